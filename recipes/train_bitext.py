@@ -1,0 +1,61 @@
+"""Train p-sp-LANG on pairs of English and another language.
+
+    st-paragram prepare --lang es --text en-es.tsv.xz --output data/en-es.h5
+    python recipes/train_bitext.py --lang es
+    python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
+
+Without data/en-es.h5 and --data it trains on the built-in bitext, a demonstration. Ctrl-C saves a checkpoint;
+--resume goes on from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from st_paragram import model_directory
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.cli.training_options import add_training_options, overrides
+from st_paragram.data.training_data import find_training_data
+from st_paragram.evaluation.sts import development_pairs
+from st_paragram.training.run import TrainingSettings, remove_checkpoints, save, train, tune
+
+CONFIGS = Path(__file__).parent / "configs"
+
+
+def main() -> int:
+    """Train, save and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lang", required=True, help="language of the other side, e.g. es")
+    add_training_options(parser)
+    arguments = parser.parse_args()
+
+    output = Path(arguments.output or f"p-sp-{arguments.lang}")
+    checkpoints = output.with_name(f"{output.name}.checkpoints")
+    model_directory.check_free(output, arguments.overwrite)
+    data = find_training_data(arguments.lang, arguments.data, arguments.vocab_size, arguments.workers)
+    config = arguments.config or CONFIGS / ("small.yaml" if data.built_in else "paper.yaml")
+    settings = TrainingSettings.read(config, **overrides(arguments))
+    development = development_pairs(arguments.dev, arguments.lang)
+    print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
+
+    if arguments.tune:
+        results = tune(data.store, settings, development, checkpoints)
+        for result in results:
+            size = result.settings.megabatch_size
+            print(f"dropout {result.settings.dropout}  M {size}  {development.name} {100 * result.after.pearson:.1f}")
+        best = results[0]
+    else:
+        best = train(data.store, settings, development, checkpoints, resume=arguments.resume)
+    save(best, data.store, development, output, data.description, arguments.overwrite)
+    remove_checkpoints(checkpoints)
+
+    before, after = 100 * best.before.pearson, 100 * best.after.pearson
+    print(f"{development.name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
+    print(f"trained for {best.seconds:.0f} s at {best.pairs_per_second:.0f} pairs/s; model in {output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("train_bitext", main))

@@ -1,0 +1,52 @@
+"""The command `st-paragram`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+from collections.abc import Callable, Sequence
+
+from st_paragram import __version__
+from st_paragram.errors import ParagramError
+
+_COMMANDS = ("prepare", "embed", "score")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser; each subcommand is a file of this folder with `add_parser(subparsers)` and `run(arguments)`."""
+    parser = argparse.ArgumentParser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
+    parser.add_argument("--version", action="version", version=f"st-paragram {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in _COMMANDS:
+        importlib.import_module(f"st_paragram.cli.{name}").add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    arguments = build_parser().parse_args(argv)
+    command = importlib.import_module(f"st_paragram.cli.{arguments.command}")
+    return run_reporting_errors(f"st-paragram {arguments.command}", lambda: command.run(arguments))
+
+
+def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
+    """Call `run`; errors raised on purpose become one line on stderr and status 1, Ctrl-C status 130."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for chatty in ("httpx", "sentence_transformers", "transformers", "accelerate"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    try:
+        return run()
+    except ParagramError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

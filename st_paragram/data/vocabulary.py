@@ -1,0 +1,202 @@
+"""Text to sentencepiece ids, in one place for preparation, training and inference."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from itertools import chain
+
+import numpy as np
+import sentencepiece
+from numpy.typing import NDArray
+
+from st_paragram.errors import MissingExtraError, SettingsError, TextError
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+
+
+class Segmentation(str, Enum):
+    """Word segmentation done before sentencepiece sees a text."""
+
+    NONE = "none"
+    JIEBA = "jieba"
+
+
+class Vocabulary:
+    """A sentencepiece model with what must be done to a text before it: lower-casing and segmentation.
+
+    Unknown pieces are dropped; a text with no known piece (empty, or only unknown) is the single unknown id, so
+    that its mean is defined (EMNLP 2022, section 3).
+    """
+
+    def __init__(
+        self, model_proto: bytes, lower_case: bool = True, segmentation: Segmentation = Segmentation.NONE
+    ) -> None:
+        """Load a serialised sentencepiece model.
+
+        Args:
+            model_proto: the bytes of a `.model` file.
+            lower_case: apply `str.lower` first.
+            segmentation: word segmentation of texts with Han characters, after lower-casing.
+
+        Raises:
+            SettingsError: the bytes are no sentencepiece model.
+            MissingExtraError: jieba is asked for and not installed.
+        """
+        self.model_proto = model_proto
+        self.lower_case = lower_case
+        self.segmentation = Segmentation(segmentation)
+        self.processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self.processor.LoadFromSerializedProto(model_proto)
+        except RuntimeError as error:
+            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {error}") from error
+        self.unknown_id: int = self.processor.unk_id()
+        self._segment = _jieba_segmenter() if self.segmentation is Segmentation.JIEBA else None
+
+    def __len__(self) -> int:
+        """Number of ids, the unknown and control pieces included."""
+        return self.processor.get_piece_size()
+
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[bytes, bool, Segmentation]]:
+        """Pickle by content: worker processes rebuild the model from its bytes."""
+        return Vocabulary, (self.model_proto, self.lower_case, self.segmentation)
+
+    def normalize(self, text: str) -> str:
+        """Lower-case and segment `text` as the settings say; sentencepiece applies its own NFKC rules after this."""
+        if self.lower_case:
+            text = text.lower()
+        return self._segment(text) if self._segment else text
+
+    def encode(
+        self, texts: Sequence[str], max_length: int | None = None, normalized: bool = False, num_threads: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Encode texts as flat ids.
+
+        Args:
+            texts: N strings.
+            max_length: keep at most this many pieces of a text (counted before unknown pieces are dropped).
+            normalized: the texts went through `normalize` already.
+            num_threads: sentencepiece threads.
+
+        Returns:
+            ids, int64 of shape (total,), and offsets, int64 of shape (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+        """
+        if not normalized:
+            texts = [self.normalize(text) for text in texts]
+        # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing inside sentencepiece.
+        texts = [t if t.isascii() else t.encode("utf-8", "replace").decode("utf-8") for t in texts]
+        return self.pack(self.processor.encode(list(texts), out_type=int, num_threads=num_threads), max_length)
+
+    def pack(
+        self, rows: Sequence[Sequence[int]], max_length: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Flatten lists of ids under the unknown policy; arguments and result as in `encode`.
+
+        Raises:
+            SettingsError: an id outside the vocabulary.
+        """
+        if max_length is not None:
+            rows = [row[:max_length] for row in rows]
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
+        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
+            raise SettingsError(f"id {ids.max() if ids.max() >= len(self) else ids.min()} is not in 0..{len(self) - 1}")
+        return drop_unknown(ids, counts, self.unknown_id)
+
+
+def drop_unknown(
+    ids: NDArray[np.int64], counts: NDArray[np.int64], unknown_id: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Drop the unknown id; a text left empty becomes the single unknown id.
+
+    Args:
+        ids: int64 (total,), the texts one after another.
+        counts: int64 (N,), ids of each text.
+        unknown_id: the id to drop.
+
+    Returns:
+        ids int64 (total',) and offsets int64 (N + 1,).
+    """
+    known = ids != unknown_id
+    kept = np.bincount(np.repeat(np.arange(len(counts)), counts)[known], minlength=len(counts))
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(np.maximum(kept, 1), out=offsets[1:])
+    if len(ids) == offsets[-1] and known.all():
+        return ids, offsets
+    result = np.full(offsets[-1], unknown_id, dtype=np.int64)
+    result[np.repeat(kept > 0, np.maximum(kept, 1))] = ids[known]
+    return result, offsets
+
+
+def train_vocabulary(
+    sentences: Iterable[str],
+    size: int = 50_000,
+    character_coverage: float = 0.9995,
+    num_threads: int = 1,
+    max_sentence_bytes: int = 4192,
+    seed: int = 0,
+) -> bytes:
+    """Train a sentencepiece unigram model.
+
+    Args:
+        sentences: normalised text; read once.
+        size: vocabulary size asked for; a small text gives fewer pieces.
+        character_coverage: share of characters that the pieces must cover.
+        num_threads: sentencepiece threads; the result does not depend on them being many.
+        max_sentence_bytes: longer sentences are left out of the training of the vocabulary.
+        seed: seed of sentencepiece's random generator.
+
+    Returns:
+        The serialised model.
+
+    Raises:
+        TextError: no sentence, or too little text for any vocabulary.
+        SettingsError: a size of less than one piece per character.
+    """
+    stream = iter(sentences)
+    first = next(stream, None)
+    if first is None:
+        raise TextError("no sentence to train a vocabulary on; give more text")
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_nonempty(chain([first], stream)),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=size,
+            character_coverage=character_coverage,
+            hard_vocab_limit=False,
+            num_threads=num_threads,
+            max_sentence_length=max_sentence_bytes,
+            train_extremely_large_corpus=False,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).strip().replace("\n", " ")
+        if "too small" in reason or "smaller than required_chars" in reason:
+            raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
+        raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
+    return model.getvalue()
+
+
+def _nonempty(sentences: Iterable[str]) -> Iterator[str]:
+    return (sentence for sentence in sentences if sentence.strip())
+
+
+def _jieba_segmenter():  # noqa: ANN202 - a closure over an optional package
+    try:
+        import jieba
+    except ImportError as error:
+        message = 'segmentation "jieba" needs the package jieba: pip install "st_paragram[zh]"'
+        raise MissingExtraError(message) from error
+    jieba.setLogLevel("WARNING")
+
+    def segment(text: str) -> str:
+        """Only texts with Han characters: jieba would tear apart the words and numbers of other scripts."""
+        return " ".join(" ".join(jieba.cut(text)).split()) if _HAN.search(text) else text
+
+    return segment

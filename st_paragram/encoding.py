@@ -1,0 +1,197 @@
+"""Encode files of any size: lines to a matrix on disk, pairs to scores."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from sentence_transformers import SentenceTransformer
+from tqdm import tqdm
+
+from st_paragram.data.streams import STDIN, open_stream, read_blocks
+from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.errors import ParagramError, TextError
+
+logger = logging.getLogger(__name__)
+
+_LINES = 1 << 14  # lines encoded and written at a time
+_BATCH = 2048  # texts in one forward pass
+
+
+@dataclass
+class EncodingReport:
+    """What was encoded: lines in all, how many of them were blank, how many stood there from an earlier run."""
+
+    lines: int = 0
+    blank: int = 0
+    resumed: int = 0
+
+
+def read_lines(path: str) -> Iterator[str]:
+    r"""Yield the lines of a plain, gzip, xz or bzip2 file (`-`: standard input), split at `\n` alone.
+
+    Carriage returns at a line's end are removed. Every line counts: none is skipped.
+
+    Raises:
+        TextError: the file is missing, cut off, or not UTF-8 (with the line's number).
+    """
+    number = 0
+    with ExitStack() as stack:
+        for block in read_blocks(path, open_stream(path, stack)):
+            for line in block.split(b"\n"):
+                number += 1
+                try:
+                    yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
+                except UnicodeDecodeError as error:
+                    raise TextError(f"{path}: line {number} is not UTF-8; convert the file with iconv") from error
+
+
+def embed_file(
+    model: SentenceTransformer,
+    source: str,
+    output: str | Path,
+    normalize: bool = False,
+    identity: str = "",
+    overwrite: bool = False,
+) -> EncodingReport:
+    """Encode each line of a file into a row of a float32 `.npy` matrix (N, D), in order.
+
+    Rows are appended to `<output>.part`, so memory is bounded and an interrupted run goes on where it stopped, if
+    `<output>.part.json` says that model, input and settings are the same. Read the result with
+    `numpy.load(output, mmap_mode="r")`. A blank line gets the embedding of the unknown piece and is counted.
+
+    Args:
+        model: any SentenceTransformer.
+        source: a text file, plain or compressed, or `-`.
+        output: the file to make.
+        normalize: scale rows to length 1.
+        identity: what tells this model from another, for resuming.
+        overwrite: replace an existing output.
+
+    Raises:
+        ParagramError: the output exists.
+        TextError: the input cannot be read, or is empty.
+    """
+    output = Path(output)
+    if output.exists() and not overwrite:
+        raise ParagramError(f"{output} exists; choose another name or give --overwrite")
+    dimension = model.get_embedding_dimension()
+    assert dimension is not None
+    report = EncodingReport()
+    part, settings_file = output.with_name(output.name + ".part"), output.with_name(output.name + ".part.json")
+    settings = json.dumps(
+        {"model": identity, "input": _identity_of(source), "normalize": normalize, "dimension": dimension}
+    )
+    with _open_part(part, settings_file, settings, dimension, resumable=source != STDIN) as file:
+        report.resumed = _whole_rows(file, dimension)
+        lines = read_lines(source)
+        report.lines = report.resumed
+        report.blank = sum(not line.strip() for line in islice(lines, report.resumed))
+        with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
+            while batch := list(islice(lines, _LINES)):
+                rows = model.encode(batch, batch_size=_BATCH, normalize_embeddings=normalize, show_progress_bar=False)
+                file.write(np.ascontiguousarray(rows, dtype=np.float32).tobytes())
+                report.lines += len(batch)
+                report.blank += sum(not line.strip() for line in batch)
+                bar.update(len(batch))
+        if report.lines == 0:
+            raise TextError(f"{source}: empty; give a text with at least one line")
+        file.seek(0)
+        _write_header(file, report.lines, dimension)
+    part.replace(output)
+    settings_file.unlink(missing_ok=True)
+    return report
+
+
+def _identity_of(source: str) -> list[Any]:
+    if source == STDIN or not Path(source).exists():
+        return [source]
+    stat = Path(source).stat()
+    return [str(Path(source).resolve()), stat.st_size, stat.st_mtime_ns]
+
+
+def _open_part(part: Path, settings_file: Path, settings: str, dimension: int, resumable: bool) -> BinaryIO:
+    """Open the unfinished output at its end, or a new one."""
+    part.parent.mkdir(parents=True, exist_ok=True)
+    if part.exists() and resumable and settings_file.exists() and settings_file.read_text(encoding="utf-8") == settings:
+        file = part.open("r+b")
+        if part.stat().st_size >= _header_size(dimension):
+            logger.info("%s: going on where an earlier run stopped", part)
+            return file
+        file.close()
+    settings_file.write_text(settings, encoding="utf-8")
+    file = part.open("w+b")
+    _write_header(file, 0, dimension)
+    return file
+
+
+def _write_header(file: BinaryIO, rows: int, dimension: int) -> None:
+    """Write the `.npy` header; numpy pads it so that it keeps its size while the number of rows grows."""
+    npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, dimension)})
+
+
+def _header_size(dimension: int) -> int:
+    from io import BytesIO
+
+    header = BytesIO()
+    _write_header(header, 0, dimension)
+    return header.tell()
+
+
+def _whole_rows(file: BinaryIO, dimension: int) -> int:
+    """Cut a torn row off the end, stay there, and return the number of rows before it."""
+    size = _header_size(dimension)
+    rows = (file.seek(0, 2) - size) // (4 * dimension)
+    file.truncate(size + rows * 4 * dimension)
+    file.seek(0, 2)
+    return int(rows)
+
+
+def score_pairs(
+    model: SentenceTransformer, pairs: Iterable[tuple[str, str]], report: EncodingReport | None = None
+) -> Iterator[tuple[float, str, str]]:
+    """Yield (cosine, first, second) for pairs of texts, in order; `report` counts pairs and those with a blank side."""
+    report = report or EncodingReport()
+    pairs = iter(pairs)
+    while batch := list(islice(pairs, _LINES)):
+        texts = [text for pair in batch for text in pair]
+        rows = model.encode(texts, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
+        cosines = np.einsum("nd,nd->n", rows[0::2], rows[1::2])
+        report.lines += len(batch)
+        report.blank += sum(not (first.strip() and second.strip()) for first, second in batch)
+        for cosine, (first, second) in zip(cosines, batch, strict=True):
+            yield float(cosine), first, second
+
+
+def score_file(
+    model: SentenceTransformer, source: TextSource, output: str | Path, overwrite: bool = False
+) -> EncodingReport:
+    """Score a file of pairs; write `cosine TAB first TAB second` per pair, in order.
+
+    Raises:
+        ParagramError: the output exists.
+        TextError: the pairs cannot be read.
+    """
+    output = Path(output)
+    if output.exists() and not overwrite:
+        raise ParagramError(f"{output} exists; choose another name or give --overwrite")
+    report = EncodingReport()
+    part = output.with_name(output.name + ".part")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            scored = score_pairs(model, read_pairs(source), report)
+            for cosine, first, second in tqdm(scored, unit="pair", unit_scale=True, disable=None):
+                file.write(f"{cosine:.6f}\t{first}\t{second}\n")
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+    return report

@@ -1,0 +1,27 @@
+"""The project's exceptions: one tree, so that a caller can catch everything the project refuses on purpose."""
+
+from __future__ import annotations
+
+
+class ParagramError(Exception):
+    """Base of all errors raised on purpose; the message is one line that says what was seen, where, and what to do."""
+
+
+class TextError(ParagramError):
+    """Parallel text that cannot be read as such: unequal files, wrong columns, broken encoding, truncated archives."""
+
+
+class StoreError(ParagramError):
+    """A pair store that is incomplete, of another version, damaged or too small."""
+
+
+class ModelDirectoryError(ParagramError):
+    """A model directory that is missing, incomplete, or would be overwritten."""
+
+
+class SettingsError(ParagramError):
+    """Settings that contradict each other or the procedure."""
+
+
+class MissingExtraError(ParagramError):
+    """An optional dependency is not installed; the message gives the install line."""

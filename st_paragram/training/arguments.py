@@ -1,0 +1,64 @@
+"""Settings of a training, with the paper's values as defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sentence_transformers import SentenceTransformerTrainingArguments
+
+from st_paragram.errors import SettingsError
+
+
+@dataclass
+class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
+    """sentence-transformers' arguments with the mega-batch procedure's own; defaults as in EMNLP 2022.
+
+    Args:
+        megabatch_size: largest M, in mini-batches; the paper tunes over 60, 100, 140.
+        anneal_interval: mini-batches after which M grows by one; 0 starts with the largest M.
+        negatives_from_both_sides: look for negatives among all sentences of the mega-batch (paraphrases), instead of
+            the opposite side's only (bitext).
+        mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
+        row_lazy_adam: train with `RowLazyAdam`; False takes `optim` (dense Adam over the whole table).
+    """
+
+    megabatch_size: int = 60
+    anneal_interval: int = 150
+    negatives_from_both_sides: bool = False
+    mask_duplicates: bool = True
+    row_lazy_adam: bool = True
+
+    per_device_train_batch_size: int = 128
+    num_train_epochs: float = 25
+    learning_rate: float = 1e-3
+    lr_scheduler_type: str = "constant"
+    weight_decay: float = 0.0
+    max_grad_norm: float = 0.0
+    optim: str = "adamw_torch_fused"
+    save_strategy: str = "epoch"
+    save_total_limit: int | None = 1
+    logging_steps: float = 200
+    logging_nan_inf_filter: bool = False
+    dataloader_pin_memory: bool = False
+    report_to: str | list[str] | None = field(default="none")
+
+    def __post_init__(self) -> None:
+        """Check the settings before anything is loaded.
+
+        Raises:
+            SettingsError: a setting outside its range, gradient accumulation, or several processes.
+        """
+        if self.megabatch_size < 1 or self.anneal_interval < 0:
+            seen = f"megabatch_size {self.megabatch_size}, anneal_interval {self.anneal_interval}"
+            raise SettingsError(f"{seen}: the first must be at least 1, the second at least 0")
+        if self.gradient_accumulation_steps != 1:
+            raise SettingsError(
+                f"gradient_accumulation_steps is {self.gradient_accumulation_steps}: a mega-batch is a number of optimiser "
+                "steps; set it to 1 and choose per_device_train_batch_size"
+            )
+        super().__post_init__()
+        if self.world_size > 1 or self.n_gpu > 1:
+            raise SettingsError(
+                f"{max(self.world_size, self.n_gpu)} processes or devices: mega-batches are defined for one; start without "
+                "torchrun and show one device (CUDA_VISIBLE_DEVICES=0)"
+            )

@@ -1,0 +1,129 @@
+"""What a training says while it runs, and what Ctrl-C does to it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+from tqdm.auto import tqdm
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+logger = logging.getLogger(__name__)
+
+
+class RateCallback(TrainerCallback):
+    """A progress bar (on a terminal) and one log line now and then, with the rate of training alone.
+
+    The clock stops while the model is evaluated or saved.
+    """
+
+    def __init__(self, trainer: Any) -> None:  # noqa: ANN401 - the trainer imports this file
+        self.trainer = trainer
+        self.bar: tqdm[Any] | None = None
+        self.pairs_per_second = 0.0
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Start the clock."""
+        self.bar = tqdm(
+            total=state.max_steps, initial=state.global_step, unit="step", dynamic_ncols=True, disable=not sys.stderr.isatty()
+        )
+        self.seconds = self.logged_seconds = 0.0
+        self.first_pair = self.logged_pair = self._pairs(args, state)
+        self.resumed_at = time.perf_counter()
+
+    def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Let the clock run again after an evaluation or a checkpoint."""
+        if self.resumed_at is None:
+            self.resumed_at = time.perf_counter()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Advance the bar."""
+        self._stop()
+        if self.bar is not None:
+            self.bar.update(1)
+
+    def _stop(self) -> None:
+        if self.resumed_at is not None:
+            self.seconds += time.perf_counter() - self.resumed_at
+            self.resumed_at = None
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: Any,  # noqa: ANN401
+    ) -> None:
+        """Write a line with loss, M and rate; evaluation results get a line of their own."""
+        if logs and "loss" in logs:
+            pairs = self._pairs(args, state)
+            rate = (pairs - self.logged_pair) / max(self.seconds - self.logged_seconds, 1e-9)
+            self.logged_pair, self.logged_seconds = pairs, self.seconds
+            self._say(
+                f"step {state.global_step}/{state.max_steps}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}  "
+                f"M {logs.get('megabatch_size', 1)}  {rate:.0f} pairs/s"
+            )
+        elif logs and (scores := {k: v for k, v in logs.items() if k.startswith("eval_") and isinstance(v, float)}):
+            skip = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second")
+            shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in skip)
+            self._say(f"step {state.global_step}/{state.max_steps}  {shown}")
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Say how much was trained, how fast."""
+        self._stop()
+        if self.bar is not None:
+            self.bar.close()
+        pairs = self._pairs(args, state) - self.first_pair
+        self.pairs_per_second = pairs / max(self.seconds, 1e-9)
+        logger.info(f"trained on {pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f} pairs/s")
+
+    def _pairs(self, args: TrainingArguments, state: TrainerState) -> int:
+        per_epoch = len(self.trainer.store)
+        batches = -(-per_epoch // args.train_batch_size)
+        epochs, rest = divmod(state.global_step, batches)
+        return int(epochs * per_epoch + rest * args.train_batch_size)
+
+    def _say(self, line: str) -> None:
+        if self.bar is not None and not self.bar.disable:
+            self.bar.write(line, file=sys.stderr)
+        else:
+            logger.info(line)
+
+
+class InterruptCallback(TrainerCallback):
+    """Ctrl-C ends the training after the step under way, with a checkpoint; a second Ctrl-C ends it at once."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._previous: Any = None
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Take over SIGINT, in the main thread (elsewhere Python does not allow it)."""
+        self.interrupted = False
+        try:
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+        except ValueError:
+            self._previous = None
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        logger.warning("interrupted: saving a checkpoint after this step (again: stop at once)")
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Ask for the checkpoint."""
+        if self.interrupted:
+            control.should_save = True
+            control.should_training_stop = True
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Give SIGINT back."""
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+            self._previous = None

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.modules.mean_pool import MeanPool
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding, join_features
+
+TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na"]
+
+
+@pytest.fixture
+def embedding(vocabulary):
+    return SentencePieceEmbedding(vocabulary, 12)
+
+
+@pytest.fixture
+def model(embedding):
+    return SentenceTransformer(modules=[embedding, MeanPool(12)], device="cpu")
+
+
+def plain_mean(embedding, text):
+    ids = [i for i in embedding.tokenizer.encode(text.lower()) if i != embedding.vocabulary.unknown_id]
+    rows = embedding.embedding.weight.detach()[ids or [embedding.vocabulary.unknown_id]]
+    return rows.mean(0).numpy()
+
+
+def test_encode_is_the_plain_mean(model, embedding):
+    expected = np.stack([plain_mean(embedding, text) for text in TEXTS])
+    np.testing.assert_allclose(model.encode(TEXTS), expected, atol=1e-6)
+    assert np.isfinite(expected).all() and (np.abs(expected).sum(1) > 0).all()
+
+
+def test_ids_pass_as_text_does(model, embedding):
+    ids = [embedding.tokenizer.encode(text.lower()) for text in TEXTS]
+    features = embedding.preprocess(ids)
+    np.testing.assert_allclose(model(features)["sentence_embedding"].detach().numpy(), model.encode(TEXTS), atol=1e-6)
+
+
+def test_prompt_is_put_before_texts(model):
+    np.testing.assert_array_equal(model.encode("ce", prompt="ba "), model.encode("ba ce"))
+
+
+@pytest.mark.parametrize("inputs", [["ba", [1, 2]], [np.array([1, 2])], [1, 2]])
+def test_mixed_inputs_are_refused(embedding, inputs):
+    with pytest.raises(SettingsError, match="texts only"):
+        embedding.preprocess(inputs)
+
+
+def test_token_embeddings_appear_when_asked_for(model, embedding):
+    tokens = model.encode(["ba ce", "Ω"], output_value="token_embeddings")
+    ids = embedding.tokenizer.encode("ba ce")
+    torch.testing.assert_close(tokens[0], embedding.embedding.weight.detach()[ids])
+    features = embedding(embedding.preprocess(TEXTS))
+    assert "token_embeddings" not in features
+    assert MeanPool(12)(features) is features and "token_embeddings" not in features
+    with pytest.raises(KeyError):
+        features["nothing"]
+
+
+def test_a_stock_pooling_agrees(model, embedding):
+    stock = SentenceTransformer(modules=[embedding, Pooling(12, pooling_mode="mean")], device="cpu")
+    np.testing.assert_allclose(stock.encode(TEXTS), model.encode(TEXTS), atol=1e-6)
+
+
+def test_mean_pool_behind_padded_features():
+    tokens, mask = torch.randn(2, 3, 4), torch.tensor([[1, 1, 0], [1, 0, 0]])
+    got = MeanPool(4)({"token_embeddings": tokens, "attention_mask": mask})["sentence_embedding"]
+    torch.testing.assert_close(got, torch.stack([tokens[0, :2].mean(0), tokens[1, 0]]))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_gradient_equals_the_plain_one(vocabulary, sparse, dropout):
+    embedding = SentencePieceEmbedding(vocabulary, 8, dropout=dropout, sparse_gradient=sparse).train()
+    torch.manual_seed(3)
+    features = MeanPool(8)(embedding(embedding.preprocess(TEXTS)))
+    target = torch.randn(len(TEXTS), 8)
+    (features["sentence_embedding"] * target).sum().backward()
+    got = embedding.embedding.weight.grad
+    assert got.is_sparse == sparse
+
+    table = embedding.embedding.weight.detach().clone().requires_grad_()
+    ids, offsets = vocabulary.encode(TEXTS)
+    torch.manual_seed(3)
+    tokens = torch.nn.functional.dropout(table[torch.from_numpy(ids)], dropout, training=dropout > 0)
+    means = torch.stack([tokens[a:b].mean(0) for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    torch.testing.assert_close(features["sentence_embedding"], means)
+    (means * target).sum().backward()
+    torch.testing.assert_close(got.to_dense(), table.grad)
+
+
+def test_sparse_gradient_holds_each_row_once(vocabulary):
+    embedding = SentencePieceEmbedding(vocabulary, 8, sparse_gradient=True)
+    MeanPool(8)(embedding(embedding.preprocess(["ba ba ba", "ba ce"])))["sentence_embedding"].sum().backward()
+    rows = embedding.embedding.weight.grad.coalesce().indices()[0].tolist()
+    assert rows == sorted(set(vocabulary.encode(["ba ce ba ba"])[0].tolist()))
+
+
+def test_dropout_acts_in_training_only(vocabulary):
+    embedding = SentencePieceEmbedding(vocabulary, 64, dropout=0.5)
+    model = SentenceTransformer(modules=[embedding, MeanPool(64)], device="cpu")
+    np.testing.assert_array_equal(model.encode(TEXTS), model.encode(TEXTS))
+    model.train()
+    features = embedding.preprocess(["ba"])
+    dropped = (model(features)["sentence_embedding"] == 0).float().mean()
+    assert 0.1 < dropped < 0.9
+
+
+def test_join_features_puts_columns_one_after_another(embedding):
+    joined = join_features([embedding.preprocess(TEXTS[:2]), embedding.preprocess(TEXTS[2:])])
+    whole = embedding.preprocess(TEXTS)
+    assert all(torch.equal(joined[key], whole[key]) for key in whole)
+
+
+def test_save_and_load(tmp_path, embedding):
+    embedding.save(str(tmp_path))
+    loaded = SentencePieceEmbedding.load(str(tmp_path))
+    assert torch.equal(loaded.embedding.weight, embedding.embedding.weight)
+    assert loaded.get_config_dict() == embedding.get_config_dict()
+    (tmp_path / "sentencepiece.model").unlink()
+    with pytest.raises(ModelDirectoryError, match=r"sentencepiece\.model is missing"):
+        SentencePieceEmbedding.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"embedding_dimension": 3, "weights": torch.zeros(2, 3)}, {"weights": torch.zeros(2, 3)}]
+    + [{"embedding_dimension": 3, "dropout": 1.0}],
+)
+def test_bad_settings_are_refused(vocabulary, arguments):
+    with pytest.raises(SettingsError):
+        SentencePieceEmbedding(vocabulary, **arguments)
