@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -180,8 +180,9 @@ def _rule_steps(charsmap: bytes, alphabet: set[str]) -> list[Normalizer]:
     drop_marks = normalizers.Replace(Regex(f"[{_MARKS}{_characters(continuing)}]"), "")
     single = {key: value for key, value in rules.items() if len(key) == 1}
     into_marks = {key for key, value in single.items() if value and not drop_marks.normalize_str(value[0])}
-    changing_length = _characters(key for key, value in single.items() if len(value) != 1)
-    longest_first = sorted((_BARRIER.join(key) for key in unseen), key=len, reverse=True)
+    # The barrier is in the class only so that the class is never empty; the text has none yet.
+    changing_length = _characters({_BARRIER, *(key for key, value in single.items() if len(value) != 1)})
+    longest_first = [_literal(_BARRIER.join(key)) for key in sorted(unseen, key=len, reverse=True)]
     return [
         normalizers.Replace(_BARRIER, _STAND_IN),
         normalizers.Replace(Regex(f"(?<=[{changing_length}])|(?=[{changing_length}])"), _BARRIER),
@@ -235,16 +236,21 @@ def _inner_barriers(composed: set[str]) -> str:
             bases[key[1:]].update(_LEADING_JAMO)
         else:
             bases[key[1:]].add(key[0])
-    places = [
-        f"(?<=[{_characters(first)}]{_BARRIER}{''.join(mark + _BARRIER for mark in rest[:-1])})(?={rest[-1]})"
-        for rest, first in sorted(bases.items())
-    ]
+    places = []
+    for rest, first in sorted(bases.items()):
+        before = "".join(_BARRIER + character for character in rest[:-1]) + _BARRIER
+        places.append(f"(?<=[{_characters(first)}]{_literal(before)})(?={_literal(rest[-1])})")
     return f"{_BARRIER}(?:{'|'.join(places) or '(?!)'})"
 
 
-def _characters(characters: Iterable[str]) -> str:
-    """The inside of a regular expression's character class, as ranges; never empty: it holds the barrier."""
-    codes = sorted({ord(_BARRIER), *map(ord, characters)})
+def _literal(text: str) -> str:
+    """A regular expression for a text."""
+    return "".join(rf"\x{{{ord(character):x}}}" for character in text)
+
+
+def _characters(characters: set[str]) -> str:
+    """The inside of a regular expression's character class, as ranges."""
+    codes = sorted(map(ord, characters))
     ranges: list[list[int]] = []
     for code in codes:
         if ranges and code == ranges[-1][1] + 1:

@@ -48,9 +48,7 @@ def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_options_reach_the_settings(tmp_path: Path) -> None:
     output = tmp_path / "s.h5"
-    options = (
-        "--keep-case --length-on english --min-length 2 --max-length 90 --max-characters 150 --max-pieces 50"
-    )
+    options = "--keep-case --length-on english --min-length 2 --max-length 90 --max-characters 150 --max-pieces 50"
     more = "--seed 7 --sample-pairs 30 --character-coverage 0.99 --drop-invalid"
     command(
         "--lang",

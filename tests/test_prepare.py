@@ -27,7 +27,7 @@ from st_paragram.data.prepare import prepare, prepare_cached
 from st_paragram.data.prepare_report import PrepareReport
 from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.text import moses_source, parse_source
-from st_paragram.data.vocabulary import Segmentation, Vocabulary
+from st_paragram.data.vocabulary import Segmentation, Vocabulary, train_vocabulary
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 
 EN_ES = ("en", "es")
@@ -107,9 +107,7 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
     assert report.pieces == tuple(len(store.take(side, np.arange(len(store)))[0]) for side in "ab")
     table = report.table().split("\n")
     assert table[0].split()[:2] == ["rows", "kept"]
-    assert [line.split()[0] for line in table[1:4]] == [
-        f"{len(t):,}" for t in (first, second, first + second)
-    ]
+    assert [line.split()[0] for line in table[1:4]] == [f"{len(t):,}" for t in (first, second, first + second)]
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
 
 
@@ -191,20 +189,14 @@ SHORT_TEXT = st.text("ab ", min_size=1, max_size=3)
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.tuples(SHORT_TEXT, SHORT_TEXT)), min_size=1), st.integers(1, 400)
-)
+@given(st.lists(st.tuples(st.integers(0, 2), st.tuples(SHORT_TEXT, SHORT_TEXT)), min_size=1), st.integers(1, 400))
 def test_external_sort_against_a_set(rows: list[tuple[int, tuple[str, str]]], max_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        coarse, fine = (
-            Scatter(Path(folder) / name, buffer_bytes=size) for name, size in (("c", 1 << 20), ("f", 64))
-        )
+        coarse, fine = (Scatter(Path(folder) / name, buffer_bytes=size) for name, size in (("c", 1 << 20), ("f", 64)))
         for source, pair in rows:
             for scatter in (coarse, fine):
                 scatter.add(RowFormat(seed=5).pack([pair], source))
-        results = [
-            [read_bucket(path) for path in paths] for paths in (coarse.finish(), fine.finish(max_bytes))
-        ]
+        results = [[read_bucket(path) for path in paths] for paths in (coarse.finish(), fine.finish(max_bytes))]
     order, order_fine = ([pair for bucket in result for pair in bucket.pairs] for result in results)
     assert order == order_fine  # however finely the buckets are split
     assert sorted(order) == sorted({pair for _, pair in rows})
@@ -248,6 +240,18 @@ def test_a_given_vocabulary_is_used(tmp_path: Path) -> None:
         run(tmp_path, corpus(), name="u.h5", vocabulary=other)
 
 
+def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def train(sentences: Iterator[str], **options: Any) -> bytes:
+        seen.extend(sentences)
+        return train_vocabulary(seen, **options)
+
+    monkeypatch.setattr(prepare_encode, "train_vocabulary", train)
+    pairs = stored(run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, sample_pairs=200))[0])
+    assert seen == [text for pair in pairs[:200] for text in pair]
+
+
 def test_chinese_is_segmented(tmp_path: Path) -> None:
     pytest.importorskip("jieba")
     pairs = [(f"the dog likes tea {i}", f"小狗喜欢喝茶 {i}") for i in range(50)]
@@ -256,9 +260,7 @@ def test_chinese_is_segmented(tmp_path: Path) -> None:
     assert store.segmentation is Segmentation.JIEBA
     assert any(text.startswith("小狗 喜欢") for text in store.texts("b", np.arange(3)))
     whole = store.vocabulary().encode([b for _, b in pairs])[0]
-    assert sorted(store.take("b", np.arange(50))[0]) == sorted(
-        whole
-    )  # as the vocabulary segments at inference
+    assert sorted(store.take("b", np.arange(50))[0]) == sorted(whole)  # as the vocabulary segments at inference
 
 
 @pytest.mark.parametrize(
@@ -276,9 +278,7 @@ def test_too_few_pairs_are_refused(pairs: Pairs, message: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("disk full"), ValueError("odd")])
-def test_an_interrupted_run_leaves_nothing_behind(
-    error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_leaves_nothing_behind(error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, corpus(seed=1))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix == ".h5"}
 

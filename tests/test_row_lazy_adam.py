@@ -49,7 +49,7 @@ def test_follows_dense_adam(scale, schedule):
     asleep = (lazy.double() - dense).abs().max()
     optimizer.catch_up_all()
     torch.testing.assert_close(lazy.double(), dense, atol=1e-5, rtol=0)
-    assert asleep > 1e-4  # else nothing would have been asleep, and the test would show nothing
+    assert asleep > 5e-5  # else nothing would have been asleep, and the test would show nothing
 
 
 def test_a_long_sleep_stays_finite():

@@ -72,9 +72,7 @@ def test_any_text_comes_back(rows: list[tuple[str, str]], block: int, newline_at
     assert (counts.rows, counts.nul_rows) == (len(rows), len(rows) - len(kept))
     assert counts.trailing_returns == sum(b.endswith("\r") for _, b in rows)
     assert counts.inner_returns == sum((a + "\t" + b.rstrip("\r")).count("\r") for a, b in rows)
-    assert counts.line_separators == sum(
-        c in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" for a, b in rows for c in a + b
-    )
+    assert counts.line_separators == sum(c in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" for a, b in rows for c in a + b)
     assert counts.byte_order_marks == marked
 
 

@@ -35,9 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     texts = parser.add_argument_group("text")
-    texts.add_argument(
-        "--lang", required=True, help="the other language, e.g. es; en for English paraphrases"
-    )
+    texts.add_argument("--lang", required=True, help="the other language, e.g. es; en for English paraphrases")
     texts.add_argument(
         "--text",
         action="append",
@@ -53,16 +51,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar=("EN", "XX"),
         help="a file per language; repeatable",
     )
-    texts.add_argument(
-        "--drop-invalid", action="store_true", help="drop rows that are not UTF-8, do not stop there"
-    )
+    texts.add_argument("--drop-invalid", action="store_true", help="drop rows that are not UTF-8, do not stop there")
     store = parser.add_argument_group("store")
     store.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="the pair store to make")
     store.add_argument("--overwrite", action="store_true", help="replace an output that exists")
     store.add_argument("--seed", type=int, default=0, help="of the shuffle and the vocabulary (%(default)s)")
-    store.add_argument(
-        "--workers", type=int, default=1, help="processes; the store is the same (%(default)s)"
-    )
+    store.add_argument("--workers", type=int, default=1, help="processes; the store is the same (%(default)s)")
     _add_filters(parser.add_argument_group("filters"))
     _add_vocabulary(parser.add_argument_group("vocabulary"))
 
@@ -98,7 +92,7 @@ def _add_vocabulary(group: argparse._ArgumentGroup) -> None:
     add(
         "--sample-pairs",
         type=int,
-        default=1_000_000,
+        default=500_000,
         help="pairs to train it on, 4 KB of memory each (%(default)s)",
     )
     add("--max-pieces", type=int, default=100, help="cut sentences at this many pieces (%(default)s)")
@@ -121,9 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = _settings(arguments)
     sources = _sources(arguments, settings.languages)
-    report = prepare(
-        sources, arguments.output, settings, _vocabulary(arguments, settings), arguments.overwrite
-    )
+    report = prepare(sources, arguments.output, settings, _vocabulary(arguments, settings), arguments.overwrite)
     sys.stdout.write(f"{report.table()}\n{arguments.output}: {report.total.kept:,} pairs\n")
     return 0
 
@@ -169,7 +161,5 @@ def _vocabulary(arguments: argparse.Namespace, settings: PrepareSettings) -> Voc
     try:
         model = arguments.vocab.read_bytes()
     except OSError as error:
-        raise SettingsError(
-            f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file"
-        ) from error
+        raise SettingsError(f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file") from error
     return Vocabulary(model, settings.lower_case, settings.segmentation)

@@ -102,8 +102,7 @@ class PrepareReport:
         rows = [*self.sources, self.total] if len(self.sources) > 1 else self.sources
         header = ["rows", "kept", *(reason.value for reason in DropReason)]
         body = [
-            [f"{n:,}" for n in (row.rows, row.kept, *(row.dropped[reason] for reason in DropReason))]
-            for row in rows
+            [f"{n:,}" for n in (row.rows, row.kept, *(row.dropped[reason] for reason in DropReason))] for row in rows
         ]
         widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
         lines = [
@@ -116,9 +115,7 @@ class PrepareReport:
         total = self.total
         notes = [f"{total.repairs[name]:,} {text}" for name, text in _REPAIRS.items() if total.repairs[name]]
         if self.cut_sentences:
-            notes.append(
-                f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces"
-            )
+            notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
         if self.vocabulary_size:
             notes.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
         if total.kept:

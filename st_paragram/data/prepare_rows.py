@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +17,7 @@ from st_paragram.data.parallel import ordered_map
 from st_paragram.data.prepare_report import PrepareReport
 from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.text import ReadCounts, TextSource, read_pairs
-from st_paragram.data.vocabulary import Segmentation, _jieba_segmenter
+from st_paragram.data.vocabulary import normalizer
 
 Batch = tuple[int, list[tuple[str, str]]]  # number of the source, pairs
 _BATCH_PAIRS = 4096
@@ -56,16 +56,6 @@ def scatter_sources(
     return scatter.finish()
 
 
-def text_normalizer(settings: PrepareSettings) -> Callable[[str], str]:
-    """Return what `Vocabulary.normalize` will do, for use before there is a vocabulary."""
-    segment: Callable[[str], str] | None = None
-    if settings.segmentation is Segmentation.JIEBA:
-        segment = _jieba_segmenter()  # type: ignore[no-untyped-call]
-    if segment is None:
-        return str.lower if settings.lower_case else str
-    return (lambda text: segment(text.lower())) if settings.lower_case else segment
-
-
 @dataclass(frozen=True)
 class RowMaker:
     """Filter and normalise a batch of pairs and pack those that stay into rows."""
@@ -76,7 +66,7 @@ class RowMaker:
         """Return the number of the source, of the pairs seen, the rows made and the losses by reason."""
         source, pairs = batch
         reject = self.settings.length_filter.reject
-        normalize = text_normalizer(self.settings)
+        normalize = normalizer(self.settings.lower_case, self.settings.segmentation)
         dropped = Counter[DropReason]()
         kept = []
         for english, other in pairs:

@@ -29,8 +29,8 @@ class PrepareSettings:
         vocab_size: Pieces to train; little text gives fewer.
         character_coverage: Share of characters the vocabulary must cover; None: 0.995 if one side is Chinese
             or Japanese, else 0.9995.
-        sample_pairs: Pairs, drawn uniformly, that the vocabulary is trained on, which takes about 4 KB of memory a
-            pair, most of the memory of a preparation.
+        sample_pairs: Pairs, drawn uniformly, that train the vocabulary. They take about 4 KB of memory each, most
+            of what a preparation needs.
         max_sentence_bytes: Longer sentences are left out of the training of the vocabulary.
         max_pieces: Sentences are cut at this many pieces.
         seed: Seed of the shuffle and of the vocabulary.
@@ -47,7 +47,7 @@ class PrepareSettings:
     drop_invalid: bool = False
     vocab_size: int = 50_000
     character_coverage: float | None = None
-    sample_pairs: int = 1_000_000
+    sample_pairs: int = 500_000
     max_sentence_bytes: int = 4192
     max_pieces: int = 100
     seed: int = 0

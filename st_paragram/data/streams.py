@@ -92,9 +92,7 @@ def open_member(archive: zipfile.ZipFile, member: str, stack: ExitStack) -> Byte
     try:
         return stack.enter_context(archive.open(member))
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
-        raise TextError(
-            f"{archive.filename}: member {member} cannot be opened ({error}); unpack it first"
-        ) from error
+        raise TextError(f"{archive.filename}: member {member} cannot be opened ({error}); unpack it first") from error
 
 
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
@@ -113,9 +111,7 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
         if end < 0:
             rest += data
             if len(rest) > MAX_LINE_BYTES:
-                raise TextError(
-                    f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?"
-                )
+                raise TextError(f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?")
             continue
         yield rest + data[:end]
         rest = data[end + 1 :]
@@ -129,9 +125,7 @@ def _read(name: str, stream: ByteStream) -> bytes:
     except EOFError as error:
         raise TextError(f"{name}: compressed file cut off before its end; fetch the file again") from error
     except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError) as error:
-        raise TextError(
-            f"{name}: cannot be read ({error}); if it is damaged, fetch the file again"
-        ) from error
+        raise TextError(f"{name}: cannot be read ({error}); if it is damaged, fetch the file again") from error
 
 
 def _open_file(path: str) -> BufferedReader:

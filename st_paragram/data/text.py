@@ -91,7 +91,8 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
 
     Args:
         spec: A file, ``-`` for standard input, or either behind the order of its columns, e.g.
-            ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`.
+            ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`. Paraphrases of the
+            first language may be mixed in: ``en-en:paraphrases.tsv``.
         languages: The languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``.
 
     Raises:
@@ -101,14 +102,12 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     if match is None:
         return TextSource((spec,), languages)
     first, second, path = match.groups()
-    if _fits(first, languages[0]) and _fits(second, languages[1]):
+    if _fits(first, languages[0]) and (_fits(second, languages[1]) or first == second):
         return TextSource((path,), (first, second))
     if _fits(first, languages[1]) and _fits(second, languages[0]):
         return TextSource((path,), (first, second), swapped=True)
     expected = "-".join(languages)
-    raise SettingsError(
-        f"{spec}: columns {first}-{second}, but the pairs wanted are {expected}; correct one of them"
-    )
+    raise SettingsError(f"{spec}: columns {first}-{second}, but the pairs wanted are {expected}; correct one of them")
 
 
 def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSource:
@@ -143,11 +142,7 @@ def read_pairs(
             (name, chain.from_iterable(_line_blocks(name, stream, counts, drop_invalid)))
             for name, stream in _open_source(source, stack)
         ]
-        pairs = (
-            _tabbed_pairs(*texts[0], counts)
-            if len(texts) == 1
-            else _moses_pairs(*texts[0], *texts[1], counts)
-        )
+        pairs = _tabbed_pairs(*texts[0], counts) if len(texts) == 1 else _moses_pairs(*texts[0], *texts[1], counts)
         if source.swapped:
             pairs = ((english, other) for other, english in pairs)
         yield from pairs
@@ -158,9 +153,7 @@ def read_pairs(
 def _open_source(source: TextSource, stack: ExitStack) -> list[tuple[str, ByteStream]]:
     """Open one stream for two columns, or two streams for a pair of files or of zip members."""
     if len(source.paths) == 2 or not is_zip(source.paths[0]):
-        return [
-            ("standard input" if path == STDIN else path, open_stream(path, stack)) for path in source.paths
-        ]
+        return [("standard input" if path == STDIN else path, open_stream(path, stack)) for path in source.paths]
     archive = open_zip(source.paths[0], stack)
     members = _choose_members(archive, source.languages)
     return [(f"{source.paths[0]}:{member}", open_member(archive, member, stack)) for member in members]
@@ -218,9 +211,7 @@ def _decode_line(name: str, row: int, line: bytes, counts: ReadCounts, drop_inva
         if drop_invalid:
             return _BadRow.INVALID
         seen = f"row {row} is not UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} of the row)"
-        raise TextError(
-            f"{name}: {seen}; convert the file with iconv, or drop such rows (drop_invalid)"
-        ) from error
+        raise TextError(f"{name}: {seen}; convert the file with iconv, or drop such rows (drop_invalid)") from error
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
@@ -255,9 +246,7 @@ def _wrong_columns(name: str, row: int, columns: list[str]) -> str:
     found = f"{len(columns)} columns" if len(columns) > 1 else "1 column"
     last = columns[-1] if len(columns[-1]) <= 30 else columns[-1][:27] + "..."
     remedy = (
-        "keep the two text columns alone, e.g. with cut -f"
-        if len(columns) > 2
-        else "put one tab between the texts"
+        "keep the two text columns alone, e.g. with cut -f" if len(columns) > 2 else "put one tab between the texts"
     )
     return f"{name}: row {row} has {found}, the last {last!r}, where 2 are expected; {remedy}"
 

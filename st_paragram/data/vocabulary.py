@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import chain
 
@@ -54,7 +54,7 @@ class Vocabulary:
         except RuntimeError as error:
             raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {error}") from error
         self.unknown_id: int = self.processor.unk_id()
-        self._segment = _jieba_segmenter() if self.segmentation is Segmentation.JIEBA else None
+        self.normalize = normalizer(lower_case, self.segmentation)
 
     def __len__(self) -> int:
         """Number of ids, the unknown and control pieces included."""
@@ -63,12 +63,6 @@ class Vocabulary:
     def __reduce__(self) -> tuple[type[Vocabulary], tuple[bytes, bool, Segmentation]]:
         """Pickle by content: worker processes rebuild the model from its bytes."""
         return Vocabulary, (self.model_proto, self.lower_case, self.segmentation)
-
-    def normalize(self, text: str) -> str:
-        """Lower-case and segment `text` as the settings say; sentencepiece applies its own NFKC rules after this."""
-        if self.lower_case:
-            text = text.lower()
-        return self._segment(text) if self._segment else text
 
     def encode(
         self, texts: Sequence[str], max_length: int | None = None, normalized: bool = False, num_threads: int = 1
@@ -105,6 +99,18 @@ class Vocabulary:
         if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
             raise SettingsError(f"id {ids.max() if ids.max() >= len(self) else ids.min()} is not in 0..{len(self) - 1}")
         return drop_unknown(ids, counts, self.unknown_id)
+
+
+def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
+    """What is done to a text before sentencepiece, which applies NFKC rules of its own: lower-case, then segment.
+
+    Raises:
+        MissingExtraError: jieba is asked for and not installed.
+    """
+    if segmentation is Segmentation.NONE:
+        return str.lower if lower_case else str
+    segment = _jieba_segmenter()
+    return (lambda text: segment(text.lower())) if lower_case else segment
 
 
 def drop_unknown(
@@ -145,7 +151,7 @@ def train_vocabulary(
         sentences: normalised text; read once.
         size: vocabulary size asked for; a small text gives fewer pieces.
         character_coverage: share of characters that the pieces must cover.
-        num_threads: sentencepiece threads; the result does not depend on them being many.
+        num_threads: sentencepiece threads; another number gives slightly other pieces (the order of its sums).
         max_sentence_bytes: longer sentences are left out of the training of the vocabulary.
         seed: seed of sentencepiece's random generator.
 
@@ -187,7 +193,7 @@ def _nonempty(sentences: Iterable[str]) -> Iterator[str]:
     return (sentence for sentence in sentences if sentence.strip())
 
 
-def _jieba_segmenter():  # noqa: ANN202 - a closure over an optional package
+def _jieba_segmenter() -> Callable[[str], str]:
     try:
         import jieba
     except ImportError as error:

@@ -84,8 +84,7 @@ class RowLazyAdam(torch.optim.Optimizer):
                     continue
                 if not table.grad.is_sparse:
                     raise SettingsError("RowLazyAdam needs sparse gradients: set sparse_gradient=True on the embedding")
-                gradient = table.grad.coalesce()
-                self._step_rows(table, group, gradient.indices()[0], gradient.values())
+                self._step_rows(table, group, *rows_and_values(table.grad))
         return loss
 
     def _step_rows(self, table: nn.Parameter, group: dict[str, Any], rows: Tensor, gradient: Tensor) -> None:
@@ -203,6 +202,17 @@ class RowLazyAdam(torch.optim.Optimizer):
                     if name in state_dict["state"].get(index, {}):
                         device = "cpu" if name == "step" else table.device
                         self.state[table][name] = state_dict["state"][index][name].clone().to(device)
+
+
+def rows_and_values(gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows, int64 (n,), each once, and values, float (n, D), of a sparse gradient; the values are not copied if possible.
+
+    autograd forgets that a gradient is coalesced; looking costs less than sorting and copying it again.
+    """
+    rows = gradient._indices()[0]
+    if not (rows[1:] > rows[:-1]).all():
+        gradient = gradient.coalesce()
+    return gradient._indices()[0], gradient._values()
 
 
 def _gauss_rule(moments: Tensor) -> tuple[Tensor, Tensor, Tensor]:

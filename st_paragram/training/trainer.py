@@ -23,33 +23,24 @@ from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding, flat_features
 from st_paragram.training.arguments import MegaBatchTrainingArguments
 from st_paragram.training.callbacks import InterruptCallback, RateCallback
-from st_paragram.training.row_lazy_adam import RowLazyAdam
+from st_paragram.training.row_lazy_adam import RowLazyAdam, rows_and_values
 from st_paragram.training.schedule import EpochPermutation, MegaBatch, mega_batches, text_labels
 
 _MINING_BATCH = 8192  # sentences embedded at a time
 _MINED_FILE = "mega_batch.npz"
 
 
-class MiniBatches(IterableDataset):  # type: ignore[type-arg]
-    """An epoch's mini-batches as (mega-batch, index): nothing here depends on the weights, so prefetching is safe."""
+class _Steps(IterableDataset):  # type: ignore[type-arg]
+    """As many empty batches as an epoch has mini-batches: what a step trains on follows from its number."""
 
-    def __init__(self, batches_per_epoch: int, maximum: int, anneal_interval: int) -> None:
-        self.batches_per_epoch = batches_per_epoch
-        self.settings = (maximum, anneal_interval)
-        self.epoch = 0
+    def __init__(self, count: int) -> None:
+        self.count = count
 
     def __len__(self) -> int:
-        return self.batches_per_epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next iteration."""
-        self.epoch = epoch
+        return self.count
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for mega in mega_batches(self.batches_per_epoch, *self.settings, epochs=self.epoch + 1):
-            if mega.epoch == self.epoch:
-                for index in range(mega.start, mega.stop):
-                    yield {"mega_batch": mega, "index": index}
+        return ({} for _ in range(self.count))
 
 
 class MegaBatchTrainer(SentenceTransformerTrainer):
@@ -88,6 +79,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self.embedding = _embedding_of(model, train_dataset)
         self.embedding.sparse_gradient = args.row_lazy_adam
         self.store = train_dataset
+        self._schedule: Iterator[MegaBatch] | None = None
         self._current: MegaBatch | None = None
         self._mined: dict[str, NDArray[np.int64]] = {}
         super().__init__(model=model, args=args, loss=loss or MarginHardNegativeLoss(model), **kwargs)
@@ -108,6 +100,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was written.
         """
+        self._schedule = self._current = None
         try:
             output = super().train(*args, **kwargs)
         finally:
@@ -133,23 +126,25 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self.optimizer = optimizer
         return optimizer
 
+    @property
+    def batches_per_epoch(self) -> int:
+        """Mini-batches of an epoch, the remainder batch included."""
+        return -(-len(self.store) // self.args.train_batch_size)
+
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """The mini-batches; not prepared by accelerate, which has nothing to move or to share out here."""
-        count = -(-len(self.store) // self.args.train_batch_size)
-        batches = MiniBatches(count, self.args.megabatch_size, self.args.anneal_interval)
-        loader: DataLoader[Any] = DataLoader(batches, batch_size=None, num_workers=0)
-        loader.set_epoch = batches.set_epoch  # type: ignore[attr-defined]
-        return loader
+        """Empty batches; not prepared by accelerate, which has nothing to move or to share out here."""
+        return DataLoader(_Steps(self.batches_per_epoch), batch_size=None, num_workers=0)
 
     def num_examples(self, dataloader: DataLoader[Any]) -> int:
         """Number of pairs."""
         return len(self.store)
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
-        """Mine if the mini-batch opens a mega-batch, then do forward and backward on its pairs and negatives."""
-        mega, index = inputs["mega_batch"], inputs["index"]
+        """Mine if the step opens a mega-batch, then do forward and backward on its pairs and negatives."""
+        mega = self._mega_batch_of(self.state.global_step)
         if self._current != mega:
             self._mine(mega)
+        index = self.state.global_step % self.batches_per_epoch
         size = self.args.train_batch_size
         rows = slice((index - mega.start) * size, (index - mega.start + 1) * size)
         batch = {}
@@ -160,6 +155,16 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         if not torch.isfinite(loss):
             raise SettingsError(f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate")
         return loss
+
+    def _mega_batch_of(self, step: int) -> MegaBatch:
+        """The mega-batch that a step belongs to; the schedule is followed from the start, so resuming needs no state."""
+        epoch, index = divmod(step, self.batches_per_epoch)
+        if self._schedule is None:
+            self._schedule = mega_batches(self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval)
+            self._scheduled = next(self._schedule)
+        while (self._scheduled.epoch, self._scheduled.stop) <= (epoch, index):
+            self._scheduled = next(self._schedule)
+        return self._scheduled
 
     @torch.no_grad()
     def _mine(self, mega: MegaBatch) -> None:
@@ -218,9 +223,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         gradient = self.embedding.embedding.weight.grad
         if gradient is None or not gradient.is_sparse:
             return super()._clip_grad_norm(model)
-        values = gradient.coalesce().values()
-        norm = values.norm()
-        values.mul_((self.args.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
+        norm = rows_and_values(gradient)[1].norm()
+        gradient._values().mul_((self.args.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
         return norm
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:  # noqa: ANN401

@@ -1,0 +1,224 @@
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import reference
+import torch
+from conftest import make_pairs, write_store
+from transformers import TrainerCallback
+
+from st_paragram import model_directory
+from st_paragram.errors import SettingsError, StoreError
+from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.training.arguments import MegaBatchTrainingArguments
+from st_paragram.training.schedule import EpochPermutation
+from st_paragram.training.trainer import MegaBatchTrainer
+
+SETTINGS = {"per_device_train_batch_size": 8, "megabatch_size": 5, "anneal_interval": 20}
+
+
+class Losses(TrainerCallback):
+    def __init__(self):
+        self.values = []
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        if "loss" in logs:
+            self.values.append((logs["loss"], logs["megabatch_size"]))
+
+
+def make_trainer(folder, store, dropout=0.0, callbacks=(), start=None, **settings):
+    torch.manual_seed(0)
+    model = model_directory.pipeline(SentencePieceEmbedding(store.vocabulary(), 16, dropout=dropout), device="cpu")
+    arguments = MegaBatchTrainingArguments(
+        str(folder), **{**SETTINGS, "logging_steps": 1, "save_strategy": "no", "use_cpu": True, **settings}
+    )
+    return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks))
+
+
+def table_of(trainer):
+    return trainer.embedding.embedding.weight.detach().clone()
+
+
+def epochs_of(store, count, seed):
+    sides = []
+    for side in "ab":
+        ids, offsets = store.take(side, np.arange(len(store)))
+        sides.append([ids[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    orders = [EpochPermutation(len(store), seed, epoch)[0 : len(store)] for epoch in range(count)]
+    return [[(sides[0][i], sides[1][i]) for i in order] for order in orders]
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("both_sides", [False, True])
+@pytest.mark.parametrize("mask_duplicates", [True, False])
+def test_training_equals_the_plain_reference(tmp_path, store, lazy, both_sides, mask_duplicates):
+    """Two epochs of 88 mini-batches with M from 1 to 5, remainder batches included."""
+    log = Losses()
+    trainer = make_trainer(
+        tmp_path,
+        store,
+        callbacks=[log],
+        num_train_epochs=2,
+        seed=1,  # with 42 two candidates tie to the last bit, and either choice is right
+        row_lazy_adam=lazy,
+        negatives_from_both_sides=both_sides,
+        mask_duplicates=mask_duplicates,
+    )
+    start = table_of(trainer)
+    trainer.train()
+    losses, sizes, table = reference.train(
+        start, epochs_of(store, 2, seed=1), 8, 5, 20, both_sides=both_sides, mask_duplicates=mask_duplicates
+    )
+    assert len(losses) == 176 and set(sizes) == {1, 2, 3, 4, 5}
+    assert [m for _, m in log.values] == sizes
+    assert np.abs(np.array([loss for loss, _ in log.values]) - losses).max() < 1e-5
+    assert (table_of(trainer) - table).abs().max() < 1e-4
+    assert (table - start).abs().max() > 1e-2
+
+
+def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
+    store = write_store(tmp_path / "twice.h5", make_pairs(60, repeat_every=2) * 3, vocabulary)
+    tables = []
+    for mask in (True, False):
+        trainer = make_trainer(tmp_path, store, max_steps=30, anneal_interval=0, mask_duplicates=mask)
+        trainer.train()
+        tables.append(table_of(trainer))
+    assert (tables[0] - tables[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("lazy", [True, False])
+def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, dropout, lazy):
+    settings = {"dropout": dropout, "row_lazy_adam": lazy, "max_steps": 120}
+    whole = make_trainer(tmp_path / "whole", store, **settings)
+    whole.train()
+
+    saving = {"save_strategy": "steps", "save_steps": 75, "save_total_limit": 2}
+    first = make_trainer(tmp_path / "parts", store, **settings, **saving)
+    first.train()
+    assert torch.equal(table_of(first), table_of(whole))  # saving changes nothing
+
+    with np.load(tmp_path / "parts" / "checkpoint-75" / "mega_batch.npz") as mined:
+        epoch, begin, stop, _ = json.loads(str(mined["current"]))
+    assert epoch == 0 and begin < 75 < stop
+    second = make_trainer(tmp_path / "parts", store, **settings, **saving)
+    second.embedding.embedding.weight.data.zero_()
+    second.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-75"))
+    assert torch.equal(table_of(second), table_of(whole))
+
+
+def test_resume_in_a_later_epoch_is_exact(tmp_path, store):
+    settings = {"num_train_epochs": 3, "save_strategy": "steps", "save_steps": 200, "save_total_limit": 2}
+    whole = make_trainer(tmp_path, store, **settings)
+    whole.train()
+    again = make_trainer(tmp_path, store, **settings)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-200"))
+    assert torch.equal(table_of(again), table_of(whole))
+
+
+def test_a_checkpoint_is_a_model_directory_with_dense_adams_weights(tmp_path, store):
+    lazy = make_trainer(tmp_path, store, max_steps=70, save_strategy="steps", save_steps=50, save_total_limit=2)
+    lazy.train()
+    dense = make_trainer(tmp_path / "dense", store, max_steps=50, row_lazy_adam=False)
+    dense.train()
+    loaded = model_directory.load(tmp_path / "checkpoint-50", device="cpu")
+    torch.testing.assert_close(loaded[0].embedding.weight, table_of(dense), atol=1e-5, rtol=0)
+
+
+def test_clipping_equals_torchs(tmp_path, store):
+    tables = []
+    for lazy in (True, False):
+        trainer = make_trainer(tmp_path, store, max_steps=40, max_grad_norm=0.05, row_lazy_adam=lazy)
+        trainer.train()
+        tables.append(table_of(trainer))
+    torch.testing.assert_close(tables[0], tables[1], atol=1e-4, rtol=0)
+    free = make_trainer(tmp_path, store, max_steps=40)
+    free.train()
+    assert (table_of(free) - tables[0]).abs().max() > 1e-4
+
+
+def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):
+    class Interrupt(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            if state.global_step == 33:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.01)
+
+    assert threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    interrupted = make_trainer(tmp_path, store, max_steps=60, callbacks=[Interrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.train()
+    assert signal.getsignal(signal.SIGINT) is before
+    (checkpoint,) = tmp_path.glob("checkpoint-*")
+    resumed, whole = (make_trainer(tmp_path, store, max_steps=60) for _ in range(2))
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    whole.train()
+    assert torch.equal(table_of(resumed), table_of(whole))
+
+
+def test_the_log_states_the_rate(tmp_path, store, caplog):
+    with caplog.at_level("INFO", logger="st_paragram"):
+        make_trainer(tmp_path, store, max_steps=10, logging_steps=5).train()
+    assert any("M 1" in line and " pairs/s" in line for line in caplog.messages)
+    assert "trained on 80 pairs" in caplog.messages[-1]
+
+
+def test_one_pair_is_refused(tmp_path, vocabulary):
+    store = write_store(tmp_path / "one.h5", make_pairs(1), vocabulary)
+    with pytest.raises(StoreError, match="1 pair"):
+        make_trainer(tmp_path, store)
+
+
+def test_two_pairs_can_be_trained(tmp_path, vocabulary):
+    store = write_store(tmp_path / "two.h5", make_pairs(2), vocabulary)
+    trainer = make_trainer(tmp_path, store, max_steps=3)
+    trainer.train()
+    assert torch.isfinite(table_of(trainer)).all()
+
+
+def test_gradient_accumulation_and_several_processes_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(SettingsError, match="gradient_accumulation_steps is 2"):
+        MegaBatchTrainingArguments(str(tmp_path), gradient_accumulation_steps=2)
+    monkeypatch.setattr(MegaBatchTrainingArguments, "world_size", property(lambda self: 2))
+    with pytest.raises(SettingsError, match="2 processes"):
+        MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
+
+
+def test_foreign_models_are_refused(tmp_path, store, vocabulary):
+    other = make_pairs(300, seed=9)
+    foreign = write_store(tmp_path / "x.h5", other, type(vocabulary)(_train(other)))
+    model = model_directory.pipeline(SentencePieceEmbedding(foreign.vocabulary(), 8), device="cpu")
+    arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
+    with pytest.raises(SettingsError, match="vocabulary is not the store's"):
+        MegaBatchTrainer(model, arguments, store)
+
+
+def test_a_diverging_loss_is_an_error(tmp_path, store):
+    trainer = make_trainer(tmp_path, store, max_steps=5)
+    trainer.embedding.embedding.weight.data[5:] = float("nan")
+    with pytest.raises(SettingsError, match="loss is nan at step 0"):
+        trainer.train()
+
+
+def test_a_custom_loss_is_used(tmp_path, store):
+    log = Losses()
+    trainer = make_trainer(tmp_path, store, max_steps=1, callbacks=[log])
+    wide = make_trainer(tmp_path, store, max_steps=1)
+    wide.loss = MarginHardNegativeLoss(wide.model, margin=1.4)
+    wide_log = Losses()
+    wide.add_callback(wide_log)
+    trainer.train()
+    wide.train()
+    assert wide_log.values[0][0] > log.values[0][0] + 1.5
+
+
+def _train(pairs):
+    from st_paragram.data.vocabulary import train_vocabulary
+
+    return train_vocabulary((text for pair in pairs for text in pair), 200)
