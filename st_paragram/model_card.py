@@ -56,7 +56,8 @@ tags:
 # {name}
 
 Sentence embeddings for {language_names}: the mean of sentencepiece embeddings, trained on pairs of sentences of one
-meaning with the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022). {dim} components, compared by cosine.
+meaning with the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022). {dim} components,
+compared by cosine.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -80,7 +81,7 @@ print(model.similarity(embeddings, embeddings))
 
 ## Scores
 
-Correlation of cosines with graded similarity, x 100, on development pairs (used to watch the training, not a benchmark).
+Correlation of cosines with graded similarity, x 100, on development pairs (they watched the training: no benchmark).
 
 {scores}
 
@@ -89,7 +90,7 @@ Made with st_paragram {version}, sentence-transformers {st_version}, torch {torc
 
 _JIEBA_NOTE = """
 This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load` does so too; a stock
-`SentenceTransformer` cannot, and its embeddings of Chinese text DIFFER. Use `st_paragram.load`, or give it segmented text.
+`SentenceTransformer` cannot, and its embeddings of Chinese text DIFFER: use `st_paragram.load`, or segment the text.
 """
 
 
@@ -114,7 +115,12 @@ def model_card(facts: TrainingFacts) -> str:
         scores=_table(
             ("pairs", "model", "Pearson", "Spearman"),
             [
-                (f"{s.data} ({s.pairs})", s.model, f"{100 * s.correlation.pearson:.1f}", f"{100 * s.correlation.spearman:.1f}")
+                (
+                    f"{s.data} ({s.pairs})",
+                    s.model,
+                    f"{100 * s.correlation.pearson:.1f}",
+                    f"{100 * s.correlation.spearman:.1f}",
+                )
                 for s in facts.scores
             ],
         ),

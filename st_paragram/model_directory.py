@@ -24,6 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from torch import nn
 
 from st_paragram.data.vocabulary import Segmentation, Vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -51,7 +52,7 @@ class _Config:
 
 def pipeline(embedding: SentencePieceEmbedding, device: str | None = None) -> SentenceTransformer:
     """The native pipeline: `embedding`, then `MeanPool`; cosine similarity."""
-    modules = [embedding, MeanPool(embedding.embedding_dimension)]
+    modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
@@ -63,7 +64,9 @@ def embedding_of(model: SentenceTransformer) -> SentencePieceEmbedding:
     """
     kinds = [type(module).__name__ for module in model]
     if len(kinds) != 2 or not isinstance(model[0], SentencePieceEmbedding) or not isinstance(model[1], MeanPool):
-        raise ModelDirectoryError(f"a model directory holds SentencePieceEmbedding and MeanPool, not {' and '.join(kinds)}")
+        raise ModelDirectoryError(
+            f"a model directory holds SentencePieceEmbedding and MeanPool, not {' and '.join(kinds)}"
+        )
     return model[0]
 
 
@@ -182,7 +185,9 @@ def find(name: str | Path) -> Path:
     looked = ", ".join(str(place) for place in places)
     if name.count("/") == 1 and not name.startswith((".", "/")):
         return _from_hub(name, looked)
-    raise ModelDirectoryError(f"no model {name!r}; looked for {looked}; give a path or train it with recipes/train_bitext.py")
+    raise ModelDirectoryError(
+        f"no model {name!r}; looked for {looked}; give a path or train it with recipes/train_bitext.py"
+    )
 
 
 def fingerprint(folder: Path) -> str:
@@ -224,10 +229,14 @@ def _read_config(folder: Path) -> _Config:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = values["format_version"]
         if version != FORMAT_VERSION:
-            raise ModelDirectoryError(f"{path}: format version {version}, this st_paragram reads {FORMAT_VERSION}; update it")
+            raise ModelDirectoryError(
+                f"{path}: format version {version}, this st_paragram reads {FORMAT_VERSION}; update it"
+            )
         return _Config(**values)
     except (ValueError, TypeError, KeyError) as error:
-        raise ModelDirectoryError(f"{path}: not a configuration of st_paragram ({error}); save the model again") from error
+        raise ModelDirectoryError(
+            f"{path}: not a configuration of st_paragram ({error}); save the model again"
+        ) from error
 
 
 def _read_vocabulary(folder: Path, config: _Config) -> Vocabulary:

@@ -23,14 +23,11 @@ Where the two still differ, by their nature:
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from st_paragram.errors import ModelDirectoryError
+from st_paragram.sentencepiece_format import LEADING_JAMO, PieceKind, SentencePieceModel, parse_model, read_rules
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -38,40 +35,7 @@ if TYPE_CHECKING:
 
 _SPACE = "\u2581"  # what sentencepiece writes for a space
 _BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: no piece, no rule, no composition
-_LEADING_JAMO = [chr(code) for code in range(0x1100, 0x1113)]
 _MARKS = r"\p{M}\p{Grapheme_Extend}\u200d\u1160-\u11ff\x{d7b0}-\x{d7ff}"  # what may continue a grapheme
-
-
-class _Kind(IntEnum):
-    """Types of pieces in sentencepiece's ModelProto."""
-
-    NORMAL = 1
-    UNKNOWN = 2
-    CONTROL = 3
-    USER_DEFINED = 4
-    UNUSED = 5
-    BYTE = 6
-
-
-@dataclass
-class _Piece:
-    text: str = ""
-    score: float = 0.0
-    kind: int = _Kind.NORMAL
-
-
-@dataclass
-class _Model:
-    """What a ModelProto says, as far as it decides about pieces; the values are the format's defaults."""
-
-    pieces: list[_Piece] = field(default_factory=list)
-    model_type: int = 1
-    whitespace_as_suffix: bool = False
-    byte_fallback: bool = False
-    charsmap: bytes = b""
-    dummy_prefix: bool = True
-    remove_extra_whitespaces: bool = True
-    escape_whitespaces: bool = True
 
 
 def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
@@ -93,16 +57,16 @@ def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    model = _parse(model_proto)
+    model = parse_model(model_proto)
     _refuse_unconvertible(model)
-    normal = [piece for piece in model.pieces if piece.kind == _Kind.NORMAL]
+    normal = [piece for piece in model.pieces if piece.kind == PieceKind.NORMAL]
     # An unknown character gets the worst score less 10 on both sides; other pieces must not move the worst.
     worst = min(piece.score for piece in normal)
     vocabulary = [
-        (piece.text, piece.score) if piece.kind == _Kind.NORMAL else (f" {piece.text}", worst)
+        (piece.text, piece.score) if piece.kind == PieceKind.NORMAL else (f" {piece.text}", worst)
         for piece in model.pieces
     ]
-    unknown = next(index for index, piece in enumerate(model.pieces) if piece.kind == _Kind.UNKNOWN)
+    unknown = next(index for index, piece in enumerate(model.pieces) if piece.kind == PieceKind.UNKNOWN)
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
 
     alphabet = {character for piece in normal for character in piece.text}
@@ -119,19 +83,19 @@ def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
     return tokenizer
 
 
-def _refuse_unconvertible(model: _Model) -> None:
+def _refuse_unconvertible(model: SentencePieceModel) -> None:
     """Raise if the model is not a plain unigram model."""
     names = {2: "BPE", 3: "word", 4: "character"}
     kinds = {piece.kind for piece in model.pieces}
     problems = {
         f"is a {names.get(model.model_type, model.model_type)} model": model.model_type != 1,
-        "uses byte fallback": model.byte_fallback or _Kind.BYTE in kinds,
-        "has user-defined symbols": _Kind.USER_DEFINED in kinds,
+        "uses byte fallback": model.byte_fallback or PieceKind.BYTE in kinds,
+        "has user-defined symbols": PieceKind.USER_DEFINED in kinds,
         "adds no dummy prefix": not model.dummy_prefix,
         "keeps extra spaces": not model.remove_extra_whitespaces,
         "does not escape spaces": not model.escape_whitespaces,
         "puts spaces behind words": model.whitespace_as_suffix,
-        "has no unknown piece or no normal piece": not {_Kind.UNKNOWN, _Kind.NORMAL} <= kinds,
+        "has no unknown piece or no normal piece": not {PieceKind.UNKNOWN, PieceKind.NORMAL} <= kinds,
     }
     for problem, present in problems.items():
         if present:
@@ -174,7 +138,7 @@ def _rule_steps(charsmap: bytes, alphabet: set[str]) -> list[Normalizer]:
     """
     from tokenizers import Regex, normalizers
 
-    rules = _read_rules(charsmap)
+    rules = read_rules(charsmap)
     composed, unseen = _compositions(rules, alphabet)
     continuing = {character for key in composed | unseen for character in key[1:]}
     drop_marks = normalizers.Replace(Regex(f"[{_MARKS}{_characters(continuing)}]"), "")
@@ -232,8 +196,8 @@ def _inner_barriers(composed: set[str]) -> str:
     """
     bases: dict[str, set[str]] = defaultdict(set)  # what follows the base -> the bases it follows
     for key in composed:
-        if key[0] == _LEADING_JAMO[0]:
-            bases[key[1:]].update(_LEADING_JAMO)
+        if key[0] == LEADING_JAMO[0]:
+            bases[key[1:]].update(LEADING_JAMO)
         else:
             bases[key[1:]].add(key[0])
     places = []
@@ -258,127 +222,3 @@ def _characters(characters: set[str]) -> str:
         else:
             ranges.append([code, code])
     return "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in ranges)
-
-
-# The table of rules: a double-array trie (darts-clone) over UTF-8 bytes
-
-
-def _read_rules(charsmap: bytes) -> dict[str, str]:
-    """Read the rules out of a compiled table.
-
-    Layout, little-endian: size of the trie in bytes (uint32), its units (uint32 each), the replacements, each
-    ended by a zero byte. A unit at index i holds a byte (bits 0-7), whether a key ends here (8), and the
-    offset to its children's base (10-30, times 256 if bit 9 is set): the child for byte b is the unit at
-    i ^ offset ^ b if it holds b; the end of a key is the child for byte 0, whose unit (bit 31 set) is a
-    position among the replacements.
-
-    Nine of ten rules compose Hangul syllables; only those that begin with the first consonant are read.
-    """
-    size = int.from_bytes(charsmap[:4], "little")
-    try:
-        if size < 1024:  # no more than the root's children
-            raise ValueError(f"a trie of {size} bytes")
-        units = struct.unpack_from(f"<{size // 4}I", charsmap, 4)
-        return dict(_walk(units, charsmap[4 + size :]))
-    except (struct.error, IndexError, ValueError) as error:
-        raise ModelDirectoryError(
-            f"the sentencepiece model's normalisation table ({len(charsmap)} bytes) is damaged: {error}; "
-            "copy the file again"
-        ) from error
-
-
-def _walk(units: tuple[int, ...], replacements: bytes) -> Iterator[tuple[str, str]]:
-    """The keys of the trie with their replacements, depth first."""
-    children: dict[int, list[int]] = defaultdict(list)  # base -> indices of the units there
-    for index, unit in enumerate(units):
-        if not unit >> 31 and unit & 0xFF:
-            children[index ^ unit & 0xFF].append(index)
-
-    first, *others = (jamo.encode() for jamo in _LEADING_JAMO)
-    stack = [(0, b"")]
-    while stack:
-        index, key = stack.pop()
-        base = index ^ (units[index] >> 10 << (units[index] >> 6 & 8))
-        value = None
-        if key and units[index] >> 8 & 1:
-            start = units[base] & 0x7FFFFFFF
-            value = replacements[start : replacements.index(b"\0", start)]
-            yield key.decode(), value.decode()
-        if key not in others and value not in (first, *others):
-            stack += [(child, key + bytes([units[child] & 0xFF])) for child in children[base]]
-
-
-# The model's bytes: protocol buffers' wire format. The generated reader that sentencepiece ships needs the
-# protobuf package, in a version not older than its generator; the few fields needed here are read directly.
-
-
-def _parse(model_proto: bytes) -> _Model:
-    """Read a ModelProto: fields 1 (pieces), 2 (trainer's settings) and 3 (normaliser's settings)."""
-    model = _Model()
-    try:
-        for number, value in _fields(model_proto):
-            if number == 1:
-                model.pieces.append(_parse_piece(value))
-            elif number == 2:
-                names = {3: "model_type", 24: "whitespace_as_suffix", 35: "byte_fallback"}
-                _parse_settings(model, value, names)
-            elif number == 3:
-                names = {3: "dummy_prefix", 4: "remove_extra_whitespaces", 5: "escape_whitespaces"}
-                _parse_settings(model, value, {2: "charsmap", **names})
-    except (ValueError, IndexError, TypeError, struct.error) as error:
-        raise ModelDirectoryError(
-            f"the sentencepiece model ({len(model_proto)} bytes) cannot be read: {error}; copy the file again"
-        ) from error
-    return model
-
-
-def _parse_piece(message: bytes) -> _Piece:
-    piece = _Piece()
-    for number, value in _fields(message):
-        if number == 1:
-            piece.text = value.decode()
-        elif number == 2:
-            (piece.score,) = struct.unpack("<f", value)
-        elif number == 3:
-            piece.kind = value
-    return piece
-
-
-def _parse_settings(model: _Model, message: bytes, names: dict[int, str]) -> None:
-    for number, value in _fields(message):
-        if number in names:
-            kind = type(getattr(model, names[number]))
-            if isinstance(value, bytes) != (kind is bytes):
-                raise ValueError(f"the setting {names[number]} has the wrong type")
-            setattr(model, names[number], kind(value))
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: number and value; the value is an int (wire type 0) or bytes (1, 2, 5).
-
-    A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint length and as
-    many bytes, 5 four bytes. A varint has seven bits a byte, lowest first; the top bit says that more follow.
-    """
-    position = 0
-
-    def varint() -> int:
-        nonlocal position
-        result = shift = 0
-        while True:
-            byte = message[position]
-            position += 1
-            result |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return result
-
-    while position < len(message):
-        number, wire_type = divmod(varint(), 8)
-        if wire_type == 0:
-            yield number, varint()
-            continue
-        length = {1: 8, 5: 4}.get(wire_type) or (varint() if wire_type == 2 else -1)
-        if length < 0 or position + length > len(message):
-            raise ValueError(f"field {number} (wire type {wire_type}) is damaged at byte {position}")
-        yield number, message[position : position + length]
-        position += length

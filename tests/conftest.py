@@ -14,7 +14,7 @@ import torch
 from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.data.vocabulary import Vocabulary, train_vocabulary
 
-_SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()
+_SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()  # noqa: SIM905
 
 
 def _words(rng: random.Random, count: int) -> list[str]:

@@ -41,7 +41,7 @@ def mine(table, s, t, both_sides, mask_duplicates):
 
 
 def train(table, epochs, batch_size, maximum, interval, margin=0.4, rate=1e-3, both_sides=False, mask_duplicates=True):
-    """Train `table`; `epochs` holds each epoch's pairs of id lists in their order. Returns losses, M's and the table."""
+    """Train `table` on each epoch's pairs of id lists in their order; return losses, M's and the table."""
     table = torch.nn.Parameter(table.clone())
     optimizer = torch.optim.Adam([table], lr=rate)
     losses, sizes = [], []

@@ -74,7 +74,12 @@ def test_two_columns_mine_in_the_batch(model, pairs):
     expected = margin_loss(a, b, b[of_s], a[of_t], margin=0.3)
     loss = MarginHardNegativeLoss(model, margin=0.3)
     torch.testing.assert_close(loss([s, t]), expected)
-    columns = [s, t, model.preprocess([pairs[i + 1][1] for i in of_s]), model.preprocess([pairs[i + 1][0] for i in of_t])]
+    columns = [
+        s,
+        t,
+        model.preprocess([pairs[i + 1][1] for i in of_s]),
+        model.preprocess([pairs[i + 1][0] for i in of_t]),
+    ]
     torch.testing.assert_close(loss(columns), expected)
 
 

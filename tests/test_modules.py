@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -86,7 +88,7 @@ def test_gradient_equals_the_plain_one(vocabulary, sparse, dropout):
     ids, offsets = vocabulary.encode(TEXTS)
     torch.manual_seed(3)
     tokens = torch.nn.functional.dropout(table[torch.from_numpy(ids)], dropout, training=dropout > 0)
-    means = torch.stack([tokens[a:b].mean(0) for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    means = torch.stack([tokens[a:b].mean(0) for a, b in itertools.pairwise(offsets)])
     torch.testing.assert_close(features["sentence_embedding"], means)
     (means * target).sum().backward()
     torch.testing.assert_close(got.to_dense(), table.grad)
@@ -127,8 +129,12 @@ def test_save_and_load(tmp_path, embedding):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"embedding_dimension": 3, "weights": torch.zeros(2, 3)}, {"weights": torch.zeros(2, 3)}]
-    + [{"embedding_dimension": 3, "dropout": 1.0}],
+    [
+        {},
+        {"embedding_dimension": 3, "weights": torch.zeros(2, 3)},
+        {"weights": torch.zeros(2, 3)},
+        {"embedding_dimension": 3, "dropout": 1.0},
+    ],
 )
 def test_bad_settings_are_refused(vocabulary, arguments):
     with pytest.raises(SettingsError):

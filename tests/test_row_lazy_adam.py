@@ -45,7 +45,9 @@ def run(steps, rate=lambda step: 1e-2, scale=None, betas=(0.9, 0.999)):
 @pytest.mark.parametrize("scale", [None, 1.0, 1e-8, 1e-10])
 @pytest.mark.parametrize("schedule", ["constant", "decaying"])
 def test_follows_dense_adam(scale, schedule):
-    lazy, optimizer, dense = run(500, (lambda s: 1e-2) if schedule == "constant" else (lambda s: 1e-2 * (1 - s / 500)), scale)
+    lazy, optimizer, dense = run(
+        500, (lambda s: 1e-2) if schedule == "constant" else (lambda s: 1e-2 * (1 - s / 500)), scale
+    )
     asleep = (lazy.double() - dense).abs().max()
     optimizer.catch_up_all()
     torch.testing.assert_close(lazy.double(), dense, atol=1e-5, rtol=0)

@@ -56,13 +56,16 @@ def test_language_has_exactly_the_ids_of_the_structure(language: str) -> None:
 def test_every_template_uses_every_part(language: str) -> None:
     loaded = Grammar.load(language)
     for frame, templates in loaded.frames.items():
-        roles = [role for part in STRUCTURE.frames[frame]["parts"]
-                 for role in (["subject2", "predicate2"] if part == "second" else [part])]
+        roles = [
+            role
+            for part in STRUCTURE.frames[frame]["parts"]
+            for role in (["subject2", "predicate2"] if part == "second" else [part])
+        ]
         for template in templates:
             fields = {field for _, field, _, _ in Formatter().parse(template) if field}
             for role in roles:
                 rows = loaded.phrases[role.rstrip("2")].values()
-                suffix = role[len(role.rstrip("2")):]
+                suffix = role[len(role.rstrip("2")) :]
                 own = {slot + suffix for row in rows for slots in row[0].slots.values() for slot in slots}
                 assert fields & own, f"{frame}: {template} does not use {role}"
 
@@ -176,7 +179,8 @@ def test_small_structure_is_exhausted_without_repeats() -> None:
 
 def test_a_row_is_inflected_by_the_class_of_its_subject() -> None:
     raw = {
-        "classes": {"m": "sg m", "f": "sg f", "p": "pl p"}, "no_subject": "m",
+        "classes": {"m": "sg m", "f": "sg f", "p": "pl p"},
+        "no_subject": "m",
         "columns": {"subject": "class | subject", "predicate": "now[sg pl] | past[m f p] | rest"},
         "words": {"want[sg pl]": "хочет/хотят"},
         "derived": {"predicate": {"first[m f p]": "{past}/{past}/{past:m} они"}},

@@ -1,4 +1,4 @@
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_every_mini_batch_comes_once_and_m_survives_epochs(batches, maximum, int
         covered = [i for m in megas if m.epoch == epoch for i in range(m.start, m.stop)]
         assert covered == list(range(batches))
     sizes = [m.size for m in megas]
-    assert all(0 <= b - a <= 1 for a, b in zip(sizes, sizes[1:], strict=False)) and max(sizes) <= maximum
+    assert all(0 <= b - a <= 1 for a, b in pairwise(sizes)) and max(sizes) <= maximum
     assert sizes[0] == (1 if interval else maximum)
 
 

@@ -117,9 +117,7 @@ def test_hard_case(pair: Pair, text: str) -> None:
 
 
 @settings(deadline=None, derandomize=True, max_examples=600, database=None)
-@given(
-    text=st.text(st.sampled_from(MARKS * 2 + SPACES + DELETED + CHANGED + CASED + JAMO + OTHER), max_size=12)
-)
+@given(text=st.text(st.sampled_from(MARKS * 2 + SPACES + DELETED + CHANGED + CASED + JAMO + OTHER), max_size=12))
 def test_hard_characters(pair: Pair, text: str) -> None:
     pair.check(text)
 
@@ -132,11 +130,7 @@ def test_any_text(pair: Pair, text: str) -> None:
 
 
 @settings(deadline=None, derandomize=True, max_examples=300, database=None)
-@given(
-    parts=st.lists(
-        st.sampled_from(WORDS) | st.sampled_from(SPACES + MARKS) | st.text(max_size=2), max_size=20
-    )
-)
+@given(parts=st.lists(st.sampled_from(WORDS) | st.sampled_from(SPACES + MARKS) | st.text(max_size=2), max_size=20))
 def test_words_and_interruptions(pair: Pair, parts: list[str]) -> None:
     pair.check("".join(parts).encode("utf-8", "ignore").decode())
 

@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 import signal
@@ -48,7 +49,7 @@ def epochs_of(store, count, seed):
     sides = []
     for side in "ab":
         ids, offsets = store.take(side, np.arange(len(store)))
-        sides.append([ids[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+        sides.append([ids[a:b].tolist() for a, b in itertools.pairwise(offsets)])
     orders = [EpochPermutation(len(store), seed, epoch)[0 : len(store)] for epoch in range(count)]
     return [[(sides[0][i], sides[1][i]) for i in order] for order in orders]
 

@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import numpy as np
@@ -10,7 +11,7 @@ from st_paragram.errors import SettingsError, TextError
 
 
 def decode(vocabulary, ids, offsets):
-    return [ids[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
 
 
 def test_encode_equals_sentencepiece_text_by_text(vocabulary, pairs):

@@ -11,8 +11,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "embed",
         help="encode the lines of a file into a .npy matrix",
-        description="Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 .npy "
-        "matrix. Run again after an interruption, it goes on where it stopped. Read the result with "
+        description="Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 "
+        ".npy matrix. Run again after an interruption, it goes on where it stopped. Read the result with "
         'numpy.load(X, mmap_mode="r").',
     )
     parser.add_argument("file", metavar="FILE")

@@ -11,8 +11,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "score",
         help="score pairs of sentences",
-        description="Write `cosine TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, bz2, zip "
-        "with one member, or - for standard input), in order.",
+        description="Write `cosine TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, "
+        "bz2, zip with one member, or - for standard input), in order.",
     )
     parser.add_argument("file", metavar="PAIRS.tsv")
     parser.add_argument("--model", required=True, help="model directory, name or hub id, e.g. p-sp-es")

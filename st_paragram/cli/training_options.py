@@ -30,21 +30,27 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
         action="append",
         default=[],
         metavar="FILE",
-        help="a pair store (.h5), or a text of two columns (repeatable); default data/en-LANG.h5, else the built-in bitext",
+        help="a pair store (.h5), or texts of two columns (repeatable), or built-in (default: data/en-LANG.h5)",
     )
     files.add_argument("--vocab-size", type=int, help="pieces of the vocabulary, where texts are prepared (50000)")
     files.add_argument("--workers", type=int, default=1, help="processes that prepare texts (%(default)s)")
-    files.add_argument("--dev", metavar="FILE.tsv", help="development pairs `grade TAB sentence TAB sentence` (built-in ones)")
+    files.add_argument(
+        "--dev", metavar="FILE.tsv", help="development pairs `grade TAB sentence TAB sentence` (built-in ones)"
+    )
     files.add_argument("--output", help="model directory to make; default ./p-sp-LANG")
     files.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
     files.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     settings = parser.add_argument_group("settings (each overrides the configuration file)")
-    settings.add_argument("--config", metavar="FILE.yaml", help="default configs/paper.yaml; small.yaml on built-in data")
+    settings.add_argument(
+        "--config", metavar="FILE.yaml", help="default configs/paper.yaml; small.yaml on built-in data"
+    )
     for name, (kind, text) in _SETTINGS.items():
         settings.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text)
     settings.add_argument("--optimizer", choices=("row-lazy", "dense"), help="Adam on the batch's rows, or on all rows")
     settings.add_argument(
-        "--keep-duplicates", action="store_true", help="let pairs that share a text be negatives, as the authors' code does"
+        "--keep-duplicates",
+        action="store_true",
+        help="let pairs that share a text be negatives, as the authors' code does",
     )
     parser.set_defaults(tune=False)
     if tuning:

@@ -8,6 +8,7 @@ vocabulary, and `<side>/offsets`, uint64 (N + 1,): sentence i of a side is ids[o
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -114,7 +115,7 @@ class PairStoreWriter:
 
 
 class _Spool:
-    """One side's ids and offsets in raw files beside the store: their totals, hence contiguous data sets, are known last."""
+    """One side's ids and offsets in raw files beside the store, until their totals are known."""
 
     def __init__(self, part: Path, side: str, dtype: np.dtype[Any]) -> None:
         self.paths = {name: part.with_name(f"{part.name}.{side}.{name}") for name in ("ids", "offsets")}
@@ -242,9 +243,7 @@ class PairStore:
         """The vocabulary that the ids belong to."""
         return Vocabulary(self._model_proto, self.lower_case, self.segmentation)
 
-    def take(
-        self, side: str, rows: NDArray[np.integer[Any]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def take(self, side: str, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Read sentences of one side.
 
         Args:
@@ -266,7 +265,7 @@ class PairStore:
         """Decode sentences of one side (lower-cased and truncated as stored, unknown characters missing)."""
         processor = self.vocabulary().processor
         ids, offsets = self.take(side, np.asarray(rows))
-        for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+        for start, end in itertools.pairwise(offsets):
             yield processor.decode(ids[start:end].tolist())
 
     def _side(self, side: str) -> tuple[NDArray[Any], NDArray[Any]]:

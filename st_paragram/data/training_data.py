@@ -18,6 +18,12 @@ from st_paragram.paths import cache_folder
 
 logger = logging.getLogger(__name__)
 
+_NO_DATA = (
+    "WARNING: no data/en-%s.h5, so this trains on the small built-in bitext: a demonstration, not a usable model. For "
+    "real data, get parallel text (for instance from OPUS), run `st-paragram prepare --lang %s --text FILE "
+    "--output data/en-%s.h5`, and start again."
+)
+BUILT_IN = "built-in"
 BUILT_IN_PAIRS = 40_000
 
 
@@ -38,7 +44,8 @@ def find_training_data(
     Args:
         language: the language beside English; "en" for English paraphrases.
         data: one pair store (`.h5`), or specifications of texts (`text.parse_source`), which are prepared into a cached
-            store; if empty, `data/en-<language>.h5` under the current folder; if that is missing, the built-in bitext.
+            store; or "built-in". If empty, `data/en-<language>.h5` under the current folder; if that is missing, the
+            built-in bitext.
         vocab_size: pieces of a vocabulary to train; ignored for a store, which has one.
         workers: processes of a preparation.
 
@@ -51,13 +58,17 @@ def find_training_data(
     if not data and standard.exists():
         data = [str(standard)]
     if not data:
+        logger.warning(_NO_DATA, *[language] * 3)
+    if not data or list(data) == [BUILT_IN]:
         return _built_in(language, vocab_size, workers)
     if any(path.endswith((".h5", ".hdf5")) for path in data):
         if len(data) > 1:
             raise SettingsError(f"{len(data)} data files with a pair store among them; give one store, or texts only")
         return TrainingData(PairStore(data[0]), Path(data[0]).name)
     sources = [parse_source(spec, ("en", language)) for spec in data]
-    return TrainingData(_prepare(language, sources, vocab_size, workers), " + ".join(Path(s.name).name for s in sources))
+    return TrainingData(
+        _prepare(language, sources, vocab_size, workers), " + ".join(Path(s.name).name for s in sources)
+    )
 
 
 def _built_in(language: str, vocab_size: int | None, workers: int) -> TrainingData:
@@ -66,12 +77,6 @@ def _built_in(language: str, vocab_size: int | None, workers: int) -> TrainingDa
             f"no data/en-{language}.h5 and no built-in bitext for {language!r} (only {', '.join(LANGUAGES)}); "
             f"make a store with `st-paragram prepare --lang {language} --text FILE --output data/en-{language}.h5`"
         )
-    logger.warning(
-        "WARNING: no data/en-%s.h5, so this trains on the small built-in bitext: a demonstration, not a usable model. "
-        "For real data, get parallel text (for instance from OPUS), run `st-paragram prepare --lang %s --text FILE "
-        "--output data/en-%s.h5`, and start again.",
-        *[language] * 3,
-    )
     path = cache_folder() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
     pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
     _write_if_changed(path, pairs)

@@ -76,7 +76,7 @@ class Vocabulary:
             num_threads: sentencepiece threads.
 
         Returns:
-            ids, int64 of shape (total,), and offsets, int64 of shape (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+            ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
         """
         if not normalized:
             texts = [self.normalize(text) for text in texts]

@@ -46,7 +46,9 @@ def read_graded_pairs(path: str | Path) -> GradedPairs:
             grade, first, second = row.rstrip("\r").split("\t")
             pairs.grades.append(float(grade))
         except ValueError as error:
-            raise TextError(f"{path}: row {number}: expected `grade TAB sentence TAB sentence`, saw {row[:60]!r}") from error
+            raise TextError(
+                f"{path}: row {number}: expected `grade TAB sentence TAB sentence`, saw {row[:60]!r}"
+            ) from error
         pairs.first.append(first)
         pairs.second.append(second)
     return pairs

@@ -34,7 +34,9 @@ def retrieval_error(
         block: rows compared at a time.
     """
     a, b = (
-        model.encode(list(texts), batch_size=2048, normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False)
+        model.encode(
+            list(texts), batch_size=2048, normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False
+        )
         for texts in (first, second)
     )
     return RetrievalError(_misses(a, b, block), _misses(b, a, block))

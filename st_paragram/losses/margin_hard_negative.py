@@ -56,7 +56,8 @@ class MarginHardNegativeLoss(nn.Module):
             s, t = embeddings
             of_s, of_t = hardest_negatives(s.detach(), t.detach())
             embeddings = [s, t, t[of_s], s[of_t]]
-        return margin_loss(*embeddings, margin=self.margin)
+        s, t, negative_of_s, negative_of_t = embeddings
+        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
 
     def _embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         if all("cu_seq_lens_q" in column for column in columns):

@@ -1,0 +1,1 @@
+"""Modules of a SentenceTransformer: one a file."""

@@ -15,7 +15,7 @@ from st_paragram.modules.sentencepiece_embedding import FlatFeatures
 class MeanPool(Module):
     """Mean pooling: one `embedding_bag` behind `SentencePieceEmbedding`, a masked mean behind any other module."""
 
-    config_keys = ["embedding_dimension"]
+    config_keys: list[str] = ["embedding_dimension"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "mean_pool_config.json"
 
     def __init__(self, embedding_dimension: int) -> None:
@@ -85,4 +85,8 @@ class _SparseMean(torch.autograd.Function):
             mode="sum",
             include_last_offset=True,
         )
-        return torch.sparse_coo_tensor(rows[None], values, ctx.table_shape, is_coalesced=True, check_invariants=False), None, None
+        return (
+            torch.sparse_coo_tensor(rows[None], values, ctx.table_shape, is_coalesced=True, check_invariants=False),
+            None,
+            None,
+        )

@@ -60,7 +60,7 @@ class SentencePieceEmbedding(InputModule):
     unknown piece, whose row is an ordinary row of the table.
     """
 
-    config_keys = ["embedding_dimension", "lower_case", "segmentation", "dropout"]
+    config_keys: list[str] = ["embedding_dimension", "lower_case", "segmentation", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "sentencepiece_embedding_config.json"
     save_in_root = True
 
@@ -94,17 +94,13 @@ class SentencePieceEmbedding(InputModule):
         elif weights.ndim != 2 or len(weights) != len(vocabulary):
             raise SettingsError(f"a table of shape {tuple(weights.shape)} for {len(vocabulary)} pieces")
         self.vocabulary = vocabulary
-        self.embedding = nn.Embedding(*weights.shape, _weight=weights)
+        self.embedding = nn.Embedding.from_pretrained(weights, freeze=False)
+        self.tokenizer = vocabulary.processor  # type: ignore[assignment]
         self.dropout = dropout
         self.sparse_gradient = sparse_gradient
         self.num_threads = 1
         #: Called with the ids before their rows are read: a lazy optimiser brings them up to date here.
         self.before_lookup: Callable[[Tensor], None] | None = None
-
-    @property
-    def tokenizer(self) -> Any:  # noqa: ANN401 - sentencepiece has no types
-        """The sentencepiece processor."""
-        return self.vocabulary.processor
 
     @property
     def max_seq_length(self) -> int | None:
@@ -172,22 +168,31 @@ class SentencePieceEmbedding(InputModule):
         save_file({"embedding.weight": self.embedding.weight.detach()}, Path(output_path) / WEIGHTS_FILE)
 
     @classmethod
-    def load(cls, model_name_or_path: str, **kwargs: Any) -> SentencePieceEmbedding:  # noqa: ANN401
+    def load(  # type: ignore[override]
+        cls,
+        model_name_or_path: str,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> SentencePieceEmbedding:
         """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub.
 
         Raises:
             ModelDirectoryError: a file is missing.
         """
-        hub = {k: kwargs[k] for k in ("subfolder", "token", "cache_folder", "revision", "local_files_only") if k in kwargs}
-        paths = {}
-        for name in (cls.config_file_name, MODEL_FILE, WEIGHTS_FILE):
-            paths[name] = cls.load_file_path(model_name_or_path, filename=name, **hub)
-            if paths[name] is None:
+        hub = {
+            k: kwargs[k] for k in ("subfolder", "token", "cache_folder", "revision", "local_files_only") if k in kwargs
+        }
+
+        def path(name: str) -> Path:
+            found = cls.load_file_path(model_name_or_path, filename=name, **hub)
+            if found is None:
                 raise ModelDirectoryError(f"{model_name_or_path}: {name} is missing; save the model again")
-        config = json.loads(Path(paths[cls.config_file_name]).read_text(encoding="utf-8"))
-        proto = Path(paths[MODEL_FILE]).read_bytes()
+            return Path(found)
+
+        config = json.loads(path(cls.config_file_name).read_text(encoding="utf-8"))
+        proto = path(MODEL_FILE).read_bytes()
         vocabulary = Vocabulary(proto, config["lower_case"], Segmentation(config["segmentation"]))
-        return cls(vocabulary, weights=load_file(paths[WEIGHTS_FILE])["embedding.weight"], dropout=config["dropout"])
+        weights = load_file(path(WEIGHTS_FILE))["embedding.weight"]
+        return cls(vocabulary, weights=weights, dropout=config["dropout"])
 
 
 def flat_features(ids: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> dict[str, Tensor]:

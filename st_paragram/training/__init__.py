@@ -1,0 +1,1 @@
+"""Mega-batch training."""

@@ -53,12 +53,12 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
             raise SettingsError(f"{seen}: the first must be at least 1, the second at least 0")
         if self.gradient_accumulation_steps != 1:
             raise SettingsError(
-                f"gradient_accumulation_steps is {self.gradient_accumulation_steps}: a mega-batch is a number of optimiser "
-                "steps; set it to 1 and choose per_device_train_batch_size"
+                f"gradient_accumulation_steps is {self.gradient_accumulation_steps}: a mega-batch is a number of "
+                "optimiser steps; set it to 1 and choose per_device_train_batch_size"
             )
         super().__post_init__()
         if self.world_size > 1 or self.n_gpu > 1:
             raise SettingsError(
-                f"{max(self.world_size, self.n_gpu)} processes or devices: mega-batches are defined for one; start without "
-                "torchrun and show one device (CUDA_VISIBLE_DEVICES=0)"
+                f"{max(self.world_size, self.n_gpu)} processes or devices: mega-batches are defined for one; start "
+                "without torchrun and show one device (CUDA_VISIBLE_DEVICES=0)"
             )

@@ -29,11 +29,15 @@ class RateCallback(TrainerCallback):
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Start the clock."""
         self.bar = tqdm(
-            total=state.max_steps, initial=state.global_step, unit="step", dynamic_ncols=True, disable=not sys.stderr.isatty()
+            total=state.max_steps,
+            initial=state.global_step,
+            unit="step",
+            dynamic_ncols=True,
+            disable=not sys.stderr.isatty(),
         )
         self.seconds = self.logged_seconds = 0.0
         self.first_pair = self.logged_pair = self._pairs(args, state)
-        self.resumed_at = time.perf_counter()
+        self.resumed_at: float | None = time.perf_counter()
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the clock run again after an evaluation or a checkpoint."""

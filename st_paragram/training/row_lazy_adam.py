@@ -51,12 +51,12 @@ class RowLazyAdam(torch.optim.Optimizer):
             raise SettingsError(f"lr {lr}, betas {betas}, eps {eps}: not a setting of Adam that converges")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
-    def watch(self, module: nn.Module) -> None:
+    def watch(self, module: Any) -> None:  # noqa: ANN401 - anything with `embedding` and `before_lookup`
         """Bring rows up to date whenever `module` (a `SentencePieceEmbedding`) looks them up."""
         table = module.embedding.weight
         module.before_lookup = lambda ids: self.catch_up(table, ids)
 
-    def _state(self, table: nn.Parameter) -> dict[str, Any]:
+    def _state(self, table: Tensor) -> dict[str, Any]:
         state = self.state[table]
         if not state:
             state["exp_avg"] = torch.zeros_like(table)
@@ -87,7 +87,7 @@ class RowLazyAdam(torch.optim.Optimizer):
                 self._step_rows(table, group, *rows_and_values(table.grad))
         return loss
 
-    def _step_rows(self, table: nn.Parameter, group: dict[str, Any], rows: Tensor, gradient: Tensor) -> None:
+    def _step_rows(self, table: Tensor, group: dict[str, Any], rows: Tensor, gradient: Tensor) -> None:
         state = self._state(table)
         nobody_sleeps = int(state["step"]) < _WAKEFUL
         self.catch_up(table, torch.arange(len(table), device=table.device) if nobody_sleeps else rows)
@@ -99,7 +99,9 @@ class RowLazyAdam(torch.optim.Optimizer):
         state["exp_avg"].index_copy_(0, rows, moment)
         state["exp_avg_sq"].index_copy_(0, rows, square)
         state["last_step"][rows] = step
-        table.index_add_(0, rows, moment.div_(square.sqrt_().div_(scale2).add_(group["eps"])), alpha=-group["lr"] / scale1)
+        table.index_add_(
+            0, rows, moment.div_(square.sqrt_().div_(scale2).add_(group["eps"])), alpha=-group["lr"] / scale1
+        )
         self._extend_sums(state, group, step, scale2 / scale1, scale2)
 
     @staticmethod
@@ -115,7 +117,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         state["moves"][:, first:step] += torch.stack([move * epsilon**power for power in range(4)])
 
     @torch.no_grad()
-    def catch_up(self, table: nn.Parameter, ids: Tensor) -> None:
+    def catch_up(self, table: Tensor, ids: Tensor) -> None:
         """Make the steps that rows have slept through.
 
         Args:
@@ -141,7 +143,7 @@ class RowLazyAdam(torch.optim.Optimizer):
             state["exp_avg_sq"].index_copy_(0, part, square)
             last[part] = step
 
-    def _slept_move(self, table: nn.Parameter, last: Tensor, moment: Tensor, square: Tensor) -> Tensor:
+    def _slept_move(self, table: Tensor, last: Tensor, moment: Tensor, square: Tensor) -> Tensor:
         """Moves of rows, float (n, D), from their moments and the steps `last`, int64 (n,), of their last gradients."""
         total, nodes, weights = _gauss_rule(self.state[table]["moves"][:, last])
         nodes, weights = (nodes * self._group(table)["eps"]).float(), (weights * total).float()
@@ -159,8 +161,8 @@ class RowLazyAdam(torch.optim.Optimizer):
 
     @contextmanager
     def caught_up(self) -> Iterator[None]:
-        """Within the block all tables are as dense Adam would have left them; after it they are as before, to the bit."""
-        sleeping: list[tuple[nn.Parameter, Tensor, Tensor]] = []
+        """Within the block the tables are as dense Adam would have left them; after it as before, to the bit."""
+        sleeping: list[tuple[Tensor, Tensor, Tensor]] = []
         with torch.no_grad():
             for table, state in self.state.items():
                 if not state:
@@ -178,7 +180,7 @@ class RowLazyAdam(torch.optim.Optimizer):
                 for table, rows, before in sleeping:
                     table.index_copy_(0, rows, before)
 
-    def _group(self, table: nn.Parameter) -> dict[str, Any]:
+    def _group(self, table: Tensor) -> dict[str, Any]:
         return next(group for group in self.param_groups if any(p is table for p in group["params"]))
 
     def state_dict(self) -> dict[str, Any]:
@@ -205,7 +207,7 @@ class RowLazyAdam(torch.optim.Optimizer):
 
 
 def rows_and_values(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows, int64 (n,), each once, and values, float (n, D), of a sparse gradient; the values are not copied if possible.
+    """Rows, int64 (n,), each once, and values, float (n, D), of a sparse gradient, copied only if need be.
 
     autograd forgets that a gradient is coalesced; looking costs less than sorting and copying it again.
     """
@@ -220,7 +222,7 @@ def _gauss_rule(moments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     Returns:
         The totals (n,), the points (2, n) and their shares of the total (2, n). Where the spread is below a
-        hundredth of the mean (always, after the first few hundred steps), the mean alone, with share 1, is exact enough.
+        hundredth of the mean (always, after some hundred steps), the mean alone, with share 1, is exact enough.
     """
     total = moments[0].clamp(min=torch.finfo(torch.float64).tiny)  # a learning rate of 0 must not give 0 / 0
     first, second, third = moments[1:] / total

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -52,6 +53,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     """
 
     training_args_class = MegaBatchTrainingArguments
+    args: MegaBatchTrainingArguments
+    loss: nn.Module  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -117,10 +120,15 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
             return super().create_optimizer(model) if model is not None else super().create_optimizer()
         others = [name for name, p in self.loss.named_parameters() if p is not self.embedding.embedding.weight]
         if others:
-            raise SettingsError(f"RowLazyAdam trains the embedding table alone, not {others[0]}; set row_lazy_adam=False")
+            raise SettingsError(
+                f"RowLazyAdam trains the embedding table alone, not {others[0]}; set row_lazy_adam=False"
+            )
         args = self.args
         optimizer = RowLazyAdam(
-            [self.embedding.embedding.weight], args.learning_rate, (args.adam_beta1, args.adam_beta2), args.adam_epsilon
+            [cast("nn.Parameter", self.embedding.embedding.weight)],
+            args.learning_rate,
+            (args.adam_beta1, args.adam_beta2),
+            args.adam_epsilon,
         )
         optimizer.watch(self.embedding)
         self.optimizer = optimizer
@@ -157,7 +165,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return loss
 
     def _mega_batch_of(self, step: int) -> MegaBatch:
-        """The mega-batch that a step belongs to; the schedule is followed from the start, so resuming needs no state."""
+        """The mega-batch of a step; the schedule is followed from the start, so that resuming needs no state."""
         epoch, index = divmod(step, self.batches_per_epoch)
         if self._schedule is None:
             self._schedule = mega_batches(self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval)
@@ -209,8 +217,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         counts = np.empty(len(sentences), dtype=np.int64)
         taken = {}
         for side in (0, 1):
-            ids, offsets = taken[side] = self.store.take("ab"[side], sentences[sides == side] // 2)
-            counts[sides == side] = np.diff(offsets)
+            taken[side] = self.store.take("ab"[side], sentences[sides == side] // 2)
+            counts[sides == side] = np.diff(taken[side][1])
         offsets = np.concatenate([[0], np.cumsum(counts)])
         flat = np.empty(offsets[-1], dtype=np.int64)
         side_of_token = np.repeat(sides, counts)
@@ -239,29 +247,31 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     # Checkpoints: a model directory, the optimiser's state, and the mined rows of the mega-batch under way.
 
-    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:  # noqa: ANN401
-        from contextlib import nullcontext
+    @property
+    def _checkpoints(self) -> Path:
+        return Path(str(self.args.output_dir))
 
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:  # noqa: ANN401
         optimizer = self._row_lazy_adam()
         with optimizer.caught_up() if optimizer else nullcontext():
-            model_directory.write_files(self.model, Path(output_dir or self.args.output_dir))
+            model_directory.write_files(self.model, Path(output_dir or self._checkpoints))
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super()._save_checkpoint(*args, **kwargs)
         if self._current is not None:
-            folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
+            folder = self._checkpoints / f"checkpoint-{self.state.global_step}"
             current = json.dumps([self._current.epoch, self._current.start, self._current.stop, self._current.size])
-            np.savez(folder / _MINED_FILE, current=np.array(current), **self._mined)
+            np.savez(folder / _MINED_FILE, allow_pickle=False, current=np.array(current), **self._mined)
 
-    def _load_from_checkpoint(self, checkpoint_path: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        model_directory.read_weights(Path(checkpoint_path), into=self.embedding)
-        if (mined := Path(checkpoint_path) / _MINED_FILE).is_file():
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        model_directory.read_weights(Path(resume_from_checkpoint), into=self.embedding)
+        if (mined := Path(resume_from_checkpoint) / _MINED_FILE).is_file():
             with np.load(mined, allow_pickle=False) as saved:
                 self._current = MegaBatch(*json.loads(str(saved["current"])))
                 self._mined = {name: saved[name] for name in saved.files if name != "current"}
 
     def _load_best_model(self) -> None:
-        model_directory.read_weights(Path(self.state.best_model_checkpoint), into=self.embedding)
+        model_directory.read_weights(Path(str(self.state.best_model_checkpoint)), into=self.embedding)
 
     def _row_lazy_adam(self) -> RowLazyAdam | None:
         optimizer = getattr(self.optimizer, "optimizer", self.optimizer)  # accelerate wraps it
@@ -271,7 +281,11 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 def _embedding_of(model: SentenceTransformer, store: PairStore) -> SentencePieceEmbedding:
     embedding = model[0]
     if not isinstance(embedding, SentencePieceEmbedding):
-        raise SettingsError(f"the model starts with {type(embedding).__name__}; MegaBatchTrainer needs SentencePieceEmbedding")
+        raise SettingsError(
+            f"the model starts with {type(embedding).__name__}; MegaBatchTrainer needs SentencePieceEmbedding"
+        )
     if embedding.vocabulary.model_proto != store.vocabulary().model_proto:
-        raise SettingsError(f"{store.path}: the model's vocabulary is not the store's; build it with store.vocabulary()")
+        raise SettingsError(
+            f"{store.path}: the model's vocabulary is not the store's; build it with store.vocabulary()"
+        )
     return embedding

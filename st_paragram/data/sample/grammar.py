@@ -70,6 +70,7 @@ class Grammar:
             style: six bits a part pick the variant of that part; 0 takes the main ones.
             turn: added to each pick: another turn changes every part that has variants.
         """
+
         def pick(variants: Sequence[Any]) -> Any:  # noqa: ANN401
             nonlocal style
             number, style = style & ((1 << STYLE_BITS) - 1), style >> STYLE_BITS
@@ -96,7 +97,7 @@ class Grammar:
             text = pattern.sub(replacement, text)
         first = next(position for position, letter in enumerate(text) if letter.isalpha())
         letter = text[first]
-        return text[:first] + self.capitals.get(letter, letter.upper()) + text[first + 1:]
+        return text[:first] + self.capitals.get(letter, letter.upper()) + text[first + 1 :]
 
 
 def sample_pairs(language: str, count: int | None = None, seed: int = 0) -> Iterator[tuple[str, str]]:
@@ -127,8 +128,10 @@ def sample_paraphrases(count: int | None = None, seed: int = 0) -> Iterator[tupl
         seed: as for `sample_pairs`.
     """
     english = Grammar.load("en")
-    pairs = ((english.render(sentence, style), english.render(sentence, style, turn=1))
-             for sentence, style in load_structure().draw(seed))
+    pairs = (
+        (english.render(sentence, style), english.render(sentence, style, turn=1))
+        for sentence, style in load_structure().draw(seed)
+    )
     return islice((pair for pair in pairs if pair[0] != pair[1]), count)
 
 
@@ -152,13 +155,27 @@ def parse_grammar(language: str, raw: Mapping[str, Any]) -> Grammar:
         for key, rows in raw.get(category, {}).items():
             where = f"phrases/{language}.yaml, {category} {key}"
             phrases.setdefault(category, {})[key] = [
-                parse_row(row, names, derived.get(category, {}), classes, where) for row in _as_list(rows)]
+                parse_row(row, names, derived.get(category, {}), classes, where) for row in _as_list(rows)
+            ]
     where = f"phrases/{language}.yaml, words"
-    words = {name: {slot: form for spec, cell in raw.get("words", {}).items()
-                    for slot, form in parse_cell(spec, cell, tags, where)} for name, tags in classes.items()}
-    return Grammar(language, {key: _as_list(rows) for key, rows in raw["frame"].items()}, phrases, words,
-                   raw["no_subject"], [(re.compile(a), b) for a, b in raw.get("contractions", [])],
-                   raw.get("capitals", {}), raw.get("spaces", True))
+    words = {
+        name: {
+            slot: form
+            for spec, cell in raw.get("words", {}).items()
+            for slot, form in parse_cell(spec, cell, tags, where)
+        }
+        for name, tags in classes.items()
+    }
+    return Grammar(
+        language,
+        {key: _as_list(rows) for key, rows in raw["frame"].items()},
+        phrases,
+        words,
+        raw["no_subject"],
+        [(re.compile(a), b) for a, b in raw.get("contractions", [])],
+        raw.get("capitals", {}),
+        raw.get("spaces", True),
+    )
 
 
 def _as_list(rows: str | list[str]) -> list[str]:

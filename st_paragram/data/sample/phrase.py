@@ -43,8 +43,15 @@ def parse_row(
     agreement = cells[0] if columns[0].strip() == "class" else None
     if agreement is not None and agreement not in classes:
         raise TextError(f"{where}: unknown class {agreement!r}, the file declares {', '.join(classes)}")
-    written = {name: dict(form for spec, cell in zip(columns, cells, strict=True) if cell != "-"
-                          for form in parse_cell(spec, cell, tags, where)) for name, tags in classes.items()}
+    written = {
+        name: dict(
+            form
+            for spec, cell in zip(columns, cells, strict=True)
+            if cell != "-"
+            for form in parse_cell(spec, cell, tags, where)
+        )
+        for name, tags in classes.items()
+    }
     slots: dict[str, Slots] = {}
     for name, tags in classes.items():
         slots[name] = dict(written[name])

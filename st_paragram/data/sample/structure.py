@@ -122,9 +122,7 @@ class Structure:
             if placed and all(options):
                 yield Cell(frame, roles, options)
 
-    def _options(
-        self, role: str, spec: Mapping[str, Any], head: str | None, governor: str | None
-    ) -> tuple[Any, ...]:
+    def _options(self, role: str, spec: Mapping[str, Any], head: str | None, governor: str | None) -> tuple[Any, ...]:
         """The ids (or pairs of ids) that `role` may take beside the governing predicate or thing."""
         if role == head:
             allowed = role == "thing" or spec["tense"] in self.categories[role][str(governor)][2]
@@ -148,8 +146,12 @@ class Structure:
     def _clauses(self, tense: str) -> tuple[tuple[str, str], ...]:
         """Every (subject, predicate) of a tense."""
         predicates = self.categories["predicate"].items()
-        return tuple((who, what) for what, columns in predicates if tense in columns[2]
-                     for who in self._fitting("subject", columns[0]))
+        return tuple(
+            (who, what)
+            for what, columns in predicates
+            if tense in columns[2]
+            for who in self._fitting("subject", columns[0])
+        )
 
     def _fitting(self, category: str, tags: frozenset[str]) -> tuple[str, ...]:
         return tuple(name for name, columns in self.categories[category].items() if columns[0] & tags)
@@ -181,5 +183,10 @@ def load_structure() -> Structure:
     text = files(__package__).joinpath("structure.yaml").read_text(encoding="utf-8")
     raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     frames = raw.pop("frame")
-    return Structure({name: {key: _columns(rows[key] if isinstance(rows, dict) else "") for key in rows}
-                      for name, rows in raw.items()}, frames)
+    return Structure(
+        {
+            name: {key: _columns(rows[key] if isinstance(rows, dict) else "") for key in rows}
+            for name, rows in raw.items()
+        },
+        frames,
+    )

@@ -1,0 +1,41 @@
+# make demo: set up, train p-sp-es on the built-in bitext, encode and score. make test: set up, run the tests.
+VENV ?= .venv
+PYTHON ?= python3
+# For a CPU-only torch on Linux: make install TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
+BIN := $(VENV)/bin
+
+.PHONY: help install demo test lint format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make install | demo | test | lint | format | clean"
+
+install: $(VENV)/.installed
+
+# A torch wheel that pip is configured to find locally goes first: plain `torch` on Linux brings gigabytes of CUDA.
+$(VENV)/.installed: setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.2"; \
+	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.2" 2>/dev/null || true; fi
+	$(BIN)/pip install --quiet --editable ".[dev]"
+	@touch $@
+
+demo: install
+	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output p-sp-es --overwrite
+	$(BIN)/python recipes/try_model.py p-sp-es --lang es
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info p-sp-es p-sp-es.checkpoints .mypy_cache .pytest_cache .ruff_cache .hypothesis

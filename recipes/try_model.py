@@ -1,0 +1,54 @@
+"""Look at what a model does: similar sentences in two languages, graded pairs, and finding translations.
+
+    python recipes/try_model.py p-sp-es --lang es
+
+The sentences are st_paragram's own held-out ones: a quick look, not a benchmark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from st_paragram import model_directory
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.data.sample.held_out import held_out_pairs
+from st_paragram.evaluation.sts import built_in_pairs, correlate
+from st_paragram.evaluation.tatoeba import retrieval_error
+
+
+def main() -> int:
+    """Encode and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="model directory or name")
+    parser.add_argument("--lang", required=True, help="language of the second sentences, e.g. es")
+    arguments = parser.parse_args()
+
+    folder = model_directory.find(arguments.model)
+    model = model_directory.load(folder)
+    pairs = built_in_pairs(arguments.lang)
+
+    print(f"\n{arguments.model}: {model.get_embedding_dimension()} components. Grade 0-5, cosine, sentences:")
+    order = np.argsort(pairs.grades)[:: max(1, len(pairs.grades) // 10)][::-1]
+    first, second = ([texts[i] for i in order] for texts in (pairs.first, pairs.second))
+    cosines = model.similarity_pairwise(model.encode(first), model.encode(second))
+    for index, cosine, one, other in zip(order, cosines, first, second, strict=True):
+        print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {one}  |  {other}")
+
+    correlation = correlate(model, pairs)
+    print(f"all {len(pairs.grades)} graded pairs: Pearson {100 * correlation.pearson:.1f} (x 100)")
+    translations = held_out_pairs("en", arguments.lang)
+    error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
+    print(f"finding the translation among {len(translations)} sentences: {100 * (1 - error.mean):.1f} % right")
+
+    stock = SentenceTransformer(str(folder), device="cpu")
+    ours, theirs = (m.encode(first + second, normalize_embeddings=True) for m in (model, stock))
+    print(f"stock SentenceTransformer: cosine with the native pipeline at least {(ours * theirs).sum(1).min():.6f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("try_model", main))
