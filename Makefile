@@ -22,8 +22,9 @@ $(VENV)/.installed: setup.cfg pyproject.toml
 	@touch $@
 
 demo: install
-	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output p-sp-es --overwrite
-	$(BIN)/python recipes/try_model.py p-sp-es --lang es
+	rm -rf demo
+	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
+	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
 
 test: install
 	$(BIN)/python -m pytest
@@ -38,4 +39,4 @@ format: install
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info p-sp-es p-sp-es.checkpoints .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

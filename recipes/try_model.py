@@ -2,20 +2,23 @@
 
     python recipes/try_model.py p-sp-es --lang es
 
-The sentences are st_paragram's own held-out ones: a quick look, not a benchmark.
+The sentences are st_paragram's own and none of them was trained on: a quick look, not a benchmark.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from itertools import islice
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from st_paragram import model_directory
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.data.sample.grammar import sample_pairs
 from st_paragram.data.sample.held_out import held_out_pairs
+from st_paragram.data.training_data import BUILT_IN_PAIRS
 from st_paragram.evaluation.sts import built_in_pairs, correlate
 from st_paragram.evaluation.tatoeba import retrieval_error
 
@@ -40,9 +43,11 @@ def main() -> int:
 
     correlation = correlate(model, pairs)
     print(f"all {len(pairs.grades)} graded pairs: Pearson {100 * correlation.pearson:.1f} (x 100)")
-    translations = held_out_pairs("en", arguments.lang)
-    error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
-    print(f"finding the translation among {len(translations)} sentences: {100 * (1 - error.mean):.1f} % right")
+    phrases = list(islice(sample_pairs(arguments.lang, BUILT_IN_PAIRS + 300), BUILT_IN_PAIRS, None))
+    for name, translations in (("natural", held_out_pairs("en", arguments.lang)), ("new phrase-grammar", phrases)):
+        error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
+        right = 100 * (1 - error.mean)
+        print(f"finding the translation among {len(translations)} {name} sentences: {right:.1f} % right")
 
     stock = SentenceTransformer(str(folder), device="cpu")
     ours, theirs = (m.encode(first + second, normalize_embeddings=True) for m in (model, stock))
