@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from st_paragram.cli import prepare
@@ -44,6 +45,17 @@ def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert lines[0].split()[:2] == ["rows", "kept"]
     assert [line.split()[:2] for line in lines[1:5]] == [["40", "40"], ["3", "3"], ["2", "1"], ["45", "44"]]
     assert lines[-2] == f"{output}: 44 pairs"
+
+
+def test_english_paraphrases_mix_into_bitext(tmp_path: Path) -> None:
+    paraphrases = tmp_path / "p.tsv"
+    paraphrases.write_text("they went home early\tthey left for home early\n")
+    bitext = text(tmp_path / "a.tsv", 9)
+    command("--lang", "es", "--text", bitext, "--text", f"en-en:{paraphrases}", "--output", tmp_path / "m.h5")
+    store = PairStore(tmp_path / "m.h5")
+    assert len(store) == 10 and "they left for home early" in store.texts("b", np.arange(10))
+    with pytest.raises(SettingsError, match="de-de"):
+        command("--lang", "es", "--text", f"de-de:{paraphrases}", "--output", tmp_path / "n.h5")
 
 
 def test_options_reach_the_settings(tmp_path: Path) -> None:

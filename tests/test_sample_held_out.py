@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import pytest
 
+from st_paragram.data.sample.grammar import sample_pairs
 from st_paragram.data.sample.held_out import HELD_OUT_LANGUAGES, graded_pairs, held_out_pairs, held_out_tuples
 from st_paragram.errors import SettingsError
 
@@ -107,3 +108,9 @@ def test_unknown_language_is_refused_by_name(call: object) -> None:
 def test_texts_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         SENTENCES[0].texts["en"] = "other"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("language", [code for code in HELD_OUT_LANGUAGES if code != "en"])
+def test_the_phrase_grammar_never_makes_a_held_out_sentence(language):
+    held_out = {text for sentence in held_out_tuples() for text in sentence.texts.values()}
+    assert not any(held_out & set(pair) for pair in sample_pairs(language, 3000))

@@ -95,6 +95,8 @@ def _add_vocabulary(group: argparse._ArgumentGroup) -> None:
         default=500_000,
         help="pairs to train it on, 4 KB of memory each (%(default)s)",
     )
+    add("--max-sentence-bytes", type=int, default=4192, help="leave longer sentences out of it (%(default)s)")
+    add("--vocab-threads", type=int, default=8, help="threads that train it; they shape it slightly (%(default)s)")
     add("--max-pieces", type=int, default=100, help="cut sentences at this many pieces (%(default)s)")
     add(
         "--segment",
@@ -137,6 +139,8 @@ def _settings(arguments: argparse.Namespace) -> PrepareSettings:
         vocab_size=arguments.vocab_size,
         character_coverage=arguments.character_coverage,
         sample_pairs=arguments.sample_pairs,
+        max_sentence_bytes=arguments.max_sentence_bytes,
+        vocab_threads=arguments.vocab_threads,
         max_pieces=arguments.max_pieces,
         seed=arguments.seed,
         workers=arguments.workers,

@@ -24,8 +24,6 @@ from st_paragram.data.vocabulary import Vocabulary, train_vocabulary
 
 _BATCH_PAIRS = 4096
 _TASK_BYTES = 1 << 22
-# Not the number of workers: the pieces found depend on it, through the order of floating-point sums.
-_VOCABULARY_THREADS = 8
 
 
 def train_on_first_rows(buckets: Sequence[Path], settings: PrepareSettings) -> Vocabulary:
@@ -36,7 +34,7 @@ def train_on_first_rows(buckets: Sequence[Path], settings: PrepareSettings) -> V
         (sentence for pair in sample for sentence in pair),
         size=settings.vocab_size,
         character_coverage=settings.coverage,
-        num_threads=_VOCABULARY_THREADS,
+        num_threads=settings.vocab_threads,
         max_sentence_bytes=settings.max_sentence_bytes,
         seed=settings.seed,
     )

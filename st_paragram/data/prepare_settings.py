@@ -32,6 +32,8 @@ class PrepareSettings:
         sample_pairs: Pairs, drawn uniformly, that train the vocabulary. They take about 4 KB of memory each, most
             of what a preparation needs.
         max_sentence_bytes: Longer sentences are left out of the training of the vocabulary.
+        vocab_threads: Threads that train it; another number gives slightly other pieces, so it is a setting of
+            its own and no matter of `workers`.
         max_pieces: Sentences are cut at this many pieces.
         seed: Seed of the shuffle and of the vocabulary.
         workers: Processes; the store does not depend on them.
@@ -49,6 +51,7 @@ class PrepareSettings:
     character_coverage: float | None = None
     sample_pairs: int = 500_000
     max_sentence_bytes: int = 4192
+    vocab_threads: int = 8
     max_pieces: int = 100
     seed: int = 0
     workers: int = 1
@@ -69,7 +72,14 @@ class PrepareSettings:
             "max_characters": self.min_length,
             "workers": 1,
         }
-        least |= {"vocab_size": 8, "sample_pairs": 1, "max_sentence_bytes": 16, "max_pieces": 1, "seed": 0}
+        least |= {
+            "vocab_size": 8,
+            "sample_pairs": 1,
+            "max_sentence_bytes": 16,
+            "vocab_threads": 1,
+            "max_pieces": 1,
+            "seed": 0,
+        }
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be at least {bound}")
