@@ -40,7 +40,16 @@ def main() -> int:
         for count in arguments.pairs:
             data = Path(folder) / f"{count}.h5"
             repeat(store, count, data)
-            command = [sys.executable, str(RECIPE), "--lang", "xx", "--data", str(data), "--output", f"{folder}/model"]
+            command = [
+                sys.executable,
+                str(RECIPE),
+                "--lang",
+                store.languages[1],
+                "--data",
+                str(data),
+                "--output",
+                f"{folder}/model",
+            ]
             command += ["--config", str(RECIPE.parent / "configs" / "small.yaml"), "--overwrite"]
             command += ["--dim", str(arguments.dim), "--megabatch-size", str(arguments.megabatch_size)]
             command += ["--anneal-interval", "10", "--epochs", str(arguments.steps * BATCH / count)]
@@ -61,16 +70,18 @@ def repeat(store: PairStore, count: int, path: Path, block: int = 50_000) -> Non
 
 def peak_memory(command: list[str]) -> tuple[int, int]:
     """Run a command; return the peaks of its RssAnon and RSS in KiB, looked at five times a second."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    peaks = [0, 0]
-    while process.poll() is None:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        for index, field in enumerate(("RssAnon", "VmRSS")):
-            if found := re.search(rf"{field}:\s+(\d+) kB", status):
-                peaks[index] = max(peaks[index], int(found[1]))
-        time.sleep(0.2)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{process.stderr.read() if process.stderr else ''}")
+    with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would fill up and stop the process
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+        peaks = [0, 0]
+        while process.poll() is None:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            for index, field in enumerate(("RssAnon", "VmRSS")):
+                if found := re.search(rf"{field}:\s+(\d+) kB", status):
+                    peaks[index] = max(peaks[index], int(found[1]))
+            time.sleep(0.2)
+        if process.returncode:
+            log.seek(0)
+            raise SystemExit(f"{' '.join(command)} failed:\n{log.read()}")
     return peaks[0], peaks[1]
 
 

@@ -35,16 +35,19 @@ def main() -> int:
         random = SentencePieceEmbedding(embedding.vocabulary, embedding.embedding_dimension)
         models = {"untrained": model_directory.pipeline(random), **models}
     data = [read_graded_pairs(path) for path in arguments.data]
-    scores = {name: {pairs.name: correlate(model, pairs) for pairs in data} for name, model in models.items()}
+    scores = {name: [correlate(model, pairs) for pairs in data] for name, model in models.items()}
 
     print("Pearson / Spearman x 100\n")
     print("| model | " + " | ".join(f"{pairs.name} ({len(pairs.grades)})" for pairs in data) + " |")
     print("|" + " --- |" * (len(data) + 1))
     for name, row in scores.items():
-        cells = (f"{100 * score.pearson:.1f} / {100 * score.spearman:.1f}" for score in row.values())
+        cells = (f"{100 * score.pearson:.1f} / {100 * score.spearman:.1f}" for score in row)
         print(f"| {name} | " + " | ".join(cells) + " |")
     if arguments.json:
-        figures = {name: {data: vars(score) for data, score in row.items()} for name, row in scores.items()}
+        figures = {
+            name: {path: vars(score) for path, score in zip(arguments.data, row, strict=True)}
+            for name, row in scores.items()
+        }
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     return 0
 

@@ -19,7 +19,8 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.cli.training_options import add_training_options, overrides
 from st_paragram.data.training_data import find_training_data
 from st_paragram.evaluation.sts import development_pairs
-from st_paragram.training.run import TrainingSettings, remove_checkpoints, save, train, tune
+from st_paragram.training.run import remove_checkpoints, save, train, tune
+from st_paragram.training.settings import TrainingSettings
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -34,26 +35,28 @@ def main() -> int:
     output = Path(arguments.output or f"p-sp-{arguments.lang}")
     checkpoints = output.with_name(f"{output.name}.checkpoints")
     model_directory.check_free(output, arguments.overwrite)
+    development = development_pairs(arguments.dev, arguments.lang)
+    given = overrides(arguments)
+    TrainingSettings.read(arguments.config, given)  # complain before the data is prepared
     data = find_training_data(arguments.lang, arguments.data, arguments.vocab_size, arguments.workers)
     config = arguments.config or CONFIGS / ("small.yaml" if data.built_in else "paper.yaml")
-    settings = TrainingSettings.read(config, **overrides(arguments))
-    development = development_pairs(arguments.dev, arguments.lang)
+    settings = TrainingSettings.read(config, given)
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 
     if arguments.tune:
-        results = tune(data.store, settings, development, checkpoints)
-        for result in results:
-            size = result.settings.megabatch_size
-            print(f"dropout {result.settings.dropout}  M {size}  {development.name} {100 * result.after.pearson:.1f}")
-        best = results[0]
+        best, reports = tune(data.store, settings, development, checkpoints, resume=arguments.resume)
+        for report in reports:
+            size = report.settings.megabatch_size
+            print(f"dropout {report.settings.dropout}  M {size}  {development.name} {100 * report.after.pearson:.1f}")
     else:
         best = train(data.store, settings, development, checkpoints, resume=arguments.resume)
     save(best, data.store, development, output, data.description, arguments.overwrite)
     remove_checkpoints(checkpoints)
 
-    before, after = 100 * best.before.pearson, 100 * best.after.pearson
+    before, after = 100 * best.report.before.pearson, 100 * best.report.after.pearson
     print(f"{development.name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
-    print(f"trained for {best.seconds:.0f} s at {best.pairs_per_second:.0f} pairs/s; model in {output}")
+    seconds, rate = best.report.seconds, best.report.pairs_per_second
+    print(f"trained for {seconds:.0f} s at {rate:.0f} pairs/s; model in {output}")
     return 0
 
 

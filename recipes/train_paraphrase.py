@@ -19,7 +19,8 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.cli.training_options import add_training_options, overrides
 from st_paragram.data.training_data import find_training_data
 from st_paragram.evaluation.sts import development_pairs
-from st_paragram.training.run import TrainingSettings, remove_checkpoints, save, train
+from st_paragram.training.run import remove_checkpoints, save, train
+from st_paragram.training.settings import TrainingSettings
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -33,19 +34,23 @@ def main() -> int:
     output = Path(arguments.output or "p-sp-en")
     checkpoints = output.with_name(f"{output.name}.checkpoints")
     model_directory.check_free(output, arguments.overwrite)
+    development = development_pairs(arguments.dev, "en")
+    given = overrides(arguments)
+    TrainingSettings.read(arguments.config, given, negatives="both")  # complain before the data is prepared
     data = find_training_data("en", arguments.data, arguments.vocab_size, arguments.workers)
     config = arguments.config or CONFIGS / ("small.yaml" if data.built_in else "paper_paraphrase.yaml")
-    settings = TrainingSettings.read(config, **overrides(arguments), negatives="both")
-    development = development_pairs(arguments.dev, "en")
+    settings = TrainingSettings.read(config, given, negatives="both")
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 
     result = train(data.store, settings, development, checkpoints, resume=arguments.resume)
     save(result, data.store, development, output, data.description, arguments.overwrite)
     remove_checkpoints(checkpoints)
 
-    before, after = 100 * result.before.pearson, 100 * result.after.pearson
+    before, after = 100 * result.report.before.pearson, 100 * result.report.after.pearson
     print(f"{development.name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
-    print(f"trained for {result.seconds:.0f} s at {result.pairs_per_second:.0f} pairs/s; model in {output}")
+    print(
+        f"trained for {result.report.seconds:.0f} s at {result.report.pairs_per_second:.0f} pairs/s; model in {output}"
+    )
     return 0
 
 

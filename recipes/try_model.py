@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram import model_directory
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.sample.grammar import sample_pairs
+from st_paragram.data.sample.grammar import sample_pairs, sample_paraphrases
 from st_paragram.data.sample.held_out import held_out_pairs
 from st_paragram.data.training_data import BUILT_IN_PAIRS
 from st_paragram.evaluation.sts import built_in_pairs, correlate
@@ -43,7 +43,8 @@ def main() -> int:
 
     correlation = correlate(model, pairs)
     print(f"all {len(pairs.grades)} graded pairs: Pearson {100 * correlation.pearson:.1f} (x 100)")
-    phrases = list(islice(sample_pairs(arguments.lang, BUILT_IN_PAIRS + 300), BUILT_IN_PAIRS, None))
+    samples = sample_paraphrases() if arguments.lang == "en" else sample_pairs(arguments.lang)
+    phrases = list(islice(samples, BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
     for name, translations in (("natural", held_out_pairs("en", arguments.lang)), ("new phrase-grammar", phrases)):
         error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
         right = 100 * (1 - error.mean)

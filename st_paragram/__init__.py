@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
+
+# Threads that wait for work should soon sleep: with GNU OpenMP's default a second busy process on the machine makes the
+# many small steps of training ten times slower. Must be set before torch is imported; your own setting wins.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,8 +17,9 @@ from sentence_transformers import SentenceTransformer
 from tqdm import tqdm
 
 from st_paragram.data.streams import STDIN, open_stream, read_blocks
-from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.errors import ParagramError, TextError
+from st_paragram.data.text import ReadCounts, TextSource, read_pairs
+from st_paragram.errors import TextError
+from st_paragram.paths import check_output
 
 logger = logging.getLogger(__name__)
 
@@ -81,8 +82,7 @@ def embed_file(
         TextError: the input cannot be read, or is empty.
     """
     output = Path(output)
-    if output.exists() and not overwrite:
-        raise ParagramError(f"{output} exists; choose another name or give --overwrite")
+    check_output(output, overwrite)
     dimension = model.get_embedding_dimension()
     assert dimension is not None
     report = EncodingReport()
@@ -90,9 +90,12 @@ def embed_file(
     settings = json.dumps(
         {"model": identity, "input": _identity_of(source), "normalize": normalize, "dimension": dimension}
     )
+    lines = read_lines(source)
+    if (first := next(lines, None)) is None:  # nothing is touched before the input is known to be readable
+        raise TextError(f"{source}: empty; give a text with at least one line")
+    lines = chain([first], lines)
     with _open_part(part, settings_file, settings, dimension, resumable=source != STDIN) as file:
         report.resumed = _whole_rows(file, dimension)
-        lines = read_lines(source)
         report.lines = report.resumed
         report.blank = sum(not line.strip() for line in islice(lines, report.resumed))
         with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
@@ -102,8 +105,6 @@ def embed_file(
                 report.lines += len(batch)
                 report.blank += sum(not line.strip() for line in batch)
                 bar.update(len(batch))
-        if report.lines == 0:
-            raise TextError(f"{source}: empty; give a text with at least one line")
         file.seek(0)
         _write_header(file, report.lines, dimension)
     part.replace(output)
@@ -127,9 +128,10 @@ def _open_part(part: Path, settings_file: Path, settings: str, dimension: int, r
             logger.info("%s: going on where an earlier run stopped", part)
             return file
         file.close()
-    settings_file.write_text(settings, encoding="utf-8")
-    file = part.open("w+b")
+    file = part.open("w+b")  # before the settings: rows of other settings must never stand beside these
     _write_header(file, 0, dimension)
+    file.flush()
+    settings_file.write_text(settings, encoding="utf-8")
     return file
 
 
@@ -181,16 +183,19 @@ def score_file(
         TextError: the pairs cannot be read.
     """
     output = Path(output)
-    if output.exists() and not overwrite:
-        raise ParagramError(f"{output} exists; choose another name or give --overwrite")
-    report = EncodingReport()
+    check_output(output, overwrite)
+    report, counts = EncodingReport(), ReadCounts()
     part = output.with_name(output.name + ".part")
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
-            scored = score_pairs(model, read_pairs(source), report)
+            scored = score_pairs(model, read_pairs(source, counts), report)
             for cosine, first, second in tqdm(scored, unit="pair", unit_scale=True, disable=None):
                 file.write(f"{cosine:.6f}\t{first}\t{second}\n")
+        if counts.nul_rows:
+            raise TextError(
+                f"{source.name}: {counts.nul_rows} rows hold NUL bytes and cannot be scored; remove the bytes"
+            )
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)

@@ -63,7 +63,7 @@ compared by cosine.
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("{name}")  # a path to this directory; or st_paragram.load("{name}")
-embeddings = model.encode(["hola mundo", "hello world"])
+embeddings = model.encode(["a first sentence", "a second one"])
 print(model.similarity(embeddings, embeddings))
 ```
 {reader_note}
@@ -107,7 +107,7 @@ def model_card(facts: TrainingFacts) -> str:
         pairs=facts.pairs,
         first=facts.languages[0],
         second=facts.languages[1],
-        preparation=_table(("preparation", "value"), _simple(facts.preparation)),
+        preparation=_table(("preparation", "value"), _simple(facts.preparation)) if facts.preparation else "",
         settings=_table(("setting", "value"), _simple(facts.settings)),
         seconds=facts.seconds,
         rate=facts.pairs_per_second,

@@ -14,9 +14,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -87,15 +87,15 @@ def save(model: SentenceTransformer, path: str | Path, card: str = "", overwrite
     """
     path = Path(path)
     check_free(path, overwrite)
-    part = path.with_name(path.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        write_files(model, part)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        new, old = Path(folder) / "new", Path(folder) / "old"
+        write_files(model, new)
         if card:
-            (part / "README.md").write_text(card, encoding="utf-8")
-        _replace(part, path)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+            (new / "README.md").write_text(card, encoding="utf-8")
+        if path.exists():
+            path.rename(old)
+        new.rename(path)
     return path
 
 
@@ -103,9 +103,12 @@ def check_free(path: str | Path, overwrite: bool = False) -> None:
     """Refuse early, before hours of training, what `save` would refuse.
 
     Raises:
-        ModelDirectoryError: `path` exists, and is no model directory or must not be overwritten.
+        ModelDirectoryError: `path` exists, and is no model directory or must not be overwritten; or it cannot be made.
     """
     path = Path(path)
+    blocker = next((folder for folder in path.absolute().parents if folder.exists()), None)
+    if not path.name or blocker is None or not blocker.is_dir() or not os.access(blocker, os.W_OK):
+        raise ModelDirectoryError(f"{path}: no directory can be made there; choose another place")
     if not path.exists():
         return
     if not overwrite:
@@ -114,14 +117,14 @@ def check_free(path: str | Path, overwrite: bool = False) -> None:
         raise ModelDirectoryError(f"{path} exists and is no model directory of st_paragram; choose another name")
 
 
-def _replace(part: Path, path: Path) -> None:
-    """Rename `part` to `path`; an old directory steps aside first and goes when the new one stands."""
-    old = path.with_name(path.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if path.exists():
-        path.rename(old)
-    part.rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+def check_savable(model: SentenceTransformer) -> None:
+    """Refuse early, before hours of training, a model that `save` would refuse.
+
+    Raises:
+        ModelDirectoryError: another pipeline, or a vocabulary that cannot become a `tokenizer.json`.
+    """
+    vocabulary = embedding_of(model).vocabulary
+    convert_tokenizer(vocabulary.model_proto, lower_case=vocabulary.lower_case)
 
 
 def write_files(model: SentenceTransformer, folder: Path) -> None:
@@ -137,6 +140,7 @@ def write_files(model: SentenceTransformer, folder: Path) -> None:
         modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu", similarity_fn_name="cosine"
     )
     stock.save_pretrained(str(folder), create_model_card=False)
+    _name_portably(folder / "modules.json")
     save_file({"embedding.weight": table, "unknown_embedding": unknown}, folder / WEIGHTS_FILE)
     (folder / MODEL_FILE).write_bytes(vocabulary.model_proto)
     config = _Config(
@@ -148,6 +152,14 @@ def write_files(model: SentenceTransformer, folder: Path) -> None:
         embedding.dropout,
     )
     (folder / CONFIG_FILE).write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8")
+
+
+def _name_portably(modules: Path) -> None:
+    """Name `StaticEmbedding` as every sentence-transformers since 3.2 knows it, not by its place in version 6."""
+    entries = json.loads(modules.read_text(encoding="utf-8"))
+    for entry in entries:
+        entry["type"] = "sentence_transformers.models.StaticEmbedding"
+    modules.write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
 
 
 def load(name: str | Path, device: str | None = None) -> SentenceTransformer:
@@ -200,6 +212,19 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def only_model_here() -> str:
+    """The one model directory `p-sp-*` of the current folder.
+
+    Raises:
+        ModelDirectoryError: there is none, or more than one.
+    """
+    found = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
+    if len(found) != 1:
+        seen = f"{len(found)} models here ({', '.join(found)})" if found else "no model p-sp-* in this folder"
+        raise ModelDirectoryError(f"{seen}; choose one with --model")
+    return found[0]
+
+
 def homes() -> list[Path]:
     """Folders in which models are found by name: `$ST_PARAGRAM_HOME`, then the user's cache."""
     home = os.environ.get(HOME_VARIABLE)
@@ -232,7 +257,12 @@ def _read_config(folder: Path) -> _Config:
             raise ModelDirectoryError(
                 f"{path}: format version {version}, this st_paragram reads {FORMAT_VERSION}; update it"
             )
-        return _Config(**values)
+        config = _Config(**values)
+        for field in fields(_Config):
+            value = getattr(config, field.name)
+            if type(value).__name__ != field.type and not (field.type == "float" and type(value) is int):
+                raise ValueError(f"{field.name} is {value!r}")
+        return config
     except (ValueError, TypeError, KeyError) as error:
         raise ModelDirectoryError(
             f"{path}: not a configuration of st_paragram ({error}); save the model again"
@@ -262,6 +292,8 @@ def read_weights(folder: Path, into: SentencePieceEmbedding) -> None:
         table, unknown = tensors["embedding.weight"], tensors["unknown_embedding"]
     except (SafetensorError, KeyError) as error:
         raise ModelDirectoryError(f"{path}: not the weights of a st_paragram model ({error}); save it again") from error
+    if unknown.shape != table.shape[1:] or not torch.isfinite(table).all() or not torch.isfinite(unknown).all():
+        raise ModelDirectoryError(f"{path}: damaged weights (NaN, or parts of different sizes); save the model again")
     if table.shape != into.embedding.weight.shape:
         expected = tuple(into.embedding.weight.shape)
         raise ModelDirectoryError(f"{path}: a table of shape {tuple(table.shape)}, expected {expected}")

@@ -113,6 +113,42 @@ def test_bad_input_is_refused_by_line_and_an_output_is_not_overwritten(model, tm
         encoding.embed_file(model, str(bad), tmp_path / "z.npy")
 
 
+def test_bad_input_leaves_nothing_behind_and_spoils_nothing(model, tmp_path, source, monkeypatch):
+    encode = model.encode
+    monkeypatch.setattr(encoding, "_LINES", 8)
+    monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == read_first(source) else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        encoding.embed_file(model, str(source), tmp_path / "x.npy")
+    unfinished = (tmp_path / "x.npy.part").read_bytes()
+    for wrong in ("none.txt", "."):
+        with pytest.raises(TextError):
+            encoding.embed_file(model, str(tmp_path / wrong), tmp_path / "x.npy")
+    assert (tmp_path / "x.npy.part").read_bytes() == unfinished
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises(TextError):
+        encoding.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
+    assert not list(tmp_path.glob("y.npy*"))
+
+
+def read_first(path):
+    return path.read_text(encoding="utf-8").split("\n")[0]
+
+
+def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
+    source = tmp_path / "nul.tsv"
+    source.write_bytes(b"ba\tce\nba\0\tce\n")
+    with pytest.raises(TextError, match="1 rows hold NUL bytes"):
+        encoding.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
+    assert not list(tmp_path.glob("y.tsv*"))
+
+
+@pytest.mark.parametrize("output", [".", "lines.txt/x.npy", "/dev/null"])
+def test_impossible_outputs_are_refused(model, tmp_path, source, output, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParagramError, match=r"no regular file|no folder"):
+        encoding.embed_file(model, str(source), output, overwrite=True)
+
+
 def test_scores_are_cosines_in_order(model, tmp_path, pairs):
     source = tmp_path / "pairs.tsv"
     source.write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:20]) + "\tba\n")

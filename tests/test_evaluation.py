@@ -59,6 +59,13 @@ def test_graded_pairs_are_read_and_refused_by_row(tmp_path):
         path.write_text("1\ta\tb\n" + bad + "\n" if bad else "")
         with pytest.raises(TextError, match=r"dev\.tsv: row"):
             read_graded_pairs(path)
+    for same in ("1\ta\tb\n", "2\ta\tb\n2\tc\td\n"):
+        path.write_text(same)
+        with pytest.raises(TextError, match="pairs of one grade"):
+            read_graded_pairs(path)
+    path.write_bytes(b"1\ta\tb\nnan\tc\td\n")
+    with pytest.raises(TextError, match="row 2"):
+        read_graded_pairs(path)
     with pytest.raises(TextError, match="no such file"):
         read_graded_pairs(tmp_path / "none.tsv")
 

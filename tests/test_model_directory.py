@@ -89,6 +89,44 @@ def test_a_foreign_directory_is_never_overwritten(model, tmp_path):
     assert (tmp_path / "thesis" / "chapter1.txt").exists()
 
 
+def test_other_directories_are_left_alone(model, saved, tmp_path):
+    for name in ("p-sp-xx.old", "p-sp-xx.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.txt").write_text("keep")
+    model_directory.save(model, saved, overwrite=True)
+    assert all((tmp_path / name / "mine.txt").exists() for name in ("p-sp-xx.old", "p-sp-xx.part"))
+
+
+@pytest.mark.parametrize("place", ["/", "{}/file/x"])
+def test_impossible_places_are_refused(model, tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelDirectoryError, match=r"no directory can be made|exists"):
+        model_directory.check_free(place.format(tmp_path))
+
+
+def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
+    import io
+
+    import sentencepiece
+
+    bpe = io.BytesIO()
+    texts = iter([text for pair in pairs for text in pair])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=texts, model_writer=bpe, model_type="bpe", vocab_size=100, minloglevel=2
+    )
+    model = model_directory.pipeline(SentencePieceEmbedding(Vocabulary(bpe.getvalue()), 4), device="cpu")
+    with pytest.raises(ModelDirectoryError, match="BPE"):
+        model_directory.check_savable(model)
+
+
+def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert model_directory.only_model_here() == "p-sp-xx"
+    saved.rename(tmp_path / "other")
+    with pytest.raises(ModelDirectoryError, match="--model"):
+        model_directory.only_model_here()
+
+
 def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("no space left on device")
@@ -127,6 +165,9 @@ def _config(saved, **changes):
         (lambda s: _config(s, vocabulary_size=7), "st_paragram.json says 7"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
         (lambda s: _config(s, segmentation="scissors"), "scissors"),
+        (lambda s: _config(s, embedding_dimension="12"), "embedding_dimension is '12'"),
+        (lambda s: _config(s, lower_case="no"), "lower_case is 'no'"),
+        (lambda s: _config(s, dropout=None), "dropout is None"),
     ],
 )
 def test_damage_is_named(saved, damage, message):

@@ -111,7 +111,9 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
 
 
-def test_workers_change_nothing(tmp_path: Path) -> None:
+def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("st_paragram.data.prepare_rows._BATCH_PAIRS", 100)  # many tasks, to come back in order
+    monkeypatch.setattr("st_paragram.data.prepare_encode._TASK_BYTES", 4000)
     run(tmp_path, corpus(), name="one.h5")
     run(tmp_path, corpus(), name="two.h5", options=dataclasses.replace(PLAIN, workers=2))
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()

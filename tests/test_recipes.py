@@ -15,7 +15,7 @@ import st_paragram
 from st_paragram.data import training_data
 from st_paragram.errors import SettingsError
 from st_paragram.training import run
-from st_paragram.training.run import TrainingSettings
+from st_paragram.training.settings import TrainingSettings
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -110,7 +110,7 @@ def test_tuning_keeps_the_best_on_the_development_pairs(folder, monkeypatch, cap
 @pytest.mark.slow
 def test_ctrl_c_and_resume_give_the_same_model(folder):
     data = ["--data", "pairs.tsv", "--vocab-size", "200"]
-    settings = [*QUICK, "--epochs", "12", "--evaluate-steps", "500"]
+    settings = [*QUICK, "--epochs", "12"]
     command = [sys.executable, str(RECIPES / "train_bitext.py"), "--lang", "es", *data, *settings]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([*command, "--output", "whole"], env=environment, check=True, capture_output=True)
@@ -131,6 +131,60 @@ def test_ctrl_c_and_resume_give_the_same_model(folder):
     np.testing.assert_array_equal(one, other)
 
 
+def test_resuming_wants_the_same_settings_and_data_and_a_whole_checkpoint(folder, capsys, monkeypatch):
+    from st_paragram.training.trainer import MegaBatchTrainer
+
+    data = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", 200, *QUICK]
+    save = MegaBatchTrainer._save_checkpoint
+
+    def stop_after_saving(self, *args):
+        save(self, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MegaBatchTrainer, "_save_checkpoint", stop_after_saving)
+    assert recipe("train_bitext", *data) == 130
+    monkeypatch.setattr(MegaBatchTrainer, "_save_checkpoint", save)
+    (checkpoint,) = Path("p-sp-es.checkpoints").glob("checkpoint-*")
+    assert recipe("train_bitext", *data, "--resume", "--margin", 0.5) == 1
+    assert "begun with margin 0.4, not 0.5" in capsys.readouterr().err
+    assert recipe("train_bitext", *data[:4], "--vocab-size", 150, *QUICK, "--resume") == 1
+    assert "begun on other data" in capsys.readouterr().err
+    (checkpoint / "mega_batch.npz").rename("away")
+    assert recipe("train_bitext", *data, "--resume") == 1
+    assert "no checkpoint to resume from" in capsys.readouterr().err
+    Path("away").rename(checkpoint / "mega_batch.npz")
+    assert recipe("train_bitext", *data, "--resume") == 0
+
+
+def test_finished_points_of_a_grid_are_not_trained_again(folder, monkeypatch, capsys):
+    monkeypatch.setattr(run, "TUNED_DROPOUT", (0.0,))
+    monkeypatch.setattr(run, "TUNED_MEGABATCH_SIZE", (1, 2))
+    trained = []
+    train = run.train
+
+    def counted(store, settings, *args):
+        trained.append(settings.megabatch_size)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return train(store, settings, *args)
+
+    monkeypatch.setattr(run, "train", counted)
+    grid = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", 200, "--tune", *QUICK]
+    assert recipe("train_bitext", *grid) == 130
+    assert recipe("train_bitext", *grid, "--resume") == 0
+    assert trained == [1, 2, 2]
+
+
+def test_a_store_of_another_language_is_refused(folder, capsys):
+    from st_paragram.cli.main import main
+
+    main(["prepare", "--lang", "es", "--text", "pairs.tsv", "--vocab-size", "200", "--output", "x.h5"])
+    assert recipe("train_bitext", "--lang", "de", "--data", "x.h5", *QUICK) == 1
+    assert "pairs of en and es, not of de" in capsys.readouterr().err
+    assert recipe("train_bitext", "--lang", "../es", *QUICK) == 1
+    assert "no language code" in capsys.readouterr().err
+
+
 def test_resume_without_a_checkpoint_is_an_error(folder, capsys):
     assert recipe("train_bitext", "--lang", "es", "--data", "pairs.tsv", *QUICK, "--resume") == 1
     assert "no checkpoint to resume from" in capsys.readouterr().err
@@ -139,16 +193,16 @@ def test_resume_without_a_checkpoint_is_an_error(folder, capsys):
 def test_settings_come_from_yaml_and_the_command_line(tmp_path):
     path = tmp_path / "my.yaml"
     path.write_text("dim: 10\nepochs: 3\n")
-    settings = TrainingSettings.read(path, dim=20, dropout=None)
-    assert (settings.dim, settings.epochs, settings.dropout) == (20, 3, 0.0)
+    settings = TrainingSettings.read(path, {"dim": 20, "dropout": None}, seed=3)
+    assert (settings.dim, settings.epochs, settings.dropout, settings.seed) == (20, 3, 0.0, 3)
     for text, message in (("dims: 3", "unknown setting 'dims'"), ("[1]", "a mapping"), ("{", "not readable")):
         path.write_text(text)
         with pytest.raises(SettingsError, match=message):
             TrainingSettings.read(path)
     with pytest.raises(SettingsError, match="not readable"):
         TrainingSettings.read(tmp_path / "none.yaml")
-    path.write_text("dim: many")
-    with pytest.raises(SettingsError, match="wrong type"):
+    path.write_bytes(b"dim: \xff")
+    with pytest.raises(SettingsError, match="not readable"):
         TrainingSettings.read(path)
 
 
@@ -156,7 +210,7 @@ def test_settings_come_from_yaml_and_the_command_line(tmp_path):
     "bad", [{"dim": 0}, {"batch_size": 1}, {"epochs": 0}, {"negatives": "all"}, {"optimizer": "sgd"}]
 )
 def test_bad_settings_are_refused(bad):
-    with pytest.raises(SettingsError):
+    with pytest.raises(SettingsError, match=next(iter(bad))):
         TrainingSettings(**bad)
 
 

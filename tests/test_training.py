@@ -1,5 +1,4 @@
 import itertools
-import json
 import os
 import signal
 import threading
@@ -32,13 +31,13 @@ class Losses(TrainerCallback):
             self.values.append((logs["loss"], logs["megabatch_size"]))
 
 
-def make_trainer(folder, store, dropout=0.0, callbacks=(), start=None, **settings):
+def make_trainer(folder, store, dropout=0.0, callbacks=(), evaluator=None, **settings):
     torch.manual_seed(0)
     model = model_directory.pipeline(SentencePieceEmbedding(store.vocabulary(), 16, dropout=dropout), device="cpu")
     arguments = MegaBatchTrainingArguments(
         str(folder), **{**SETTINGS, "logging_steps": 1, "save_strategy": "no", "use_cpu": True, **settings}
     )
-    return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks))
+    return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks), evaluator=evaluator)
 
 
 def table_of(trainer):
@@ -105,7 +104,7 @@ def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, dropout,
     assert torch.equal(table_of(first), table_of(whole))  # saving changes nothing
 
     with np.load(tmp_path / "parts" / "checkpoint-75" / "mega_batch.npz") as mined:
-        epoch, begin, stop, _ = json.loads(str(mined["current"]))
+        epoch, begin, stop, _ = mined["current"].tolist()
     assert epoch == 0 and begin < 75 < stop
     second = make_trainer(tmp_path / "parts", store, **settings, **saving)
     second.embedding.embedding.weight.data.zero_()
@@ -129,6 +128,57 @@ def test_a_checkpoint_is_a_model_directory_with_dense_adams_weights(tmp_path, st
     dense.train()
     loaded = model_directory.load(tmp_path / "checkpoint-50", device="cpu")
     torch.testing.assert_close(loaded[0].embedding.weight, table_of(dense), atol=1e-5, rtol=0)
+
+
+def test_evaluating_changes_nothing(tmp_path, store):
+    from st_paragram.evaluation.sts import built_in_pairs, development_evaluator
+
+    tables = []
+    for strategy in ("no", "steps"):
+        trainer = make_trainer(tmp_path, store, max_steps=90, eval_strategy="no")
+        if strategy == "steps":
+            trainer.args.eval_strategy, trainer.args.eval_steps = strategy, 7
+            trainer.evaluator = development_evaluator(built_in_pairs("es"))
+        trainer.train()
+        tables.append(table_of(trainer))
+    assert torch.equal(*tables)
+
+
+def test_the_best_model_is_loaded_at_the_end(tmp_path, store):
+    from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
+
+    class Falling(SentenceEvaluator):
+        """Likes the first evaluation best."""
+
+        calls = 0
+
+        def __call__(self, *args, **kwargs):
+            self.calls += 1
+            return {"score": -self.calls}
+
+    trainer = make_trainer(
+        tmp_path,
+        store,
+        max_steps=60,
+        eval_strategy="steps",
+        eval_steps=25,
+        save_strategy="steps",
+        save_steps=25,
+        load_best_model_at_end=True,
+        metric_for_best_model="eval_score",
+        greater_is_better=True,
+        save_total_limit=3,
+        evaluator=Falling(),
+    )
+    trainer.train()
+    best = model_directory.load(tmp_path / "checkpoint-25", device="cpu")
+    assert torch.equal(table_of(trainer), best[0].embedding.weight.detach())
+
+
+def test_weight_decay_is_refused_where_it_would_be_ignored(tmp_path):
+    with pytest.raises(SettingsError, match=r"weight_decay is 0\.5"):
+        MegaBatchTrainingArguments(str(tmp_path), weight_decay=0.5)
+    assert MegaBatchTrainingArguments(str(tmp_path), weight_decay=0.5, row_lazy_adam=False).weight_decay == 0.5
 
 
 def test_clipping_equals_torchs(tmp_path, store):
@@ -166,6 +216,7 @@ def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):
 def test_the_log_states_the_rate(tmp_path, store, caplog):
     with caplog.at_level("INFO", logger="st_paragram"):
         make_trainer(tmp_path, store, max_steps=10, logging_steps=5).train()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert any("M 1" in line and " pairs/s" in line for line in caplog.messages)
     assert "trained on 80 pairs" in caplog.messages[-1]
 
@@ -203,8 +254,10 @@ def test_foreign_models_are_refused(tmp_path, store, vocabulary):
 def test_a_diverging_loss_is_an_error(tmp_path, store):
     trainer = make_trainer(tmp_path, store, max_steps=5)
     trainer.embedding.embedding.weight.data[5:] = float("nan")
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(SettingsError, match="loss is nan at step 0"):
         trainer.train()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_custom_loss_is_used(tmp_path, store):

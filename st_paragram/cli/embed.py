@@ -16,7 +16,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         'numpy.load(X, mmap_mode="r").',
     )
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--model", required=True, help="model directory, name or hub id, e.g. p-sp-es")
+    parser.add_argument("--model", help="model directory, name or hub id (the only ./p-sp-* if not given)")
     parser.add_argument("--output", required=True, metavar="X.npy")
     parser.add_argument("--normalize", action="store_true", help="scale embeddings to length 1")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram import model_directory
     from st_paragram.encoding import embed_file
 
-    folder = model_directory.find(arguments.model)
+    folder = model_directory.find(arguments.model or model_directory.only_model_here())
     model = model_directory.load(folder)
     report = embed_file(
         model,

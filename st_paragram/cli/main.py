@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 from st_paragram import __version__
@@ -36,12 +38,17 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for chatty in ("httpx", "sentence_transformers", "transformers", "accelerate"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send it: clean up as on Ctrl-C
     try:
         return run()
     except ParagramError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
+        return 1
+    except OSError as error:  # a full disk, a missing permission
+        print(f"{name}: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)

@@ -15,7 +15,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "bz2, zip with one member, or - for standard input), in order.",
     )
     parser.add_argument("file", metavar="PAIRS.tsv")
-    parser.add_argument("--model", required=True, help="model directory, name or hub id, e.g. p-sp-es")
+    parser.add_argument("--model", help="model directory, name or hub id (the only ./p-sp-* if not given)")
     parser.add_argument("--output", required=True, metavar="Y.tsv")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.data.text import TextSource
     from st_paragram.encoding import score_file
 
-    model = model_directory.load(arguments.model)
+    model = model_directory.load(arguments.model or model_directory.only_model_here())
     source = TextSource((arguments.file,), ("first", "second"))
     report = score_file(model, source, arguments.output, arguments.overwrite)
     print(f"{arguments.output}: {report.lines} pairs; {report.blank} with a blank side", file=sys.stderr)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from st_paragram.errors import SettingsError
-
 _SETTINGS: dict[str, tuple[type, str]] = {
     "dim": (int, "components of an embedding"),
     "dropout": (float, "dropout on token embeddings"),
@@ -47,6 +45,7 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
     for name, (kind, text) in _SETTINGS.items():
         settings.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text)
     settings.add_argument("--optimizer", choices=("row-lazy", "dense"), help="Adam on the batch's rows, or on all rows")
+    settings.add_argument("--negatives", choices=("opposite", "both"), help="side(s) that negatives come from")
     settings.add_argument(
         "--keep-duplicates",
         action="store_true",
@@ -59,7 +58,5 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
 
 def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings given on the command line; None where not given."""
-    if arguments.tune and arguments.resume:
-        raise SettingsError("--tune cannot be resumed; give one of --tune and --resume")
-    given = {name: getattr(arguments, name) for name in (*_SETTINGS, "optimizer")}
+    given = {name: getattr(arguments, name) for name in (*_SETTINGS, "optimizer", "negatives")}
     return {**given, "mask_duplicates": False if arguments.keep_duplicates else None}

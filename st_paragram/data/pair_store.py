@@ -168,7 +168,7 @@ class PairStore:
                 self._extents = {
                     side: {name: _extent(file[side][name]) for name in ("ids", "offsets")} for side in SIDES
                 }
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:
             reason = str(error).replace("\n", " ")
             raise StoreError(f"{self.path}: not a readable pair store ({reason}); {_REMAKE}") from error
         self._maps: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}

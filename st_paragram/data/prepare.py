@@ -24,6 +24,7 @@ from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.text import TextSource
 from st_paragram.data.vocabulary import Vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.tokenizer_conversion import convert_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ def prepare_cached(
         SettingsError: As in `prepare`.
     """
     identity = {
-        "texts": [[_identity(path) for path in source.paths] + [source.swapped] for source in sources],
+        "texts": [[*map(_identity, source.paths), source.languages, source.swapped] for source in sources],
         "settings": settings.as_json(),
         "vocabulary": _digest(vocabulary),
         "format": FORMAT_VERSION,
@@ -125,6 +126,7 @@ def _check_arguments(
         raise StoreError(f"{output}: exists already; choose another name or allow to overwrite it")
     if vocabulary is None:
         return
+    convert_tokenizer(vocabulary.model_proto)  # a model that no directory can hold should fail here, not after hours
     given = (vocabulary.lower_case, vocabulary.segmentation.value)
     wanted = (settings.lower_case, settings.segmentation.value)
     if given != wanted:

@@ -128,14 +128,14 @@ def encode_buckets(
         writer.settings["report"] = report.as_json()
 
 
-def _group(buckets: Iterable[Path], least_bytes: int = _TASK_BYTES) -> Iterator[list[Path]]:
+def _group(buckets: Iterable[Path]) -> Iterator[list[Path]]:
     """Group neighbouring bucket files into tasks worth sending to a worker."""
     group: list[Path] = []
     size = 0
     for path in buckets:
         group.append(path)
         size += path.stat().st_size
-        if size >= least_bytes:
+        if size >= _TASK_BYTES:
             yield group
             group, size = [], 0
     if group:

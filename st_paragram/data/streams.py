@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from st_paragram.errors import TextError
 
@@ -31,6 +31,24 @@ class ByteStream(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Return up to `size` bytes, none at the end."""
+
+
+class _Rewound:
+    """A pipe whose first bytes have been looked at: it may deliver them slowly, which `peek` would not wait for."""
+
+    def __init__(self, pipe: BufferedReader) -> None:
+        self._pipe = pipe
+        self._head = pipe.read(16)
+
+    def peek(self, size: int) -> bytes:
+        return self._head[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._head:
+            return self._pipe.read(size)
+        size = len(self._head) if size < 0 else size
+        head, self._head = self._head[:size], self._head[size:]
+        return head
 
 
 def is_zip(path: str) -> bool:
@@ -56,7 +74,7 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
         TextError: If the file is missing, unreadable, or of a kind that cannot be read as a stream of text.
     """
     stdin = cast("BufferedReader", sys.stdin.buffer)
-    raw = stdin if path == STDIN else stack.enter_context(_open_file(path))
+    raw: Any = _Rewound(stdin) if path == STDIN else stack.enter_context(_open_file(path))
     head = raw.peek(16)[:16]
     if head.startswith(_ZIP):
         raise TextError(f"{path}: a zip archive cannot be read here; unpack it first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ _NO_DATA = (
     "real data, get parallel text (for instance from OPUS), run `st-paragram prepare --lang %s --text FILE "
     "--output data/en-%s.h5`, and start again."
 )
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 BUILT_IN = "built-in"
 BUILT_IN_PAIRS = 40_000
 
@@ -54,6 +56,8 @@ def find_training_data(
         StoreError: the store is refused.
         TextError: the text is refused.
     """
+    if not _LANGUAGE.fullmatch(language):
+        raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
     standard = Path("data") / f"en-{language}.h5"
     if not data and standard.exists():
         data = [str(standard)]
@@ -64,7 +68,11 @@ def find_training_data(
     if any(path.endswith((".h5", ".hdf5")) for path in data):
         if len(data) > 1:
             raise SettingsError(f"{len(data)} data files with a pair store among them; give one store, or texts only")
-        return TrainingData(PairStore(data[0]), Path(data[0]).name)
+        store = PairStore(data[0])
+        if store.languages[1] != language:
+            seen = f"pairs of {store.languages[0]} and {store.languages[1]}, not of {language}"
+            raise SettingsError(f"{data[0]}: {seen}; choose the language or the data")
+        return TrainingData(store, Path(data[0]).name)
     sources = [parse_source(spec, ("en", language)) for spec in data]
     return TrainingData(
         _prepare(language, sources, vocab_size, workers), " + ".join(Path(s.name).name for s in sources)
@@ -95,5 +103,7 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _prepare(language: str, sources: Sequence[TextSource], vocab_size: int | None, workers: int) -> PairStore:
-    settings = PrepareSettings(languages=("en", language), vocab_size=vocab_size or 50_000, workers=workers)
+    settings = PrepareSettings(
+        languages=("en", language), vocab_size=50_000 if vocab_size is None else vocab_size, workers=workers
+    )
     return PairStore(prepare_cached(sources, settings, cache_folder() / "stores"))

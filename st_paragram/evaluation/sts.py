@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,16 +42,20 @@ def read_graded_pairs(path: str | Path) -> GradedPairs:
     if not path.is_file():
         raise TextError(f"{path}: no such file of graded pairs")
     pairs = GradedPairs(path.stem, [], [], [])
-    for number, row in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), start=1):
+    for number, row in enumerate(path.read_bytes().rstrip(b"\n").split(b"\n"), start=1):
         try:
-            grade, first, second = row.rstrip("\r").split("\t")
+            grade, first, second = row.decode("utf-8").rstrip("\r").split("\t")
             pairs.grades.append(float(grade))
+            if not math.isfinite(pairs.grades[-1]):
+                raise ValueError
         except ValueError as error:
             raise TextError(
                 f"{path}: row {number}: expected `grade TAB sentence TAB sentence`, saw {row[:60]!r}"
             ) from error
         pairs.first.append(first)
         pairs.second.append(second)
+    if len(set(pairs.grades)) < 2:
+        raise TextError(f"{path}: {len(pairs.grades)} pairs of one grade; a correlation needs different grades")
     return pairs
 
 

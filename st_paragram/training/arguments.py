@@ -51,6 +51,10 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
         if self.megabatch_size < 1 or self.anneal_interval < 0:
             seen = f"megabatch_size {self.megabatch_size}, anneal_interval {self.anneal_interval}"
             raise SettingsError(f"{seen}: the first must be at least 1, the second at least 0")
+        if self.row_lazy_adam and self.weight_decay:
+            raise SettingsError(
+                f"weight_decay is {self.weight_decay}, which RowLazyAdam has not; set row_lazy_adam=False"
+            )
         if self.gradient_accumulation_steps != 1:
             raise SettingsError(
                 f"gradient_accumulation_steps is {self.gradient_accumulation_steps}: a mega-batch is a number of "

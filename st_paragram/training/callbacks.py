@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 from typing import Any
@@ -24,7 +25,8 @@ class RateCallback(TrainerCallback):
     def __init__(self, trainer: Any) -> None:  # noqa: ANN401 - the trainer imports this file
         self.trainer = trainer
         self.bar: tqdm[Any] | None = None
-        self.pairs_per_second = 0.0
+        self.seconds = 0.0
+        self.pairs = 0
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Start the clock."""
@@ -80,11 +82,14 @@ class RateCallback(TrainerCallback):
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Say how much was trained, how fast."""
         self._stop()
+        self.pairs = self._pairs(args, state) - self.first_pair
+        rate = self.pairs / max(self.seconds, 1e-9)
+        logger.info(f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {rate:.0f} pairs/s")
+
+    def close(self) -> None:
+        """Take the bar off the terminal."""
         if self.bar is not None:
             self.bar.close()
-        pairs = self._pairs(args, state) - self.first_pair
-        self.pairs_per_second = pairs / max(self.seconds, 1e-9)
-        logger.info(f"trained on {pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f} pairs/s")
 
     def _pairs(self, args: TrainingArguments, state: TrainerState) -> int:
         per_epoch = len(self.trainer.store)
@@ -100,19 +105,18 @@ class RateCallback(TrainerCallback):
 
 
 class InterruptCallback(TrainerCallback):
-    """Ctrl-C ends the training after the step under way, with a checkpoint; a second Ctrl-C ends it at once."""
+    """Ctrl-C or SIGTERM ends the training after the step under way, with a checkpoint; a second one at once."""
 
     def __init__(self) -> None:
         self.interrupted = False
-        self._previous: Any = None
+        self._previous: dict[signal.Signals, Any] = {}
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Take over SIGINT, in the main thread (elsewhere Python does not allow it)."""
+        """Take over the signals, in the main thread (elsewhere Python does not allow it)."""
         self.interrupted = False
-        try:
-            self._previous = signal.signal(signal.SIGINT, self._handle)
-        except ValueError:
-            self._previous = None
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted:
@@ -126,8 +130,13 @@ class InterruptCallback(TrainerCallback):
             control.should_save = True
             control.should_training_stop = True
 
-    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Give SIGINT back."""
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-            self._previous = None
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """The epoch has not ended: nothing is due but the checkpoint that was saved at the step's end."""
+        if self.interrupted:
+            control.should_evaluate = control.should_save = False
+
+    def release(self) -> None:
+        """Give the signals back."""
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()

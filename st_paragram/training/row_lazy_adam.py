@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,8 +13,7 @@ from torch import Tensor, nn
 from st_paragram.errors import SettingsError
 
 _BLOCK = 4096  # rows moved at a time where the whole table is walked
-_WAKEFUL = 32  # first steps, in which ε's weight changes too fast for the rule below: here no row may sleep
-_WINDOW = 256  # steps after which what is left of a row's momentum is below float32's resolution: (0.9 / 0.9995)^256
+_LONGEST_SLEEP = 4096  # steps after which all rows are woken, so that the sums are kept for as many steps only
 
 
 class RowLazyAdam(torch.optim.Optimizer):
@@ -64,7 +64,8 @@ class RowLazyAdam(torch.optim.Optimizer):
             state["last_step"] = torch.zeros(len(table), dtype=torch.long, device=table.device)
             state["step"] = torch.zeros((), dtype=torch.long)
             # Moments 0..3 of what a row has to move, for each step at which it may have gone to sleep (see the class).
-            state["moves"] = torch.zeros(4, _WINDOW, dtype=torch.float64, device=table.device)
+            state["moves"] = torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64, device=table.device)
+            state["moves_from"] = torch.zeros((), dtype=torch.long)  # the step of the first column
         return state
 
     @torch.no_grad()
@@ -89,8 +90,13 @@ class RowLazyAdam(torch.optim.Optimizer):
 
     def _step_rows(self, table: Tensor, group: dict[str, Any], rows: Tensor, gradient: Tensor) -> None:
         state = self._state(table)
-        nobody_sleeps = int(state["step"]) < _WAKEFUL
-        self.catch_up(table, torch.arange(len(table), device=table.device) if nobody_sleeps else rows)
+        step, window = int(state["step"]), _window(group["betas"])
+        wake_all = step - int(state["moves_from"]) == _LONGEST_SLEEP
+        # In the first steps ε's weight changes too fast for the rule that stands for a sleep: there, no row sleeps.
+        self.catch_up(table, torch.arange(len(table), device=table.device) if wake_all or step < window // 8 else rows)
+        if wake_all:
+            state["moves_from"].fill_(step)
+            state["moves"].zero_()
         state["step"] += 1
         step, (beta1, beta2) = int(state["step"]), group["betas"]
         scale1, scale2 = 1 - beta1**step, (1 - beta2**step) ** 0.5
@@ -108,13 +114,12 @@ class RowLazyAdam(torch.optim.Optimizer):
     def _extend_sums(state: dict[str, Any], group: dict[str, Any], step: int, height: float, scale2: float) -> None:
         """Add step's move to the sums of the rows that may be asleep since steps step - 1, step - 2, ..."""
         beta1, beta2 = group["betas"]
-        if step >= state["moves"].shape[1]:
-            state["moves"] = torch.cat([state["moves"], torch.zeros_like(state["moves"])], dim=1)
-        first = max(0, step - _WINDOW)
+        begin = int(state["moves_from"])
+        first = max(begin, step - _window(group["betas"]))
         asleep = torch.arange(step - first, 0, -1, dtype=torch.float64, device=state["moves"].device)
         move = group["lr"] * height * (beta1 / beta2**0.5) ** asleep
         epsilon = scale2 * beta2 ** (-asleep / 2)  # in units of ε
-        state["moves"][:, first:step] += torch.stack([move * epsilon**power for power in range(4)])
+        state["moves"][:, first - begin : step - begin] += torch.stack([move * epsilon**power for power in range(4)])
 
     @torch.no_grad()
     def catch_up(self, table: Tensor, ids: Tensor) -> None:
@@ -145,7 +150,7 @@ class RowLazyAdam(torch.optim.Optimizer):
 
     def _slept_move(self, table: Tensor, last: Tensor, moment: Tensor, square: Tensor) -> Tensor:
         """Moves of rows, float (n, D), from their moments and the steps `last`, int64 (n,), of their last gradients."""
-        total, nodes, weights = _gauss_rule(self.state[table]["moves"][:, last])
+        total, nodes, weights = _gauss_rule(self.state[table]["moves"][:, last - int(self.state[table]["moves_from"])])
         nodes, weights = (nodes * self._group(table)["eps"]).float(), (weights * total).float()
         root = square.sqrt()
         result = moment * weights[0, :, None] / (root + nodes[0, :, None])
@@ -200,10 +205,15 @@ class RowLazyAdam(torch.optim.Optimizer):
             for index, (table, values) in enumerate(zip(tables, saved, strict=True)):
                 table.copy_(values)
                 # torch casts floating-point state to the table's type; the sums and counters must keep theirs.
-                for name in ("last_step", "step", "moves"):
+                for name in ("last_step", "step", "moves", "moves_from"):
                     if name in state_dict["state"].get(index, {}):
-                        device = "cpu" if name == "step" else table.device
+                        device = "cpu" if name in ("step", "moves_from") else table.device
                         self.state[table][name] = state_dict["state"][index][name].clone().to(device)
+
+
+def _window(betas: tuple[float, float]) -> int:
+    """Steps after which what is left of a row's momentum, (β1 / sqrt(β2))^steps, is far below float32's resolution."""
+    return math.ceil(math.log(1e-12) / math.log(max(betas[0], 1e-3) / betas[1] ** 0.5))
 
 
 def rows_and_values(gradient: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,119 +2,53 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import time
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import torch
-import yaml
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
-from transformers.trainer_utils import get_last_checkpoint
 
 from st_paragram import model_directory
 from st_paragram.data.pair_store import PairStore
-from st_paragram.errors import SettingsError
 from st_paragram.evaluation.sts import Correlation, GradedPairs, correlate, development_evaluator
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.model_card import Score, TrainingFacts, model_card
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.training import progress
 from st_paragram.training.arguments import MegaBatchTrainingArguments
+from st_paragram.training.settings import TrainingSettings
 from st_paragram.training.trainer import MegaBatchTrainer
 
 logger = logging.getLogger(__name__)
 
 TUNED_DROPOUT = (0.0, 0.1, 0.3)
 TUNED_MEGABATCH_SIZE = (60, 100, 140)
+_RESULT_FILE = "result.json"
 
 
 @dataclass(frozen=True)
-class TrainingSettings:
-    """What a training is made of; the defaults are the paper's (EMNLP 2022, section 3 and appendix).
+class TrainingReport:
+    """Settings, seconds and rate of a training, and its development scores before and after."""
 
-    Args:
-        dim: components of an embedding.
-        dropout: probability of dropping a component of a token's embedding in training.
-        margin: δ of the loss.
-        learning_rate: of Adam, constant.
-        epochs: passes over the pairs; fractions allowed.
-        batch_size: pairs of a mini-batch.
-        megabatch_size: largest M, in mini-batches.
-        anneal_interval: mini-batches after which M grows by one.
-        negatives: "opposite" (bitext) or "both" (paraphrases): the sides of the mega-batch negatives come from.
-        mask_duplicates: pairs that share a text give each other no negatives.
-        optimizer: "row-lazy" or "dense" Adam.
-        seed: of everything random.
-        evaluate_steps: steps between evaluations on the development pairs; 0: at the end of each epoch.
-        device: torch device; chosen by torch if not given.
-    """
-
-    dim: int = 1024
-    dropout: float = 0.0
-    margin: float = 0.4
-    learning_rate: float = 1e-3
-    epochs: float = 25
-    batch_size: int = 128
-    megabatch_size: int = 60
-    anneal_interval: int = 150
-    negatives: str = "opposite"
-    mask_duplicates: bool = True
-    optimizer: str = "row-lazy"
-    seed: int = 0
-    evaluate_steps: int = 0
-    device: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check what nobody else checks.
-
-        Raises:
-            SettingsError: a value outside its range.
-        """
-        if self.dim < 1 or self.batch_size < 2 or self.epochs <= 0:
-            seen = f"dim {self.dim}, batch_size {self.batch_size}, epochs {self.epochs}"
-            raise SettingsError(f"{seen}: they must be at least 1, at least 2 and above 0")
-        for name, known in (("negatives", ("opposite", "both")), ("optimizer", ("row-lazy", "dense"))):
-            if getattr(self, name) not in known:
-                raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
-
-    @classmethod
-    def read(cls, path: str | Path | None, **overrides: Any) -> TrainingSettings:  # noqa: ANN401
-        """Settings of a YAML file, with the overrides that are not None.
-
-        Raises:
-            SettingsError: the file is missing or no mapping, or has a key that is no setting.
-        """
-        values: dict[str, Any] = {}
-        if path is not None:
-            try:
-                values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
-            except (OSError, yaml.YAMLError) as error:
-                raise SettingsError(f"{path}: not readable as YAML ({str(error).splitlines()[0]})") from error
-            if not isinstance(values, dict):
-                raise SettingsError(f"{path}: a mapping of settings is expected, e.g. `dim: 300`")
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(values) - known):
-            raise SettingsError(f"{path}: unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
-        try:
-            return cls(**{**values, **{name: value for name, value in overrides.items() if value is not None}})
-        except TypeError as error:
-            raise SettingsError(f"{path or 'settings'}: a value of the wrong type ({error})") from error
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """A trained pipeline, its seconds and rate of training, and its development scores before and after."""
-
-    model: SentenceTransformer
     settings: TrainingSettings
     seconds: float
     pairs_per_second: float
     before: Correlation
     after: Correlation
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A trained pipeline and how it came about."""
+
+    model: SentenceTransformer
+    report: TrainingReport
 
 
 def train(
@@ -137,45 +71,75 @@ def train(
         SettingsError: there is no checkpoint to go on from, or settings and data contradict each other.
         KeyboardInterrupt: on Ctrl-C, after a checkpoint was written.
     """
-    checkpoint = _checkpoint(Path(checkpoints), resume)
+    folder, checkpoint = Path(checkpoints), None
+    if resume:
+        so_far, checkpoint = progress.resume(folder, asdict(settings), store)
+    else:
+        so_far = progress.begin(folder, asdict(settings), store)
     set_seed(settings.seed)
     model = new_model(store, settings)
     before = correlate(model, development)
-    trainer = MegaBatchTrainer(
-        model,
-        _arguments(settings, Path(checkpoints)),
-        store,
-        loss=MarginHardNegativeLoss(model, settings.margin),
-        evaluator=development_evaluator(development),
-    )
+    loss = MarginHardNegativeLoss(model, settings.margin)
+    evaluator = development_evaluator(development)
+    trainer = MegaBatchTrainer(model, _arguments(settings, folder), store, loss=loss, evaluator=evaluator)
     started = time.perf_counter()
-    trainer.train(resume_from_checkpoint=checkpoint)
-    seconds = time.perf_counter() - started
-    return TrainingResult(model, settings, seconds, trainer.pairs_per_second, before, correlate(model, development))
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    finally:
+        so_far.seconds += time.perf_counter() - started
+        so_far.step_seconds += trainer.step_seconds
+        so_far.pairs += trainer.pairs_trained
+        so_far.write(folder)
+    rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
+    return TrainingResult(model, TrainingReport(settings, so_far.seconds, rate, before, correlate(model, development)))
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
     """An untrained pipeline over the store's vocabulary."""
     embedding = SentencePieceEmbedding(store.vocabulary(), settings.dim, dropout=settings.dropout)
-    return model_directory.pipeline(embedding, settings.device)
+    return model_directory.pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 
 def tune(
-    store: PairStore, settings: TrainingSettings, development: GradedPairs, checkpoints: str | Path
-) -> list[TrainingResult]:
-    """Train the paper's grid, dropout x M, and return the results, best on the development pairs first.
+    store: PairStore,
+    settings: TrainingSettings,
+    development: GradedPairs,
+    checkpoints: str | Path,
+    resume: bool = False,
+) -> tuple[TrainingResult, list[TrainingReport]]:
+    """Train the paper's grid, dropout x M; return the best by Pearson on the development pairs, and all reports.
 
-    Models other than the best are dropped as the grid goes on, so that memory stays bounded.
+    With `resume`, finished points of the grid are taken as they stand and the one under way goes on.
     """
-    results: list[TrainingResult] = []
+    points: list[tuple[TrainingReport, Path]] = []
     for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
         point = replace(settings, dropout=dropout, megabatch_size=size)
+        folder = Path(checkpoints) / f"dropout-{dropout}-m-{size}"
         logger.info("tuning: dropout %s, M %d", dropout, size)
-        result = train(store, point, development, Path(checkpoints) / f"dropout-{dropout}-m-{size}")
-        results.append(result)
-        results.sort(key=lambda r: r.after.pearson, reverse=True)
-        results = [results[0], *(replace(r, model=results[0].model) for r in results[1:])]
-    return results
+        if not (resume and (folder / _RESULT_FILE).is_file()):
+            going_on = resume and progress.newest_checkpoint(folder) is not None
+            _keep(train(store, point, development, folder, going_on), folder)
+        points.append((_kept(folder, point), folder))
+    points.sort(key=lambda point: point[0].after.pearson, reverse=True)
+    best, best_folder = points[0]
+    return TrainingResult(model_directory.load(best_folder / "model"), best), [report for report, _ in points]
+
+
+def _keep(result: TrainingResult, folder: Path) -> None:
+    """Keep a point of the grid on disk, without its checkpoints."""
+    model_directory.save(result.model, folder / "model", overwrite=True)
+    values = {name: value for name, value in asdict(result.report).items() if name != "settings"}
+    part = folder / f"{_RESULT_FILE}.part"
+    part.write_text(json.dumps(values) + "\n", encoding="utf-8")
+    part.replace(folder / _RESULT_FILE)
+    for checkpoint in folder.glob("checkpoint-*"):
+        shutil.rmtree(checkpoint)
+
+
+def _kept(folder: Path, settings: TrainingSettings) -> TrainingReport:
+    values = json.loads((folder / _RESULT_FILE).read_text(encoding="utf-8"))
+    before, after = Correlation(**values["before"]), Correlation(**values["after"])
+    return TrainingReport(settings, values["seconds"], values["pairs_per_second"], before, after)
 
 
 def save(
@@ -188,6 +152,7 @@ def save(
 ) -> Path:
     """Save a trained model with its card; see `model_directory.save`."""
     output = Path(output)
+    count = len(development.grades)
     facts = TrainingFacts(
         name=output.name,
         languages=store.languages,
@@ -195,12 +160,12 @@ def save(
         pairs=len(store),
         preparation=store.settings,
         segmentation=store.segmentation.value,
-        settings=asdict(result.settings),
-        seconds=result.seconds,
-        pairs_per_second=result.pairs_per_second,
+        settings=asdict(result.report.settings),
+        seconds=result.report.seconds,
+        pairs_per_second=result.report.pairs_per_second,
         scores=[
-            Score(development.name, len(development.grades), "before training", result.before),
-            Score(development.name, len(development.grades), "after training", result.after),
+            Score(development.name, count, "before training", result.report.before),
+            Score(development.name, count, "after training", result.report.after),
         ],
     )
     return model_directory.save(result.model, output, model_card(facts), overwrite)
@@ -209,15 +174,6 @@ def save(
 def remove_checkpoints(checkpoints: str | Path) -> None:
     """Remove what a finished training no longer needs."""
     shutil.rmtree(checkpoints, ignore_errors=True)
-
-
-def _checkpoint(folder: Path, resume: bool) -> str | None:
-    newest = get_last_checkpoint(str(folder)) if folder.is_dir() else None
-    if resume and newest is None:
-        raise SettingsError(f"{folder}: no checkpoint to resume from; train without --resume")
-    if newest and not resume:
-        raise SettingsError(f"{newest}: left by an earlier training; go on with --resume, or remove {folder}")
-    return newest
 
 
 def _arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTrainingArguments:

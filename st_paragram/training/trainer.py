@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +27,8 @@ from st_paragram.training.row_lazy_adam import RowLazyAdam, rows_and_values
 from st_paragram.training.schedule import EpochPermutation, MegaBatch, mega_batches, text_labels
 
 _MINING_BATCH = 8192  # sentences embedded at a time
-_MINED_FILE = "mega_batch.npz"
+MINED_FILE = "mega_batch.npz"
+_CURRENT = "current"
 
 
 class _Steps(IterableDataset):  # type: ignore[type-arg]
@@ -80,6 +80,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         if len(train_dataset) < 2:
             raise StoreError(f"{train_dataset.path}: {len(train_dataset)} pair; a negative needs at least two pairs")
         self.embedding = _embedding_of(model, train_dataset)
+        model_directory.check_savable(model)
         self.embedding.sparse_gradient = args.row_lazy_adam
         self.store = train_dataset
         self._schedule: Iterator[MegaBatch] | None = None
@@ -93,9 +94,14 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self.add_callback(self._interrupt)
 
     @property
-    def pairs_per_second(self) -> float:
-        """Rate of the last training's steps; evaluation and checkpoints left out."""
-        return self._rate.pairs_per_second
+    def step_seconds(self) -> float:
+        """Time of the last training's steps; evaluation and checkpoints left out."""
+        return self._rate.seconds
+
+    @property
+    def pairs_trained(self) -> int:
+        """Pairs of those steps."""
+        return self._rate.pairs
 
     def train(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Train as sentence-transformers' trainer does.
@@ -107,12 +113,29 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         try:
             output = super().train(*args, **kwargs)
         finally:
+            self._interrupt.release()
+            self._rate.close()
             self.embedding.before_lookup = None
             if (optimizer := self._row_lazy_adam()) is not None:
                 optimizer.catch_up_all()
         if self._interrupt.interrupted:
             raise KeyboardInterrupt
         return output
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Evaluate the weights as dense Adam would have left them; training goes on as if nobody had looked."""
+        with self._up_to_date():
+            return super().evaluate(*args, **kwargs)
+
+    @contextmanager
+    def _up_to_date(self) -> Iterator[None]:
+        optimizer, hook = self._row_lazy_adam(), self.embedding.before_lookup
+        self.embedding.before_lookup = None
+        try:
+            with optimizer.caught_up() if optimizer else nullcontext():
+                yield
+        finally:
+            self.embedding.before_lookup = hook
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
         """Make `RowLazyAdam` on the embedding table, or the optimiser that `args.optim` names."""
@@ -247,30 +270,24 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     # Checkpoints: a model directory, the optimiser's state, and the mined rows of the mega-batch under way.
 
-    @property
-    def _checkpoints(self) -> Path:
-        return Path(str(self.args.output_dir))
-
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:  # noqa: ANN401
-        optimizer = self._row_lazy_adam()
-        with optimizer.caught_up() if optimizer else nullcontext():
-            model_directory.write_files(self.model, Path(output_dir or self._checkpoints))
-
-    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        super()._save_checkpoint(*args, **kwargs)
+        folder = Path(output_dir or str(self.args.output_dir))
+        with self._up_to_date():
+            model_directory.write_files(self.model, folder)
         if self._current is not None:
-            folder = self._checkpoints / f"checkpoint-{self.state.global_step}"
-            current = json.dumps([self._current.epoch, self._current.start, self._current.stop, self._current.size])
-            np.savez(folder / _MINED_FILE, allow_pickle=False, current=np.array(current), **self._mined)
+            current = np.array([self._current.epoch, self._current.start, self._current.stop, self._current.size])
+            arrays: dict[str, Any] = {_CURRENT: current, **self._mined}
+            np.savez(folder / MINED_FILE, **arrays)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         model_directory.read_weights(Path(resume_from_checkpoint), into=self.embedding)
-        if (mined := Path(resume_from_checkpoint) / _MINED_FILE).is_file():
-            with np.load(mined, allow_pickle=False) as saved:
-                self._current = MegaBatch(*json.loads(str(saved["current"])))
-                self._mined = {name: saved[name] for name in saved.files if name != "current"}
+        with np.load(Path(resume_from_checkpoint) / MINED_FILE, allow_pickle=False) as saved:
+            self._current = MegaBatch(*saved[_CURRENT].tolist())
+            self._mined = {name: saved[name] for name in saved.files if name != _CURRENT}
 
     def _load_best_model(self) -> None:
+        if (optimizer := self._row_lazy_adam()) is not None:
+            optimizer.catch_up_all()  # or the last step's sleepers would move the best rows later
         model_directory.read_weights(Path(str(self.state.best_model_checkpoint)), into=self.embedding)
 
     def _row_lazy_adam(self) -> RowLazyAdam | None:
