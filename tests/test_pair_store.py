@@ -101,6 +101,13 @@ def test_ids_out_of_range_are_refused_with_their_row(tmp_path, vocabulary):
         PairStore(path)
 
 
+def test_an_empty_store_is_refused(tmp_path, vocabulary):
+    with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary):
+        pass
+    with pytest.raises(StoreError, match="holds no pairs"):
+        PairStore(tmp_path / "x.h5")
+
+
 def test_missing_truncated_and_foreign_files(tmp_path, path):
     with pytest.raises(StoreError, match="no such pair store"):
         PairStore(tmp_path / "none.h5")

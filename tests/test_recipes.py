@@ -185,6 +185,15 @@ def test_a_store_of_another_language_is_refused(folder, capsys):
     assert "no language code" in capsys.readouterr().err
 
 
+def test_one_pair_leaves_nothing_behind(folder, vocabulary, capsys):
+    from conftest import write_store
+
+    write_store("one.h5", make_pairs(1), vocabulary)
+    assert recipe("train_bitext", "--lang", "xx", "--data", "one.h5", *QUICK) == 1
+    assert "1 pair; a negative needs at least two" in capsys.readouterr().err
+    assert not list(folder.glob("p-sp-*"))
+
+
 def test_resume_without_a_checkpoint_is_an_error(folder, capsys):
     assert recipe("train_bitext", "--lang", "es", "--data", "pairs.tsv", *QUICK, "--resume") == 1
     assert "no checkpoint to resume from" in capsys.readouterr().err

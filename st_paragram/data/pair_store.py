@@ -189,6 +189,8 @@ class PairStore:
         first, second = (str(name) for name in attributes["languages"])
         self.languages = (first, second)
         self.pairs = int(attributes["pairs"])
+        if self.pairs < 1:
+            raise StoreError(f"{self.path}: holds no pairs; {_REMAKE} from text with pairs in it")
         self.max_length = int(attributes["max_length"]) or None
         self.seed = int(attributes["seed"])
         self.settings: dict[str, Any] = json.loads(attributes["settings"])
@@ -197,8 +199,6 @@ class PairStore:
         self._model_proto = file["sentencepiece_model"][:].tobytes()
 
     def _check_shapes(self) -> None:
-        if self.pairs < 1:
-            raise StoreError(f"{self.path}: holds no pairs; {_REMAKE} from text with pairs in it")
         size = self.path.stat().st_size
         for side, extents in self._extents.items():
             if extents["offsets"][2] != self.pairs + 1:

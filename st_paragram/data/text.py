@@ -211,7 +211,7 @@ def _decode_line(name: str, row: int, line: bytes, counts: ReadCounts, drop_inva
         if drop_invalid:
             return _BadRow.INVALID
         seen = f"row {row} is not UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} of the row)"
-        raise TextError(f"{name}: {seen}; convert the file with iconv, or drop such rows (drop_invalid)") from error
+        raise TextError(f"{name}: {seen}; convert the file with iconv, or drop such rows (--drop-invalid)") from error
 
 
 def _clean(text: str, counts: ReadCounts) -> str:

@@ -72,16 +72,16 @@ def train(
         KeyboardInterrupt: on Ctrl-C, after a checkpoint was written.
     """
     folder, checkpoint = Path(checkpoints), None
-    if resume:
-        so_far, checkpoint = progress.resume(folder, asdict(settings), store)
-    else:
-        so_far = progress.begin(folder, asdict(settings), store)
     set_seed(settings.seed)
     model = new_model(store, settings)
     before = correlate(model, development)
     loss = MarginHardNegativeLoss(model, settings.margin)
     evaluator = development_evaluator(development)
     trainer = MegaBatchTrainer(model, _arguments(settings, folder), store, loss=loss, evaluator=evaluator)
+    if resume:
+        so_far, checkpoint = progress.resume(folder, asdict(settings), store)
+    else:
+        so_far = progress.begin(folder, asdict(settings), store)
     started = time.perf_counter()
     try:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
