@@ -34,18 +34,24 @@ def main() -> int:
     model = model_directory.load(folder)
     pairs = built_in_pairs(arguments.lang)
 
-    print(f"\n{arguments.model}: {model.get_embedding_dimension()} components. Grade 0-5, cosine, sentences:")
+    samples = sample_paraphrases() if arguments.lang == "en" else sample_pairs(arguments.lang)
+    phrases = list(islice(samples, BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
+    one, other = (model.encode([pair[side] for pair in phrases], normalize_embeddings=True) for side in (0, 1))
+    print(f"\n{arguments.model}: {model.get_embedding_dimension()} components.")
+    print("Sentences of the phrase grammar: cosine with the translation, cosine with the next sentence's translation")
+    for index in range(5):
+        right, wrong = one[index] @ other[index], one[index] @ other[index + 1]
+        print(f"  {right:5.2f}  {wrong:5.2f}  {phrases[index][0]}  |  {phrases[index][1]}")
+    print("Natural sentences: grade 0-5, cosine")
     order = np.argsort(pairs.grades)[:: max(1, len(pairs.grades) // 10)][::-1]
     first, second = ([texts[i] for i in order] for texts in (pairs.first, pairs.second))
     cosines = model.similarity_pairwise(model.encode(first), model.encode(second))
-    for index, cosine, one, other in zip(order, cosines, first, second, strict=True):
-        print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {one}  |  {other}")
+    for index, cosine, text, translated in zip(order, cosines, first, second, strict=True):
+        print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {text}  |  {translated}")
 
     correlation = correlate(model, pairs)
     print(f"all {len(pairs.grades)} graded pairs: Pearson {100 * correlation.pearson:.1f} (x 100)")
-    samples = sample_paraphrases() if arguments.lang == "en" else sample_pairs(arguments.lang)
-    phrases = list(islice(samples, BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
-    for name, translations in (("natural", held_out_pairs("en", arguments.lang)), ("new phrase-grammar", phrases)):
+    for name, translations in (("natural", held_out_pairs("en", arguments.lang)), ("phrase-grammar", phrases)):
         error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
         right = 100 * (1 - error.mean)
         print(f"finding the translation among {len(translations)} {name} sentences: {right:.1f} % right")
