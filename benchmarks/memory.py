@@ -29,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, help="a pair store")
     parser.add_argument("--pairs", type=int, nargs="+", default=[50_000, 300_000, 3_000_000])
-    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--steps", type=int, default=380)  # less than an epoch of the smallest size
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--megabatch-size", type=int, default=60)
     arguments = parser.parse_args()
