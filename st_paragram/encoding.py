@@ -94,19 +94,26 @@ def embed_file(
     if (first := next(lines, None)) is None:  # nothing is touched before the input is known to be readable
         raise TextError(f"{source}: empty; give a text with at least one line")
     lines = chain([first], lines)
-    with _open_part(part, settings_file, settings, dimension, resumable=source != STDIN) as file:
-        report.resumed = _whole_rows(file, dimension)
-        report.lines = report.resumed
-        report.blank = sum(not line.strip() for line in islice(lines, report.resumed))
-        with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
-            while batch := list(islice(lines, _LINES)):
-                rows = model.encode(batch, batch_size=_BATCH, normalize_embeddings=normalize, show_progress_bar=False)
-                file.write(np.ascontiguousarray(rows, dtype=np.float32).tobytes())
-                report.lines += len(batch)
-                report.blank += sum(not line.strip() for line in batch)
-                bar.update(len(batch))
-        file.seek(0)
-        _write_header(file, report.lines, dimension)
+    try:
+        with _open_part(part, settings_file, settings, dimension, resumable=source != STDIN) as file:
+            report.resumed = _whole_rows(file, dimension)
+            report.lines = report.resumed
+            report.blank = sum(not line.strip() for line in islice(lines, report.resumed))
+            with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
+                while batch := list(islice(lines, _LINES)):
+                    rows = model.encode(
+                        batch, batch_size=_BATCH, normalize_embeddings=normalize, show_progress_bar=False
+                    )
+                    file.write(np.ascontiguousarray(rows, dtype=np.float32).tobytes())
+                    report.lines += len(batch)
+                    report.blank += sum(not line.strip() for line in batch)
+                    bar.update(len(batch))
+            file.seek(0)
+            _write_header(file, report.lines, dimension)
+    except TextError:  # the input must change, and then these rows are of no use
+        part.unlink(missing_ok=True)
+        settings_file.unlink(missing_ok=True)
+        raise
     part.replace(output)
     settings_file.unlink(missing_ok=True)
     return report

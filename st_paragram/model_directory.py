@@ -155,7 +155,7 @@ def write_files(model: SentenceTransformer, folder: Path) -> None:
 
 
 def _name_portably(modules: Path) -> None:
-    """Name `StaticEmbedding` as every sentence-transformers since 3.2 knows it, not by its place in version 6."""
+    """Name `StaticEmbedding` by its public alias, not by its place inside sentence-transformers 6."""
     entries = json.loads(modules.read_text(encoding="utf-8"))
     for entry in entries:
         entry["type"] = "sentence_transformers.models.StaticEmbedding"

@@ -105,6 +105,7 @@ def test_bad_input_is_refused_by_line_and_an_output_is_not_overwritten(model, tm
     bad.write_bytes(b"ba\nce\n\xff\n")
     with pytest.raises(TextError, match=r"bad\.txt: line 3 is not UTF-8"):
         encoding.embed_file(model, str(bad), tmp_path / "x.npy")
+    assert not list(tmp_path.glob("x.npy*"))
     (tmp_path / "empty.txt").touch()
     with pytest.raises(TextError, match="empty"):
         encoding.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")

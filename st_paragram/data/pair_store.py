@@ -154,7 +154,7 @@ class PairStore:
 
         Args:
             path: an HDF5 file of this format.
-            check_ids: look through all ids and offsets once (about a second for 100 million ids).
+            check_ids: look through all ids and offsets once.
 
         Raises:
             StoreError: the file is missing, no pair store, of another version, incomplete, empty or damaged.

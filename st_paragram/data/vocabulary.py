@@ -65,21 +65,19 @@ class Vocabulary:
         return Vocabulary, (self.model_proto, self.lower_case, self.segmentation)
 
     def encode(
-        self, texts: Sequence[str], max_length: int | None = None, normalized: bool = False, num_threads: int = 1
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Encode texts as flat ids.
 
         Args:
             texts: N strings.
             max_length: keep at most this many pieces of a text (counted before unknown pieces are dropped).
-            normalized: the texts went through `normalize` already.
             num_threads: sentencepiece threads.
 
         Returns:
             ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
         """
-        if not normalized:
-            texts = [self.normalize(text) for text in texts]
+        texts = [self.normalize(text) for text in texts]
         # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing inside sentencepiece.
         texts = [t if t.isascii() else t.encode("utf-8", "replace").decode("utf-8") for t in texts]
         return self.pack(self.processor.encode(list(texts), out_type=int, num_threads=num_threads), max_length)

@@ -16,7 +16,7 @@ from st_paragram.errors import SettingsError
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What a training is made of; the defaults are the paper's (EMNLP 2022, section 3 and appendix).
+    """What a training is made of; the defaults are the paper's (EMNLP 2022).
 
     Args:
         dim: components of an embedding.
