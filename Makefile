@@ -14,7 +14,7 @@ help:
 install: $(VENV)/.installed
 
 # A torch wheel that pip is configured to find locally goes first: plain `torch` on Linux brings gigabytes of CUDA.
-$(VENV)/.installed: setup.cfg pyproject.toml
+$(VENV)/.installed: setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
 	$(PYTHON) -m venv $(VENV)
 	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.2"; \
 	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.2" 2>/dev/null || true; fi
@@ -39,4 +39,4 @@ format: install
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build demo dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

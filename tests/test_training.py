@@ -15,11 +15,18 @@ from st_paragram import model_directory
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.native import kernels
 from st_paragram.training.arguments import MegaBatchTrainingArguments
 from st_paragram.training.schedule import EpochPermutation
 from st_paragram.training.trainer import MegaBatchTrainer
 
-SETTINGS = {"per_device_train_batch_size": 8, "megabatch_size": 5, "anneal_interval": 20}
+SETTINGS = {
+    "per_device_train_batch_size": 8,
+    "megabatch_size": 5,
+    "anneal_interval": 20,
+    "mining_precision": "float32",
+}
+needs_kernels = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 
 
 class Losses(TrainerCallback):
@@ -53,10 +60,17 @@ def epochs_of(store, count, seed):
     return [[(sides[0][i], sides[1][i]) for i in order] for order in orders]
 
 
-@pytest.mark.parametrize("lazy", [True, False])
+HOW = {
+    "compiled": {"compiled_step": True},
+    "lazy": {"compiled_step": False},
+    "dense": {"row_lazy_adam": False},
+}
+
+
+@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "lazy", "dense"])
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("mask_duplicates", [True, False])
-def test_training_equals_the_plain_reference(tmp_path, store, lazy, both_sides, mask_duplicates):
+def test_training_equals_the_plain_reference(tmp_path, store, how, both_sides, mask_duplicates):
     """Two epochs of 88 mini-batches with M from 1 to 5, remainder batches included."""
     log = Losses()
     trainer = make_trainer(
@@ -65,12 +79,13 @@ def test_training_equals_the_plain_reference(tmp_path, store, lazy, both_sides, 
         callbacks=[log],
         num_train_epochs=2,
         seed=1,  # with 42 two candidates tie to the last bit, and either choice is right
-        row_lazy_adam=lazy,
         negatives_from_both_sides=both_sides,
         mask_duplicates=mask_duplicates,
+        **HOW[how],
     )
     start = table_of(trainer)
     trainer.train()
+    assert (trainer._compiled is not None) == (how == "compiled")
     losses, sizes, table = reference.train(
         start, epochs_of(store, 2, seed=1), 8, 5, 20, both_sides=both_sides, mask_duplicates=mask_duplicates
     )
@@ -91,10 +106,18 @@ def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
     assert (tables[0] - tables[1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.2])
-@pytest.mark.parametrize("lazy", [True, False])
-def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, dropout, lazy):
-    settings = {"dropout": dropout, "row_lazy_adam": lazy, "max_steps": 120}
+@pytest.mark.parametrize(
+    ("how", "dropout", "precision"),
+    [
+        pytest.param("compiled", 0.0, "float32", marks=needs_kernels),
+        pytest.param("compiled", 0.0, "auto", marks=needs_kernels),
+        ("lazy", 0.0, "float32"),
+        ("lazy", 0.2, "auto"),
+        ("dense", 0.2, "float32"),
+    ],
+)
+def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dropout, precision):
+    settings = {"dropout": dropout, "max_steps": 120, "mining_precision": precision, **HOW[how]}
     whole = make_trainer(tmp_path / "whole", store, **settings)
     whole.train()
 
@@ -104,7 +127,7 @@ def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, dropout,
     assert torch.equal(table_of(first), table_of(whole))  # saving changes nothing
 
     with np.load(tmp_path / "parts" / "checkpoint-75" / "mega_batch.npz") as mined:
-        epoch, begin, stop, _ = mined["current"].tolist()
+        epoch, begin, stop, _ = mined["mega"].tolist()
     assert epoch == 0 and begin < 75 < stop
     second = make_trainer(tmp_path / "parts", store, **settings, **saving)
     second.embedding.embedding.weight.data.zero_()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from st_paragram.data.vocabulary import Segmentation, Vocabulary
 from st_paragram.errors import ParagramError, StoreError
+from st_paragram.native import kernels
 
 FORMAT = "st_paragram pair store"
 FORMAT_VERSION = 1
@@ -243,23 +244,30 @@ class PairStore:
         """The vocabulary that the ids belong to."""
         return Vocabulary(self._model_proto, self.lower_case, self.segmentation)
 
-    def take(self, side: str, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def take(
+        self, side: str, rows: NDArray[np.integer[Any]], dtype: type[np.integer[Any]] = np.int64
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Read sentences of one side.
 
         Args:
             side: "a" or "b".
             rows: integers of shape (n,), in any order.
+            dtype: of the ids that are returned, int64 or int32.
 
         Returns:
-            ids, int64 (total,), and offsets, int64 (n + 1,).
+            ids (total,), and offsets, int64 (n + 1,).
         """
         ids, starts = self._side(side)
         begin = starts[rows].astype(np.int64)
         counts = starts[rows + 1].astype(np.int64) - begin
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(counts, out=offsets[1:])
+        if dtype is np.int32 and (native := kernels()) is not None:  # other threads run while the disk is waited for
+            result = np.empty(offsets[-1], dtype)
+            native.gather(ids, begin, offsets, result)
+            return result, offsets
         positions = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
-        return ids[positions].astype(np.int64), offsets
+        return ids[positions].astype(dtype), offsets
 
     def texts(self, side: str, rows: NDArray[np.integer[Any]]) -> Iterator[str]:
         """Decode sentences of one side (lower-cased and truncated as stored, unknown characters missing)."""

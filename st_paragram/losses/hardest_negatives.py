@@ -2,9 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from enum import Enum
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from st_paragram.errors import SettingsError
+from st_paragram.native import kernels
+
+
+class Precision(str, Enum):
+    """What similarities are computed in while negatives are sought; losses are always float32.
+
+    FLOAT32 is exact. TF32 (GPUs) and BFLOAT16 round the embeddings to 10 and 7 bits of fraction, INT8 to 6 and 7 bits
+    in all with a scale a sentence: a negative found so is within about 0.002 of the hardest one's cosine.
+    """
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    TF32 = "tf32"
+    BFLOAT16 = "bfloat16"
+    INT8 = "int8"
+
+    def on(self, device: torch.device) -> Precision:
+        """The precision itself; for AUTO the fastest that the device has.
+
+        Raises:
+            SettingsError: INT8 where it cannot be computed.
+        """
+        if self is Precision.INT8 and not (device.type == "cpu" and has_byte_products()):
+            raise SettingsError("int8 needs the compiled kernels and a CPU with AVX2; take auto or another precision")
+        if self is not Precision.AUTO:
+            return self
+        if device.type == "cuda":
+            return Precision.TF32
+        if device.type != "cpu":
+            return Precision.FLOAT32
+        if _cpu_has("amx_tile"):
+            return Precision.BFLOAT16
+        if has_byte_products():
+            return Precision.INT8
+        return Precision.BFLOAT16 if _cpu_has("avx512_bf16") else Precision.FLOAT32
+
+
+def has_byte_products() -> bool:
+    """Whether INT8 can be used here: the compiled kernels are installed and the processor has AVX2."""
+    native = kernels()
+    return native is not None and bool(native.has_byte_products())
+
+
+def _cpu_has(feature: str) -> bool:
+    """Ask torch, which has no public question for this; a torch without an answer has not."""
+    return bool(getattr(torch.cpu, f"_is_{feature}_supported", bool)())
 
 
 @torch.no_grad()
@@ -14,6 +67,7 @@ def hardest_negatives(
     texts: tuple[Tensor, Tensor] | None = None,
     both_sides: bool = False,
     block: int = 1024,
+    precision: Precision = Precision.FLOAT32,
 ) -> tuple[Tensor, Tensor]:
     """Find each sentence's hardest negative by cosine (EMNLP 2022, equation 1 and below).
 
@@ -27,12 +81,17 @@ def hardest_negatives(
         both_sides: look among the sentences of both sides (the paper's rule for paraphrases), not only among those of
             the opposite side (its rule for bitext).
         block: rows of the product that exist at a time.
+        precision: of the product.
 
     Returns:
         Two int64 tensors (n,): the negative of each s and of each t. Without `both_sides` they index `second` and
         `first`; with it, the 2n sentences `cat(first, second)`. A sentence without any candidate gets its own
         partner, a pair of equal cosines that gives no gradient.
     """
+    precision = precision.on(first.device)
+    shares_text = _TextSharing(*texts) if texts else None
+    if precision is Precision.INT8:
+        return _byte_search(first, second, shares_text, both_sides)
     n = len(first)
     rows = F.normalize(first, dim=1, eps=1e-8)
     columns = F.normalize(second, dim=1, eps=1e-8)
@@ -42,14 +101,16 @@ def hardest_negatives(
         rows = columns = torch.cat([rows, columns])
         pairs = pairs.repeat(2)
         partner_of_row = partner_of_column = torch.arange(2 * n, device=first.device).roll(n)
-    shares_text = _TextSharing(*texts) if texts else None
+    if precision is Precision.BFLOAT16:
+        rows, columns = rows.bfloat16(), columns.bfloat16()
 
-    best_of_row, row_argmax = _nothing(len(rows), first)
-    best_of_column, column_argmax = _nothing(len(columns), first)
+    best_of_row, row_argmax = _nothing(len(rows), rows)
+    best_of_column, column_argmax = _nothing(len(columns), rows)
     for start in range(0, len(rows), block):
         # With both sides the product is symmetric: the columns before the block were seen as rows.
         skip = start if both_sides else 0
-        similarity = rows[start : start + block] @ columns[skip:].T
+        with _tensor_float() if precision is Precision.TF32 else nullcontext():
+            similarity = rows[start : start + block] @ columns[skip:].T
         _mask_own_pair(similarity, pairs[start : start + block], skip, n)
         if shares_text:
             shares_text.mask(similarity, pairs[start : start + block], pairs[skip:])
@@ -66,6 +127,32 @@ def hardest_negatives(
         torch.where(best_of_row.isneginf(), partner_of_row, row_argmax),
         torch.where(best_of_column.isneginf(), partner_of_column, column_argmax),
     )
+
+
+def _byte_search(
+    first: Tensor, second: Tensor, shares_text: _TextSharing | None, both_sides: bool
+) -> tuple[Tensor, Tensor]:
+    """The search in INT8: one compiled pass in which no similarity leaves the processor's caches."""
+    none = np.empty(0, dtype=np.int64)
+    labels, shares = (none, none), np.empty(0, dtype=np.uint8)
+    if shares_text:
+        labels = (shares_text.labels[0].numpy(), shares_text.labels[1].numpy())
+        shares = shares_text.shares.numpy().view(np.uint8)
+    vectors = [side.float().contiguous().numpy() for side in (first, second)]
+    found = np.empty((2, len(first)), dtype=np.int64)
+    kernels().hardest_negatives(*vectors, *labels, shares, both_sides, torch.get_num_threads(), *found)
+    of_first, of_second = torch.from_numpy(found)
+    return of_first, of_second
+
+
+@contextmanager
+def _tensor_float() -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 class _TextSharing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sentence_transformers import SentenceTransformerTrainingArguments
 
 from st_paragram.errors import SettingsError
+from st_paragram.losses.hardest_negatives import Precision
 
 
 @dataclass
@@ -20,6 +21,9 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
             the opposite side's only (bitext).
         mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
         row_lazy_adam: train with `RowLazyAdam`; False takes `optim` (dense Adam over the whole table).
+        compiled_step: use the compiled training step where it can be used (CPU, no dropout, no clipping).
+        mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
+            device has), "float32", "tf32", "bfloat16" or "int8".
     """
 
     megabatch_size: int = 60
@@ -27,6 +31,8 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
     negatives_from_both_sides: bool = False
     mask_duplicates: bool = True
     row_lazy_adam: bool = True
+    compiled_step: bool = True
+    mining_precision: str = "auto"
 
     per_device_train_batch_size: int = 128
     num_train_epochs: float = 25
@@ -51,6 +57,8 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
         if self.megabatch_size < 1 or self.anneal_interval < 0:
             seen = f"megabatch_size {self.megabatch_size}, anneal_interval {self.anneal_interval}"
             raise SettingsError(f"{seen}: the first must be at least 1, the second at least 0")
+        if self.mining_precision not in (known := [precision.value for precision in Precision]):
+            raise SettingsError(f"mining_precision is {self.mining_precision!r}; it must be one of {', '.join(known)}")
         if self.row_lazy_adam and self.weight_decay:
             raise SettingsError(
                 f"weight_decay is {self.weight_decay}, which RowLazyAdam has not; set row_lazy_adam=False"

@@ -25,7 +25,7 @@ class RateCallback(TrainerCallback):
     def __init__(self, trainer: Any) -> None:  # noqa: ANN401 - the trainer imports this file
         self.trainer = trainer
         self.bar: tqdm[Any] | None = None
-        self.seconds = 0.0
+        self.seconds = self.own_seconds = 0.0
         self.pairs = 0
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
@@ -37,7 +37,8 @@ class RateCallback(TrainerCallback):
             dynamic_ncols=True,
             disable=not sys.stderr.isatty(),
         )
-        self.seconds = self.logged_seconds = 0.0
+        self.seconds = self.own_seconds = self.logged_seconds = 0.0
+        self.first_step = state.global_step
         self.first_pair = self.logged_pair = self._pairs(args, state)
         self.resumed_at: float | None = time.perf_counter()
 
@@ -80,11 +81,16 @@ class RateCallback(TrainerCallback):
             self._say(f"step {state.global_step}/{state.max_steps}  {shown}")
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Say how much was trained, how fast."""
+        """Say how much was trained, how fast, and what the trainer around the steps cost."""
         self._stop()
         self.pairs = self._pairs(args, state) - self.first_pair
         rate = self.pairs / max(self.seconds, 1e-9)
-        logger.info(f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {rate:.0f} pairs/s")
+        shell = (self.seconds - self.own_seconds) / max(state.global_step - self.first_step, 1)
+        share = 100 * (1 - self.own_seconds / max(self.seconds, 1e-9))
+        logger.info(
+            f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {rate:.0f} pairs/s "
+            f"(the trainer around the steps: {shell * 1e6:.0f} µs a step, {share:.0f} %)"
+        )
 
     def close(self) -> None:
         """Take the bar off the terminal."""

@@ -11,10 +11,17 @@ from typing import Any
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.training.trainer import MINED_FILE
+from st_paragram.training import mega_batch
 
 _FILE = "training.json"
-_COMPLETE = ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", MINED_FILE)
+_COMPLETE = (
+    "model.safetensors",
+    "optimizer.pt",
+    "scheduler.pt",
+    "rng_state.pth",
+    "trainer_state.json",
+    mega_batch.FILE,
+)
 _MAY_CHANGE = ("device", "evaluate_steps")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from st_paragram import huge_pages
 from st_paragram.errors import SettingsError
 
 _BLOCK = 4096  # rows moved at a time where the whole table is walked
@@ -56,11 +57,17 @@ class RowLazyAdam(torch.optim.Optimizer):
         table = module.embedding.weight
         module.before_lookup = lambda ids: self.catch_up(table, ids)
 
-    def _state(self, table: Tensor) -> dict[str, Any]:
+    @property
+    def window(self) -> int:
+        """Steps after which what is left of a row's momentum, (β1 / sqrt(β2))^steps, is below float32's resolution."""
+        return _window(self.param_groups[0]["betas"])
+
+    def state_of(self, table: Tensor) -> dict[str, Any]:
+        """The state of a table, made on first use; see the class for what it holds."""
         state = self.state[table]
         if not state:
-            state["exp_avg"] = torch.zeros_like(table)
-            state["exp_avg_sq"] = torch.zeros_like(table)
+            state["exp_avg"] = _zeros_like(table)
+            state["exp_avg_sq"] = _zeros_like(table)
             state["last_step"] = torch.zeros(len(table), dtype=torch.long, device=table.device)
             state["step"] = torch.zeros((), dtype=torch.long)
             # Moments 0..3 of what a row has to move, for each step at which it may have gone to sleep (see the class).
@@ -89,7 +96,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         return loss
 
     def _step_rows(self, table: Tensor, group: dict[str, Any], rows: Tensor, gradient: Tensor) -> None:
-        state = self._state(table)
+        state = self.state_of(table)
         step, window = int(state["step"]), _window(group["betas"])
         wake_all = step - int(state["moves_from"]) == _LONGEST_SLEEP
         # In the first steps ε's weight changes too fast for the rule that stands for a sleep: there, no row sleeps.
@@ -209,10 +216,17 @@ class RowLazyAdam(torch.optim.Optimizer):
                     if name in state_dict["state"].get(index, {}):
                         device = "cpu" if name in ("step", "moves_from") else table.device
                         self.state[table][name] = state_dict["state"][index][name].clone().to(device)
+                for name in ("exp_avg", "exp_avg_sq"):
+                    if name in self.state[table]:
+                        self.state[table][name] = _zeros_like(table).copy_(self.state[table][name])
+
+
+def _zeros_like(table: Tensor) -> Tensor:
+    """Zeros; on the CPU in huge pages, since rows are visited in no order."""
+    return huge_pages.empty(tuple(table.shape)).zero_() if table.device.type == "cpu" else torch.zeros_like(table)
 
 
 def _window(betas: tuple[float, float]) -> int:
-    """Steps after which what is left of a row's momentum, (β1 / sqrt(β2))^steps, is far below float32's resolution."""
     return math.ceil(math.log(1e-12) / math.log(max(betas[0], 1e-3) / betas[1] ** 0.5))
 
 

@@ -188,6 +188,7 @@ def _arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTraini
         negatives_from_both_sides=settings.negatives == "both",
         mask_duplicates=settings.mask_duplicates,
         row_lazy_adam=settings.optimizer == "row-lazy",
+        mining_precision=settings.mining_precision,
         eval_strategy="steps" if settings.evaluate_steps else "epoch",
         eval_steps=settings.evaluate_steps or None,
         use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,11 +88,11 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def text_labels(ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """A 64-bit label for each text, equal where the ids are equal (and else different but for a chance of 2^-64).
 
     Args:
-        ids: int64 (total,), no text empty.
+        ids: integers (total,), no text empty.
         offsets: int64 (n + 1,).
 
     Returns:

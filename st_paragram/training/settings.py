@@ -12,6 +12,7 @@ import torch
 import yaml
 
 from st_paragram.errors import SettingsError
+from st_paragram.losses.hardest_negatives import Precision
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class TrainingSettings:
         negatives: "opposite" (bitext) or "both" (paraphrases): the sides of the mega-batch negatives come from.
         mask_duplicates: pairs that share a text give each other no negatives.
         optimizer: "row-lazy" or "dense" Adam.
+        mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
+            device has), "float32", "tf32", "bfloat16" or "int8".
         seed: of everything random.
         evaluate_steps: steps between evaluations on the development pairs; 0: at the end of each epoch.
         device: torch device; "auto" takes a GPU where there is one.
@@ -46,6 +49,7 @@ class TrainingSettings:
     negatives: str = "opposite"
     mask_duplicates: bool = True
     optimizer: str = "row-lazy"
+    mining_precision: str = "auto"
     seed: int = 0
     evaluate_steps: int = 0
     device: str = "auto"
@@ -69,7 +73,12 @@ class TrainingSettings:
             raise SettingsError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
         if self.seed >= 1 << 32:
             raise SettingsError(f"seed is {self.seed}; it must be below 2**32")
-        for name, known in (("negatives", ("opposite", "both")), ("optimizer", ("row-lazy", "dense"))):
+        choices = {
+            "negatives": ("opposite", "both"),
+            "optimizer": ("row-lazy", "dense"),
+            "mining_precision": tuple(precision.value for precision in Precision),
+        }
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
         _check_device(self.device)

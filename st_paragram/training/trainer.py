@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PrinterCallback, ProgressCallback
 
-from st_paragram import model_directory
+from st_paragram import huge_pages, model_directory
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError, StoreError
-from st_paragram.losses.hardest_negatives import hardest_negatives
+from st_paragram.losses.hardest_negatives import Precision, hardest_negatives
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding, flat_features
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.native import kernels
 from st_paragram.training.arguments import MegaBatchTrainingArguments
 from st_paragram.training.callbacks import InterruptCallback, RateCallback
+from st_paragram.training.compiled_step import CompiledStep
+from st_paragram.training.mega_batch import COLUMNS, MegaBatchTexts, MinedMegaBatch
 from st_paragram.training.row_lazy_adam import RowLazyAdam, rows_and_values
-from st_paragram.training.schedule import EpochPermutation, MegaBatch, mega_batches, text_labels
+from st_paragram.training.schedule import MegaBatch, mega_batches
 
-_MINING_BATCH = 8192  # sentences embedded at a time
-MINED_FILE = "mega_batch.npz"
-_CURRENT = "current"
+logger = logging.getLogger(__name__)
+
+_MINING_BATCH = 8192  # sentences embedded at a time where torch embeds them
 
 
 class _Steps(IterableDataset):  # type: ignore[type-arg]
@@ -50,6 +54,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of an epoch depend on
     the settings and the seed alone. Mining happens in the first `training_step` of a mega-batch, so it sees the
     parameters as the last step left them. A checkpoint at any step carries the mined rows and resumes to the bit.
+
+    On a CPU the whole step is one compiled call where that can be (see `CompiledStep`); the log says which it is.
     """
 
     training_args_class = MegaBatchTrainingArguments
@@ -84,14 +90,21 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self.embedding.sparse_gradient = args.row_lazy_adam
         self.store = train_dataset
         self._schedule: Iterator[MegaBatch] | None = None
-        self._current: MegaBatch | None = None
-        self._mined: dict[str, NDArray[np.int64]] = {}
+        self._current: MinedMegaBatch | None = None
+        self._compiled: CompiledStep | None = None
+        self._reader = ThreadPoolExecutor(1, "next mega-batch")
+        self._read_ahead: Future[MegaBatchTexts] | None = None
         super().__init__(model=model, args=args, loss=loss or MarginHardNegativeLoss(model), **kwargs)
         self.remove_callback(ProgressCallback)
         self.remove_callback(PrinterCallback)
         self._rate, self._interrupt = RateCallback(self), InterruptCallback()
         self.add_callback(self._rate)
         self.add_callback(self._interrupt)
+
+        self.precision = Precision(args.mining_precision).on(args.device)
+        table = self.embedding.embedding.weight
+        if table.device.type == "cpu":
+            table.data = huge_pages.copy_of(table.data)
 
     @property
     def step_seconds(self) -> float:
@@ -103,18 +116,24 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         """Pairs of those steps."""
         return self._rate.pairs
 
+    @property
+    def own_seconds(self) -> float:
+        """The part of `step_seconds` that went into reading, mining and the steps themselves, not into the shell."""
+        return self._rate.own_seconds
+
     def train(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Train as sentence-transformers' trainer does.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was written.
         """
-        self._schedule = self._current = None
+        self._schedule = self._current = self._compiled = None
         try:
             output = super().train(*args, **kwargs)
         finally:
             self._interrupt.release()
             self._rate.close()
+            self._read_ahead = None
             self.embedding.before_lookup = None
             if (optimizer := self._row_lazy_adam()) is not None:
                 optimizer.catch_up_all()
@@ -154,8 +173,25 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
             args.adam_epsilon,
         )
         optimizer.watch(self.embedding)
+        # accelerate wraps what is not marked so, and its wrapper takes longer than many a step: it looks for a package
+        # on the disk and inspects a signature, each time. There is nothing to scale or to share out here.
+        optimizer._is_accelerate_prepared = True  # type: ignore[attr-defined]
+        optimizer.step_was_skipped = False  # type: ignore[attr-defined]
         self.optimizer = optimizer
+        self._compiled = self._compiled_step(optimizer)
         return optimizer
+
+    def _compiled_step(self, optimizer: RowLazyAdam) -> CompiledStep | None:
+        obstacle = CompiledStep.obstacle(self.model, self.loss, self.args.max_grad_norm)
+        if not self.args.compiled_step:
+            obstacle = "compiled_step is False"
+        how = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
+        threads = torch.get_num_threads()
+        logger.info(f"step: {how}; mining: {self.precision.value}; device: {self.args.device}, {threads} threads")
+        if obstacle:
+            return None
+        assert isinstance(self.loss, MarginHardNegativeLoss)
+        return CompiledStep(optimizer, self.embedding.embedding.weight, self.loss.margin)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -171,20 +207,26 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return len(self.store)
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
-        """Mine if the step opens a mega-batch, then do forward and backward on its pairs and negatives."""
-        mega = self._mega_batch_of(self.state.global_step)
-        if self._current != mega:
-            self._mine(mega)
-        index = self.state.global_step % self.batches_per_epoch
-        size = self.args.train_batch_size
-        rows = slice((index - mega.start) * size, (index - mega.start + 1) * size)
-        batch = {}
-        for column in ("s", "t", "negative_of_s", "negative_of_t"):
-            features = self._features(self._mined[column][rows])
-            batch.update({f"{column}_{key}": value for key, value in features.items()})
-        loss: Tensor = super().training_step(model, batch, *args, **kwargs)
+        """Mine if the step opens a mega-batch, then make the step on its pairs and negatives.
+
+        The compiled step includes the optimiser's, which then finds no gradient and does nothing.
+        """
+        started = time.perf_counter()
+        current = self._mined(self._mega_batch_of(self.state.global_step))
+        start = (
+            self.state.global_step % self.batches_per_epoch - current.texts.mega.start
+        ) * self.args.train_batch_size
+        columns = current.columns[:, start : start + self.args.train_batch_size]
+        if self._compiled is not None:
+            loss = torch.tensor(self._compiled.train(current.texts, columns))
+        else:
+            batch = {}
+            for name, sentences in zip(COLUMNS, columns, strict=True):
+                batch.update({f"{name}_{key}": value for key, value in current.texts.features(sentences).items()})
+            loss = super().training_step(model, batch, *args, **kwargs)
         if not torch.isfinite(loss):
             raise SettingsError(f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate")
+        self._rate.own_seconds += time.perf_counter() - started
         return loss
 
     def _mega_batch_of(self, step: int) -> MegaBatch:
@@ -192,62 +234,50 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         epoch, index = divmod(step, self.batches_per_epoch)
         if self._schedule is None:
             self._schedule = mega_batches(self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval)
-            self._scheduled = next(self._schedule)
+            self._scheduled, self._following = next(self._schedule), next(self._schedule)
         while (self._scheduled.epoch, self._scheduled.stop) <= (epoch, index):
-            self._scheduled = next(self._schedule)
+            self._scheduled, self._following = self._following, next(self._schedule)
         return self._scheduled
 
-    @torch.no_grad()
-    def _mine(self, mega: MegaBatch) -> None:
-        """Choose the negatives of a mega-batch with the present parameters, dropout off.
+    def _mined(self, mega: MegaBatch) -> MinedMegaBatch:
+        """The mega-batch with its negatives, mined at its first step; the next one's texts are read meanwhile."""
+        if self._current is None or self._current.texts.mega != mega:
+            self._current = self._mine(self._texts_of(mega))
+            self._read_ahead = self._reader.submit(self._read, self._following)
+        return self._current
 
-        Sentences are named by 2 * row + side, so that a negative may come from either side.
-        """
-        size, n = self.args.train_batch_size, len(self.store)
-        rows = EpochPermutation(n, self.args.seed, mega.epoch)[mega.start * size : min(mega.stop * size, n)]
-        self.model.eval()
-        first, second = self._embed("a", rows), self._embed("b", rows)
-        self.model.train()
+    def _texts_of(self, mega: MegaBatch) -> MegaBatchTexts:
+        ahead, self._read_ahead = self._read_ahead, None
+        texts = ahead.result() if ahead is not None else None
+        return texts if texts is not None and texts.mega == mega else self._read(mega)
+
+    def _read(self, mega: MegaBatch) -> MegaBatchTexts:
+        return MegaBatchTexts.read(self.store, mega, self.args.train_batch_size, self.args.seed)
+
+    @torch.no_grad()
+    def _mine(self, texts: MegaBatchTexts) -> MinedMegaBatch:
+        """Choose the negatives of a mega-batch with the present parameters, dropout off."""
+        first, second = self._embed(texts).split(texts.pairs)
         labels = None
         if self.args.mask_duplicates:
-            first_labels, second_labels = (text_labels(*self.store.take(side, rows)) for side in "ab")
-            labels = (torch.from_numpy(first_labels).to(first.device), torch.from_numpy(second_labels).to(first.device))
+            first_labels, second_labels = (torch.from_numpy(labels).to(first.device) for labels in texts.labels())
+            labels = (first_labels, second_labels)
         both = self.args.negatives_from_both_sides
-        of_s, of_t = (x.cpu().numpy() for x in hardest_negatives(first, second, labels, both_sides=both))
-        s, t = 2 * rows, 2 * rows + 1
-        everything = np.concatenate([s, t])
-        self._mined = {
-            "s": s,
-            "t": t,
-            "negative_of_s": everything[of_s] if both else t[of_s],
-            "negative_of_t": everything[of_t] if both else s[of_t],
-        }
-        self._current = mega
+        of_s, of_t = hardest_negatives(first, second, labels, both_sides=both, precision=self.precision)
+        return MinedMegaBatch.mined(texts, of_s.cpu().numpy(), of_t.cpu().numpy(), both)
 
-    def _embed(self, side: str, rows: NDArray[np.int64]) -> Tensor:
+    def _embed(self, texts: MegaBatchTexts) -> Tensor:
+        """Embeddings of all sentences, float (2n, D)."""
+        if self._compiled is not None:
+            return self._compiled.embed(texts)
+        self.model.eval()
         parts = []
-        for start in range(0, len(rows), _MINING_BATCH):
-            features = flat_features(*self.store.take(side, rows[start : start + _MINING_BATCH]))
+        for start in range(0, 2 * texts.pairs, _MINING_BATCH):
+            features = texts.features(slice(start, start + _MINING_BATCH))
             features = {key: value.to(self.args.device) for key, value in features.items()}
             parts.append(self.model(features)["sentence_embedding"])
+        self.model.train()
         return torch.cat(parts)
-
-    def _features(self, sentences: NDArray[np.int64]) -> dict[str, Tensor]:
-        """Features of sentences named by 2 * row + side, in their order."""
-        sides = sentences % 2
-        if (sides == sides[0]).all():
-            return flat_features(*self.store.take("ab"[sides[0]], sentences // 2))
-        counts = np.empty(len(sentences), dtype=np.int64)
-        taken = {}
-        for side in (0, 1):
-            taken[side] = self.store.take("ab"[side], sentences[sides == side] // 2)
-            counts[sides == side] = np.diff(taken[side][1])
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        flat = np.empty(offsets[-1], dtype=np.int64)
-        side_of_token = np.repeat(sides, counts)
-        for side in (0, 1):
-            flat[side_of_token == side] = taken[side][0]
-        return flat_features(flat, offsets)
 
     def _clip_grad_norm(self, model: nn.Module) -> Tensor:
         """Clip as torch's `clip_grad_norm_`, which refuses sparse gradients."""
@@ -265,7 +295,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log M with the loss."""
         if "loss" in logs and self._current is not None:
-            logs["megabatch_size"] = self._current.size
+            logs["megabatch_size"] = self._current.texts.mega.size
         super().log(logs, start_time)
 
     # Checkpoints: a model directory, the optimiser's state, and the mined rows of the mega-batch under way.
@@ -275,15 +305,12 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         with self._up_to_date():
             model_directory.write_files(self.model, folder)
         if self._current is not None:
-            current = np.array([self._current.epoch, self._current.start, self._current.stop, self._current.size])
-            arrays: dict[str, Any] = {_CURRENT: current, **self._mined}
-            np.savez(folder / MINED_FILE, **arrays)
+            self._current.save(folder)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         model_directory.read_weights(Path(resume_from_checkpoint), into=self.embedding)
-        with np.load(Path(resume_from_checkpoint) / MINED_FILE, allow_pickle=False) as saved:
-            self._current = MegaBatch(*saved[_CURRENT].tolist())
-            self._mined = {name: saved[name] for name in saved.files if name != _CURRENT}
+        batch_size, seed = self.args.train_batch_size, self.args.seed
+        self._current = MinedMegaBatch.load(Path(resume_from_checkpoint), self.store, batch_size, seed)
 
     def _load_best_model(self) -> None:
         if (optimizer := self._row_lazy_adam()) is not None:

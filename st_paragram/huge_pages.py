@@ -1,0 +1,47 @@
+"""Memory for large tables that asks the operating system for huge pages.
+
+Rows of an embedding table are read in no order: with pages of 4 KB most rows cost a walk through the page tables
+before their first byte comes. Pages of 2 MB make the whole table known to the processor's address caches.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+
+import torch
+from torch import Tensor
+
+_PAGE = 1 << 21  # bytes of a huge page
+_SMALLEST = 2 * _PAGE  # bytes below which ordinary memory does as well
+
+
+def empty(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+    """Like `torch.empty` on the CPU: a tensor of unspecified values, in huge pages where the platform has them.
+
+    Args:
+        shape: the tensor's shape.
+        dtype: the tensor's data type.
+
+    Returns:
+        A contiguous CPU tensor that owns its memory. Small ones, and all on systems without `madvise`, are
+        `torch.empty`'s own.
+    """
+    count = math.prod(shape)
+    size = count * dtype.itemsize
+    if size < _SMALLEST or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return torch.empty(shape, dtype=dtype)
+    try:
+        # Private: shared memory has no huge pages by default, and a forked process must not write into its parent's.
+        memory = mmap.mmap(-1, size + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:  # no such memory left, or a kernel built without huge pages
+        return torch.empty(shape, dtype=dtype)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return torch.frombuffer(memory, dtype=dtype, count=count, offset=-start % _PAGE).view(shape)
+
+
+def copy_of(tensor: Tensor) -> Tensor:
+    """A contiguous copy of a CPU tensor in memory that `empty` gives."""
+    return empty(tuple(tensor.shape), tensor.dtype).copy_(tensor)

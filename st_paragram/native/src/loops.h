@@ -1,0 +1,69 @@
+// The innermost loops, compiled once for each instruction set and chosen when the module is loaded.
+#pragma once
+
+#include <cstdint>
+
+namespace st_paragram {
+
+// What a row of the table has to move for the steps it slept through: see st_paragram/training/row_lazy_adam.py, whose
+// arithmetic this repeats.
+struct SleptMove {
+    float weight[2], node[2];
+};
+
+// What is left of a row's moments after those steps.
+struct Decay {
+    float moment, square;
+};
+
+struct AdamStep {
+    float moment_share, square_decay, square_share;  // 1 - beta1, beta2, 1 - beta2
+    float root_scale, epsilon, rate;                 // sqrt(1 - beta2^t), epsilon, lr / (1 - beta1^t)
+};
+
+// One pair and its negatives: embeddings, the gradients to fill, and what to divide each gradient by.
+struct PairLoss {
+    const float* embedding[4];  // s, t, negative of s, negative of t
+    float* gradient[4];
+    float inverse_length[4];  // 1 / tokens of each sentence: the gradients are those of its tokens
+    float margin, inverse_count;
+};
+
+struct Loops {
+    const char* name;
+
+    // out = mean of rows `ids` of a table of `dim` columns; zero without ids.
+    void (*mean_f32)(const float* table, int64_t dim, const int32_t* ids, int64_t count, float* out);
+    // The same with rows in IEEE half precision, and with 8-bit rows of one scale each.
+    void (*mean_f16)(const uint16_t* table, int64_t dim, const int32_t* ids, int64_t count, float* out);
+    void (*mean_i8)(const int8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
+                    float* out);
+    // Scale to length 1, as torch.nn.functional.normalize does with eps 1e-8.
+    void (*normalize)(float* row, int64_t dim);
+
+    void (*move)(float* row, const float* moment, const float* square, int64_t dim, const SleptMove& slept);
+    void (*decay)(float* moment, float* square, int64_t dim, const Decay& decay);
+    // Add up rows `which` of `gradients`, decay the moments, and make a step of Adam with the sum.
+    void (*adam)(float* row, float* moment, float* square, int64_t dim, const float* gradients, const int32_t* which,
+                 int64_t count, const Decay& decay, const AdamStep& step);
+    // Loss of a pair (its share of the batch's mean), and the gradients.
+    float (*pair_loss)(const PairLoss& pair, int64_t dim);
+
+    // out = row rounded to integers from -levels to levels, the largest of them `levels`. Returns what one unit of them is
+    // worth if the row were of length 1, so that products of such integers become cosines.
+    float (*quantize)(const float* row, int64_t dim, int levels, int8_t* out);
+    // Products of 8-bit vectors, see hardest_negatives.cpp. null where an instruction set offers nothing fast.
+    // sums[r * 16 + c] = sum over k of rows[r * depth + k] * column c of the panel, for r < 4 and the panel's 16 columns;
+    // depth is a multiple of 16, rows hold 0 .. 63 and columns -63 .. 63.
+    void (*products)(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* sums);
+    // For one row of similarities: the first column (within `count`) of the largest, and the running best of columns.
+    int64_t (*scan)(const float* similarity, int64_t count, int32_t row, float* best_of_column, int32_t* row_of_column,
+                    float* largest);
+};
+
+extern const Loops loops_generic, loops_avx2, loops_avx512;
+
+// The fastest that this processor runs; ST_PARAGRAM_INSTRUCTIONS=generic|avx2|avx512 asks for a slower one.
+const Loops& loops();
+
+}  // namespace st_paragram

@@ -1,0 +1,18 @@
+// The loops for x86 processors with AVX-512 (F, BW, DQ, VL).
+#include "loops.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define ST_PARAGRAM_HALF_PRECISION
+#define ST_PARAGRAM_BYTE_PRODUCTS
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+
+namespace st_paragram {
+
+#include "loops_body.h"
+
+extern const Loops loops_avx512 = {"avx512", mean_f32, mean_f16,  mean_i8,  normalize, move, decay,
+    adam, pair_loss, quantize, products, scan};
+
+}  // namespace st_paragram
+#endif

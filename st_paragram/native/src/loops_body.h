@@ -1,0 +1,330 @@
+// Bodies of the loops in loops.h. Included by one file for each instruction set, after the flags for it were set, so
+// nothing here may be shared between those files: no templates of the standard library, no inline functions.
+
+namespace {
+
+inline void ask_for(const void* row, int64_t bytes) {
+#if defined(__GNUC__)
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(row) + i);
+#else
+    (void)row, (void)bytes;
+#endif
+}
+
+#ifdef ST_PARAGRAM_HALF_PRECISION
+inline float half_to_float(uint16_t value) { return _cvtsh_ss(value); }
+#else
+inline float half_to_float(uint16_t value) {
+    // IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits.
+    const uint32_t sign = static_cast<uint32_t>(value & 0x8000u) << 16;
+    const uint32_t exponent = (value >> 10) & 31u, fraction = value & 1023u;
+    uint32_t bits;
+    if (exponent == 31) {
+        bits = sign | 0x7f800000u | fraction << 13;
+    } else if (exponent > 0) {
+        bits = sign | (exponent + 112) << 23 | fraction << 13;
+    } else {
+        const float tiny = static_cast<float>(fraction) * 5.9604644775390625e-8f;  // 2^-24
+        return sign ? -tiny : tiny;
+    }
+    float result;
+    __builtin_memcpy(&result, &bits, sizeof result);
+    return result;
+}
+#endif
+
+// The three kinds of tables that means are taken of: `add` adds columns first .. first + N of a row to sums; `kAhead`
+// rows are asked for before their turn.
+struct Floats {
+    static constexpr int64_t kAhead = 4;
+    const float* rows;
+    int64_t dim;
+
+    const float* at(int32_t id, int64_t first) const { return rows + static_cast<int64_t>(id) * dim + first; }
+
+    template <int N>
+    void add(int32_t id, int64_t first, float* __restrict sum) const {
+        const float* row = at(id, first);
+        for (int d = 0; d < N; ++d) sum[d] += row[d];
+    }
+};
+
+struct Halves {
+    static constexpr int64_t kAhead = 8;
+    const uint16_t* rows;
+    int64_t dim;
+
+    const uint16_t* at(int32_t id, int64_t first) const { return rows + static_cast<int64_t>(id) * dim + first; }
+
+    template <int N>
+    void add(int32_t id, int64_t first, float* __restrict sum) const {
+        const uint16_t* row = at(id, first);
+#ifdef ST_PARAGRAM_HALF_PRECISION
+        if (N % 8 == 0) {
+            for (int d = 0; d < N; d += 8) {
+                const __m256 values = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + d)));
+                _mm256_storeu_ps(sum + d, _mm256_add_ps(_mm256_loadu_ps(sum + d), values));
+            }
+            return;
+        }
+#endif
+        for (int d = 0; d < N; ++d) sum[d] += half_to_float(row[d]);
+    }
+};
+
+struct Bytes {
+    static constexpr int64_t kAhead = 8;
+    const int8_t* rows;
+    const float* scales;
+    int64_t dim;
+
+    const int8_t* at(int32_t id, int64_t first) const { return rows + static_cast<int64_t>(id) * dim + first; }
+
+    template <int N>
+    void add(int32_t id, int64_t first, float* __restrict sum) const {
+        const int8_t* row = at(id, first);
+        const float scale = scales[id];
+#ifdef ST_PARAGRAM_HALF_PRECISION  // the instructions that come with it
+        if (N % 8 == 0) {
+            const __m256 factor = _mm256_set1_ps(scale);
+            for (int d = 0; d < N; d += 8) {
+                const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + d));
+                const __m256 values = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+                _mm256_storeu_ps(sum + d, _mm256_fmadd_ps(factor, values, _mm256_loadu_ps(sum + d)));
+            }
+            return;
+        }
+#endif
+        for (int d = 0; d < N; ++d) sum[d] += scale * static_cast<float>(row[d]);
+    }
+};
+
+// Columns first .. first + N of a mean, their sums in registers. Rows are asked for some turns before theirs, the first
+// ones during the columns before.
+template <int N, class Table>
+inline void mean_columns(const Table& table, const int32_t* ids, int64_t count, int64_t first, float* __restrict out) {
+    float sum[N] = {};
+    const int64_t next = first + N < table.dim ? first + N : first;
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t ahead = i + Table::kAhead;
+        const auto* row = ahead < count ? table.at(ids[ahead], first)
+                                        : table.at(ids[ahead < 2 * count ? ahead - count : i], next);
+        ask_for(row, N * sizeof *row);
+        table.template add<N>(ids[i], first, sum);
+    }
+    const float scale = count > 0 ? 1.0f / static_cast<float>(count) : 0.0f;
+    for (int d = 0; d < N; ++d) out[first + d] = sum[d] * scale;
+}
+
+template <class Table>
+inline void mean(const Table& table, const int32_t* ids, int64_t count, float* __restrict out) {
+    int64_t first = 0;
+    for (; first + 96 <= table.dim; first += 96) mean_columns<96>(table, ids, count, first, out);
+    for (; first + 32 <= table.dim; first += 32) mean_columns<32>(table, ids, count, first, out);
+    for (; first + 8 <= table.dim; first += 8) mean_columns<8>(table, ids, count, first, out);
+    for (; first < table.dim; ++first) mean_columns<1>(table, ids, count, first, out);
+}
+
+void mean_f32(const float* table, int64_t dim, const int32_t* ids, int64_t count, float* __restrict out) {
+    mean(Floats{table, dim}, ids, count, out);
+}
+
+void mean_f16(const uint16_t* table, int64_t dim, const int32_t* ids, int64_t count, float* __restrict out) {
+    mean(Halves{table, dim}, ids, count, out);
+}
+
+void mean_i8(const int8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
+             float* __restrict out) {
+    mean(Bytes{table, scales, dim}, ids, count, out);
+}
+
+void normalize(float* __restrict row, int64_t dim) {
+    float square = 0;
+    for (int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
+    const float length = __builtin_sqrtf(square);
+    const float scale = 1.0f / (length > 1e-8f ? length : 1e-8f);
+    for (int64_t d = 0; d < dim; ++d) row[d] *= scale;
+}
+
+void move(float* __restrict row, const float* __restrict moment, const float* __restrict square, int64_t dim,
+          const SleptMove& slept) {
+    const float weight0 = slept.weight[0], node0 = slept.node[0], weight1 = slept.weight[1], node1 = slept.node[1];
+    if (weight1 != 0) {
+        for (int64_t d = 0; d < dim; ++d) {
+            const float root = __builtin_sqrtf(square[d]);
+            row[d] -= moment[d] * weight0 / (root + node0) + moment[d] * weight1 / (root + node1);
+        }
+    } else if (weight0 != 0) {
+        for (int64_t d = 0; d < dim; ++d) row[d] -= moment[d] * weight0 / (__builtin_sqrtf(square[d]) + node0);
+    }
+}
+
+void decay(float* __restrict moment, float* __restrict square, int64_t dim, const Decay& decay) {
+    const float of_moment = decay.moment, of_square = decay.square;
+    for (int64_t d = 0; d < dim; ++d) {
+        moment[d] *= of_moment;
+        square[d] *= of_square;
+    }
+}
+
+// The sum of the gradients of `width` columns, at most 64, which stays in registers where it can.
+inline void add_up(const float* gradients, int64_t stride, const int32_t* which, int64_t count, int64_t width,
+                   float* __restrict sum) {
+    if (width == 64) {
+        float part[64] = {};
+        for (int64_t i = 0; i < count; ++i) {
+            const float* gradient = gradients + static_cast<int64_t>(which[i]) * stride;
+            for (int64_t d = 0; d < 64; ++d) part[d] += gradient[d];
+        }
+        for (int64_t d = 0; d < 64; ++d) sum[d] = part[d];
+        return;
+    }
+    for (int64_t d = 0; d < width; ++d) sum[d] = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const float* gradient = gradients + static_cast<int64_t>(which[i]) * stride;
+        for (int64_t d = 0; d < width; ++d) sum[d] += gradient[d];
+    }
+}
+
+void adam(float* __restrict row, float* __restrict moment, float* __restrict square, int64_t dim,
+          const float* gradients, const int32_t* which, int64_t count, const Decay& decay, const AdamStep& step) {
+    const float of_moment = decay.moment, of_square = decay.square;
+    const float moment_share = step.moment_share, square_decay = step.square_decay, square_share = step.square_share;
+    const float inverse_scale = 1.0f / step.root_scale, epsilon = step.epsilon, rate = step.rate;
+    for (int64_t first = 0; first < dim; first += 64) {
+        const int64_t block = dim - first < 64 ? dim - first : 64;
+        float gradient[64];
+        add_up(gradients + first, dim, which, count, block, gradient);
+        for (int64_t d = 0; d < block; ++d) {
+            const float g = gradient[d], left = of_moment * moment[first + d];
+            const float m = left + moment_share * (g - left);
+            const float v = square_decay * (of_square * square[first + d]) + square_share * (g * g);
+            moment[first + d] = m;
+            square[first + d] = v;
+            row[first + d] -= rate * m / (__builtin_sqrtf(v) * inverse_scale + epsilon);
+        }
+    }
+}
+
+float pair_loss(const PairLoss& pair, int64_t dim) {
+    const float *__restrict s = pair.embedding[0], *__restrict t = pair.embedding[1];
+    const float *__restrict n = pair.embedding[2], *__restrict o = pair.embedding[3];
+    float ss = 0, tt = 0, nn = 0, oo = 0, st = 0, sn = 0, to = 0;
+    for (int64_t d = 0; d < dim; ++d) {
+        ss += s[d] * s[d];
+        tt += t[d] * t[d];
+        nn += n[d] * n[d];
+        oo += o[d] * o[d];
+        st += s[d] * t[d];
+        sn += s[d] * n[d];
+        to += t[d] * o[d];
+    }
+    const auto length = [](float square) {
+        const float root = __builtin_sqrtf(square);
+        return root > 1e-8f ? root : 1e-8f;
+    };
+    const float ls = length(ss), lt = length(tt), ln = length(nn), lo = length(oo);
+    const float cos_st = st / (ls * lt), cos_sn = sn / (ls * ln), cos_to = to / (lt * lo);
+    const float from_s = pair.margin - cos_st + cos_sn, from_t = pair.margin - cos_st + cos_to;
+    const float by_s = from_s > 0 ? pair.inverse_count : 0.0f, by_t = from_t > 0 ? pair.inverse_count : 0.0f;
+    const float by_st = -(by_s + by_t);
+    // d cos(x, y) / dx = y / (|x| |y|) - cos(x, y) x / |x|^2
+    float *__restrict gs = pair.gradient[0], *__restrict gt = pair.gradient[1];
+    float *__restrict gn = pair.gradient[2], *__restrict go = pair.gradient[3];
+    const float st_ = by_st / (ls * lt), sn_ = by_s / (ls * ln), to_ = by_t / (lt * lo);
+    const float s_ = -(by_st * cos_st + by_s * cos_sn) / (ls * ls), t_ = -(by_st * cos_st + by_t * cos_to) / (lt * lt);
+    const float n_ = -by_s * cos_sn / (ln * ln), o_ = -by_t * cos_to / (lo * lo);
+    const float is = pair.inverse_length[0], it = pair.inverse_length[1];
+    const float in = pair.inverse_length[2], io = pair.inverse_length[3];
+    for (int64_t d = 0; d < dim; ++d) {
+        gs[d] = is * (st_ * t[d] + sn_ * n[d] + s_ * s[d]);
+        gt[d] = it * (st_ * s[d] + to_ * o[d] + t_ * t[d]);
+        gn[d] = in * (sn_ * s[d] + n_ * n[d]);
+        go[d] = io * (to_ * t[d] + o_ * o[d]);
+    }
+    return by_s * from_s + by_t * from_t;
+}
+
+float quantize(const float* __restrict row, int64_t dim, int levels, int8_t* __restrict out) {
+    float square = 0, largest = 0;
+    for (int64_t d = 0; d < dim; ++d) {
+        const float size = __builtin_fabsf(row[d]);
+        square += row[d] * row[d];
+        largest = size > largest ? size : largest;
+    }
+    const float scale = largest > 0 ? static_cast<float>(levels) / largest : 0.0f;
+    for (int64_t d = 0; d < dim; ++d) {
+        out[d] = static_cast<int8_t>(static_cast<int32_t>(__builtin_nearbyintf(row[d] * scale)));
+    }
+    return square > 0 ? 1.0f / (scale * __builtin_sqrtf(square)) : 0.0f;
+}
+
+int64_t scan(const float* __restrict similarity, int64_t count, int32_t row, float* __restrict best_of_column,
+             int32_t* __restrict row_of_column, float* largest) {
+    constexpr int64_t kLanes = 32;
+    float lanes[kLanes];
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = -4.0f;
+    int64_t c = 0;
+    for (; c + kLanes <= count; c += kLanes) {
+        for (int64_t l = 0; l < kLanes; ++l) {
+            const float value = similarity[c + l];
+            const bool better = value > best_of_column[c + l];
+            best_of_column[c + l] = better ? value : best_of_column[c + l];
+            row_of_column[c + l] = better ? row : row_of_column[c + l];
+            lanes[l] = value > lanes[l] ? value : lanes[l];
+        }
+    }
+    float best = -4.0f;
+    for (int64_t l = 0; l < kLanes; ++l) best = lanes[l] > best ? lanes[l] : best;
+    for (; c < count; ++c) {
+        const float value = similarity[c];
+        if (value > best_of_column[c]) {
+            best_of_column[c] = value;
+            row_of_column[c] = row;
+        }
+        best = value > best ? value : best;
+    }
+    *largest = best;
+    int64_t where = 0;
+    while (where < count && similarity[where] != best) ++where;
+    return where;
+}
+
+#ifdef ST_PARAGRAM_BYTE_PRODUCTS
+// Four rows by 16 columns at a time. A panel holds, for each group of four k, those four of column 0, of column 1, ...:
+// one vector is eight columns. maddubs adds neighbouring products in 16 bits: four groups of 2 * 63 * 63 fit.
+void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* sums) {
+    const __m256i ones = _mm256_set1_epi16(1), zero = _mm256_setzero_si256();
+    __m256i* total = reinterpret_cast<__m256i*>(sums);
+    for (int i = 0; i < 8; ++i) _mm256_storeu_si256(total + i, zero);
+    for (int64_t k = 0; k < depth; k += 16) {
+        __m256i part[4][2];
+#pragma GCC unroll 4
+        for (int group = 0; group < 4; ++group) {
+            const __m256i* values = reinterpret_cast<const __m256i*>(panel + (k + 4 * group) * 16);
+            const __m256i columns[2] = {_mm256_loadu_si256(values), _mm256_loadu_si256(values + 1)};
+#pragma GCC unroll 4
+            for (int r = 0; r < 4; ++r) {
+                int32_t four;
+                __builtin_memcpy(&four, rows + r * depth + k + 4 * group, 4);
+                const __m256i row = _mm256_set1_epi32(four);
+#pragma GCC unroll 2
+                for (int c = 0; c < 2; ++c) {
+                    const __m256i product = _mm256_maddubs_epi16(row, columns[c]);
+                    part[r][c] = group ? _mm256_add_epi16(part[r][c], product) : product;
+                    // Add now: left alone, the compiler puts all sums off and spills the products.
+                    asm volatile("" : "+x"(part[r][c]));
+                }
+            }
+        }
+        // The rows of the next call.
+        _mm_prefetch(reinterpret_cast<const char*>(rows + (4 + k / 16 % 4) * depth + k / 64 * 64), _MM_HINT_T0);
+        for (int i = 0; i < 8; ++i) {
+            const __m256i wide = _mm256_madd_epi16(part[i / 2][i % 2], ones);
+            _mm256_storeu_si256(total + i, _mm256_add_epi32(_mm256_loadu_si256(total + i), wide));
+        }
+    }
+}
+#endif
+
+}  // namespace

@@ -1,0 +1,117 @@
+// Means of table rows: what a sentence embedding is.
+#include <cmath>
+
+#include "bindings.h"
+#include "loops.h"
+#include "threads.h"
+
+namespace st_paragram {
+namespace {
+
+constexpr int64_t kGrain = 16;  // sentences given to a thread at a time
+
+// Refuse what would read outside the table: offsets that do not grow from 0 to the number of ids, ids outside.
+void check(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t rows) {
+    const int64_t* o = offsets.data();
+    const int64_t n = offsets.shape(0) - 1;
+    bool good = n >= 0 && o[0] == 0 && o[n] == ids.shape(0);
+    for (int64_t i = 0; good && i < n; ++i) good = o[i] <= o[i + 1];
+    if (!good) throw std::invalid_argument("offsets do not grow from 0 to the number of ids");
+    uint32_t largest = 0;
+    const int32_t* id = ids.data();
+    for (int64_t i = 0; i < ids.shape(0); ++i) {
+        const uint32_t value = static_cast<uint32_t>(id[i]);  // a negative id becomes a large one
+        largest = value > largest ? value : largest;
+    }
+    if (ids.shape(0) > 0 && largest >= static_cast<uint64_t>(rows)) {
+        throw std::invalid_argument("id " + std::to_string(static_cast<int32_t>(largest)) + " is not a row of the table");
+    }
+}
+
+// Scale to length 1; vectors shorter than 1e-12 stay short, as in torch.nn.functional.normalize.
+void normalize(float* row, int64_t dim) {
+    float square = 0;
+    for (int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
+    const float length = std::sqrt(square);
+    const float scale = 1.0f / (length > 1e-12f ? length : 1e-12f);
+    for (int64_t d = 0; d < dim; ++d) row[d] *= scale;
+}
+
+template <class Mean>
+void each_sentence(const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads, Mean mean) {
+    const int64_t n = offsets.shape(0) - 1, dim = out.shape(1);
+    const int64_t* o = offsets.data();
+    float* result = out.mutable_data();
+    py::gil_scoped_release release;
+    parallel_for(n, kGrain, threads, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) {
+            mean(o[i], o[i + 1] - o[i], result + i * dim);
+            if (normalized) normalize(result + i * dim, dim);
+        }
+    });
+}
+
+void mean_rows(const Array<float>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets, Array<float>& out,
+               bool normalized, int threads) {
+    check_shape(table, "table", {-1, -1});
+    check_shape(ids, "ids", {-1});
+    check_shape(offsets, "offsets", {-1});
+    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
+    check(ids, offsets, table.shape(0));
+    const float* rows = table.data();
+    const int32_t* id = ids.data();
+    const int64_t dim = table.shape(1);
+    each_sentence(offsets, out, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+        loops().mean_f32(rows, dim, id + first, count, row);
+    });
+}
+
+void mean_rows_f16(const Array<uint16_t>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets,
+                   Array<float>& out, bool normalized, int threads) {
+    check_shape(table, "table", {-1, -1});
+    check_shape(ids, "ids", {-1});
+    check_shape(offsets, "offsets", {-1});
+    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
+    check(ids, offsets, table.shape(0));
+    const uint16_t* rows = table.data();
+    const int32_t* id = ids.data();
+    const int64_t dim = table.shape(1);
+    each_sentence(offsets, out, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+        loops().mean_f16(rows, dim, id + first, count, row);
+    });
+}
+
+void mean_rows_i8(const Array<int8_t>& table, const Array<float>& scales, const Array<int32_t>& ids,
+                  const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads) {
+    check_shape(table, "table", {-1, -1});
+    check_shape(scales, "scales", {table.shape(0)});
+    check_shape(ids, "ids", {-1});
+    check_shape(offsets, "offsets", {-1});
+    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
+    check(ids, offsets, table.shape(0));
+    const int8_t* rows = table.data();
+    const float* scale = scales.data();
+    const int32_t* id = ids.data();
+    const int64_t dim = table.shape(1);
+    each_sentence(offsets, out, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+        loops().mean_i8(rows, scale, dim, id + first, count, row);
+    });
+}
+
+}  // namespace
+
+void bind_mean_rows(py::module_& module) {
+    using namespace py::literals;
+    module.def("mean_rows", &mean_rows, "table"_a.noconvert(), "ids"_a.noconvert(), "offsets"_a.noconvert(),
+               "out"_a.noconvert(), "normalized"_a, "threads"_a,
+               "Fill out, float32 (N, D), with means of rows of table, float32 (V, D): row i is the mean of the rows "
+               "ids[offsets[i]:offsets[i + 1]]; ids int32 (total,), offsets int64 (N + 1,).");
+    module.def("mean_rows_f16", &mean_rows_f16, "table"_a.noconvert(), "ids"_a.noconvert(), "offsets"_a.noconvert(),
+               "out"_a.noconvert(), "normalized"_a, "threads"_a,
+               "mean_rows for a table of float16, given as uint16.");
+    module.def("mean_rows_i8", &mean_rows_i8, "table"_a.noconvert(), "scales"_a.noconvert(), "ids"_a.noconvert(),
+               "offsets"_a.noconvert(), "out"_a.noconvert(), "normalized"_a, "threads"_a,
+               "mean_rows for a table of int8 with one float32 scale a row.");
+}
+
+}  // namespace st_paragram

@@ -1,0 +1,184 @@
+// A hash table from words (UTF-8 bytes without a space) to their pieces.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define ST_PREFETCH(address) ((void)(address))
+#else
+#define ST_PREFETCH(address) __builtin_prefetch(address)
+#endif
+
+namespace st_paragram {
+
+constexpr uint32_t kNeverCached = 0xFFFFFFFF;  // cost of a word whose texts must be encoded whole
+constexpr int64_t kLongestWord = 64;           // bytes
+constexpr uint32_t kMostPieces = 0x7FFF;
+constexpr int64_t kAtOnce = 4;   // ids are copied by so many at a time, also beyond the last one,
+constexpr uint64_t kBehind = 4;  // so that numbers must follow the last record
+
+// The index (0-7) of the lowest byte that is not zero; 8 if there is none.
+inline int first_byte_set(uint64_t x) {
+    if (!x) return 8;
+#ifdef _MSC_VER
+    unsigned long bit;
+    _BitScanForward64(&bit, x);
+    return static_cast<int>(bit >> 3);
+#else
+    return __builtin_ctzll(x) >> 3;
+#endif
+}
+
+// Up to 8 bytes, the first in the lowest; the bytes behind the end are spaces.
+inline uint64_t load(const char* from, int64_t available) {
+    uint64_t x = 0x2020202020202020u;
+    if (available >= 8) {
+        std::memcpy(&x, from, 8);
+    } else {
+        std::memcpy(&x, from, static_cast<size_t>(available));
+    }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    return x;
+}
+
+struct Word {
+    const char* bytes;
+    int64_t length;
+    uint64_t start;  // its first 8 bytes, zeros behind its end
+    uint64_t hash;
+};
+
+// The word that begins at `from`, which is before `end` and no space.
+inline Word read_word(const char* from, const char* end) {
+    Word word{from, 0, 0, 0};
+    for (const char* at = from;; at += 8) {
+        uint64_t x = load(at, end - at);
+        const uint64_t y = x ^ 0x2020202020202020u;
+        const int count = first_byte_set((y - 0x0101010101010101u) & ~y & 0x8080808080808080u);
+        x &= count == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * count) - 1;
+        if (count == 0) break;
+        if (at == from) word.start = x;
+        word.hash = (word.hash ^ x) * 0x9E3779B97F4A7C15u;
+        word.hash ^= word.hash >> 32;
+        word.length += count;
+        if (count < 8) break;
+    }
+    word.hash = (word.hash ^ static_cast<uint64_t>(word.length)) * 0xD6E8FEB86659FD93u;
+    word.hash ^= word.hash >> 32;
+    return word;
+}
+
+// Where a word's pieces are: a header of two numbers, the pieces, the bytes of the word (8 at least, zeros behind).
+struct Record {
+    const uint32_t* at = nullptr;
+
+    uint32_t length() const { return at[0] & 0xFFFF; }
+    uint32_t pieces() const { return at[0] >> 16 & kMostPieces; }
+    bool has_unknown() const { return at[0] >> 31; }
+    uint32_t cost() const { return at[1]; }
+    const int32_t* ids() const { return reinterpret_cast<const int32_t*>(at + 2); }
+    const char* bytes() const { return reinterpret_cast<const char*>(at + 2 + pieces()); }
+
+    bool is(const Word& word) const {
+        if (length() != word.length) return false;
+        if (word.length > 8) return std::memcmp(bytes(), word.bytes, static_cast<size_t>(word.length)) == 0;
+        return load(bytes(), 8) == word.start;
+    }
+};
+
+// Open addressing with linear probing, at most half full. A slot holds the upper half of a word's hash and the place
+// of its record, plus 1; an empty slot is 0.
+class WordTable {
+public:
+    // About `limit` bytes in all: a quarter for the slots, the rest for the records.
+    explicit WordTable(int64_t limit)
+        : most_words_(static_cast<uint64_t>(limit) / 64), most_numbers_(static_cast<uint64_t>(limit) / 16 * 3) {
+        start_over();
+    }
+
+    int64_t words() const { return static_cast<int64_t>(words_); }
+    int64_t bytes() const { return static_cast<int64_t>(slots_.capacity() * 8 + records_.capacity() * 4); }
+
+    Record find(const Word& word) const {
+        const uint64_t mask = slots_.size() - 1;
+        for (uint64_t i = word.hash & mask;; i = (i + 1) & mask) {
+            const uint64_t slot = slots_[i];
+            if (!slot) return {};
+            if (slot >> 32 == word.hash >> 32) {
+                const Record record{records_.data() + (slot & 0xFFFFFFFF) - 1};
+                if (record.is(word)) return record;
+            }
+        }
+    }
+
+    // Bring the place of a word near before `find` is called: first its slot, then its record.
+    void prefetch_slot(const Word& word) const { ST_PREFETCH(&slots_[word.hash & (slots_.size() - 1)]); }
+    void prefetch_record(const Word& word) const {
+        const uint64_t slot = slots_[word.hash & (slots_.size() - 1)];
+        if (slot) ST_PREFETCH(records_.data() + (slot & 0xFFFFFFFF) - 1);
+    }
+
+    // Add a word that is not there; a full table starts over first.
+    void add(const Word& word, const int32_t* ids, uint32_t count, bool has_unknown, uint32_t cost) {
+        const uint64_t text = (static_cast<uint64_t>(word.length > 8 ? word.length : 8) + 3) / 4;
+        const uint64_t numbers = 2 + count + text;
+        if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
+        const uint64_t place = used_;
+        used_ += numbers;
+        if (used_ + kBehind > records_.size()) {
+            const uint64_t wanted = std::max(used_, std::min(2 * used_, most_numbers_)) + kBehind;
+            records_.reserve(wanted);  // resize alone might take more
+            records_.resize(wanted);
+        }
+        uint32_t* record = records_.data() + place;
+        record[0] = static_cast<uint32_t>(word.length) | count << 16 | static_cast<uint32_t>(has_unknown) << 31;
+        record[1] = cost;
+        std::memcpy(record + 2, ids, 4 * count);
+        std::memset(record + 2 + count, 0, 4 * text);
+        std::memcpy(record + 2 + count, word.bytes, static_cast<size_t>(word.length));
+        if (2 * ++words_ > slots_.size()) grow();
+        put(slots_, word.hash, place);
+    }
+
+    void start_over() {
+        slots_.assign(1 << 10, 0);
+        slots_.shrink_to_fit();
+        records_.assign(1 << 10, 0);
+        records_.shrink_to_fit();
+        words_ = used_ = 0;
+    }
+
+private:
+    static void put(std::vector<uint64_t>& slots, uint64_t hash, uint64_t place) {
+        const uint64_t mask = slots.size() - 1;
+        uint64_t i = hash & mask;
+        while (slots[i]) i = (i + 1) & mask;
+        slots[i] = hash >> 32 << 32 | (place + 1);
+    }
+
+    // The words are all there, the last one without a slot yet.
+    void grow() {
+        std::vector<uint64_t> slots(slots_.size() * 2, 0);
+        for (const uint64_t slot : slots_) {
+            if (!slot) continue;
+            const Record record{records_.data() + (slot & 0xFFFFFFFF) - 1};
+            const Word word = read_word(record.bytes(), record.bytes() + record.length());
+            put(slots, word.hash, (slot & 0xFFFFFFFF) - 1);
+        }
+        slots_.swap(slots);
+    }
+
+    uint64_t most_words_, most_numbers_;
+    uint64_t words_ = 0;
+    uint64_t used_ = 0;  // numbers in records_
+    std::vector<uint64_t> slots_;
+    std::vector<uint32_t> records_;
+};
+
+}  // namespace st_paragram
