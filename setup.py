@@ -1,6 +1,7 @@
 """Builds the compiled kernels; everything else about the package stands in setup.cfg."""
 
 import platform
+from pathlib import Path
 
 from pybind11.setup_helpers import Pybind11Extension
 from setuptools import setup
@@ -25,6 +26,7 @@ setup(
                     "word_cache",
                 )
             ],
+            depends=sorted(str(path) for path in Path("st_paragram/native/src").glob("*.h")),
             extra_compile_args=["/O2"] if platform.system() == "Windows" else GNU,
             cxx_std=17,
             # Without a compiler the package installs all the same, and runs on torch alone.

@@ -1,4 +1,4 @@
-"""Read what a sentencepiece model file says, as far as it decides about pieces.
+"""Read what a sentencepiece model file says, as far as it decides about pieces, and change its scores.
 
 The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The generated reader that
 sentencepiece ships needs the protobuf package, in a version not older than its generator; the few fields needed here
@@ -14,10 +14,17 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
+
 from st_paragram.errors import ModelDirectoryError
 
 # The consonants that begin a Hangul syllable.
 LEADING_JAMO = [chr(code) for code in range(0x1100, 0x1113)]
+
+# What sentencepiece writes for a space.
+META_SYMBOL = "\u2581"
+
+_FLOAT = struct.Struct("<f")
 
 
 class PieceKind(IntEnum):
@@ -72,19 +79,47 @@ def parse_model(model_proto: bytes) -> SentencePieceModel:
                 names = {3: "dummy_prefix", 4: "remove_extra_whitespaces", 5: "escape_whitespaces"}
                 _parse_settings(model, value, {2: "charsmap", **names})
     except (ValueError, IndexError, TypeError, struct.error) as error:
-        raise ModelDirectoryError(
-            f"the sentencepiece model ({len(model_proto)} bytes) cannot be read: {error}; copy the file again"
-        ) from error
+        raise _unreadable(model_proto, error) from error
     return model
 
 
+def round_scores(model_proto: bytes, step: float) -> bytes:
+    """Round the scores of all pieces to multiples of `step`; every other byte of the ModelProto stays as it is.
+
+    Raises:
+        ModelDirectoryError: the bytes are no such message.
+    """
+    result = bytearray(model_proto)
+    try:
+        for number, start, end in _spans(model_proto, 0, len(model_proto)):
+            if number != 1:
+                continue
+            for inner, first, after in _spans(model_proto, start, end):
+                if inner == 2:
+                    (score,) = _FLOAT.unpack(model_proto[first:after])
+                    _FLOAT.pack_into(result, first, round(score / step) * step)
+    except (ValueError, IndexError, OverflowError, struct.error) as error:
+        raise _unreadable(model_proto, error) from error
+    return bytes(result)
+
+
+def _unreadable(model_proto: bytes, error: Exception) -> ModelDirectoryError:
+    return ModelDirectoryError(
+        f"the sentencepiece model ({len(model_proto)} bytes) cannot be read: {error}; copy the file again"
+    )
+
+
 def _parse_piece(message: bytes) -> Piece:
+    size = len(message) - 7
+    if size >= 0 and message[0] == 0x0A and message[1] == size < 0x80 and message[size + 2] == 0x15:
+        # Nearly every piece: a short text, then a score.
+        return Piece(message[2 : size + 2].decode(), *_FLOAT.unpack_from(message, size + 3))
     piece = Piece()
     for number, value in _fields(message):
         if number == 1:
             piece.text = value.decode()
         elif number == 2:
-            (piece.score,) = struct.unpack("<f", value)
+            (piece.score,) = _FLOAT.unpack(value)
         elif number == 3:
             piece.kind = value
     return piece
@@ -100,12 +135,17 @@ def _parse_settings(model: SentencePieceModel, message: bytes, names: dict[int, 
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: number and value; the value is an int (wire type 0) or bytes (1, 2, 5).
+    """The fields of a message: number and value; the value is an int (wire type 0) or bytes (1, 2, 5)."""
+    for number, start, end in _spans(message, 0, len(message)):
+        yield number, (end if start < 0 else message[start:end])
+
+
+def _spans(message: bytes, position: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The fields of message[position:end]: number, where the value begins and ends; for an integer -1 and itself.
 
     A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint length and as
     many bytes, 5 four bytes. A varint has seven bits a byte, lowest first; the top bit says that more follow.
     """
-    position = 0
 
     def varint() -> int:
         nonlocal position
@@ -118,15 +158,20 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
             if byte < 0x80:
                 return result
 
-    while position < len(message):
-        number, wire_type = divmod(varint(), 8)
-        if wire_type == 0:
-            yield number, varint()
-            continue
-        length = {1: 8, 5: 4}.get(wire_type) or (varint() if wire_type == 2 else -1)
-        if length < 0 or position + length > len(message):
+    while position < end:
+        key = message[position]
+        if key < 0x80 and key & 7 == 2 and message[position + 1] < 0x80:  # the same as below, for nearly every field
+            number, wire_type, length = key >> 3, 2, message[position + 1]
+            position += 2
+        else:
+            number, wire_type = divmod(varint(), 8)
+            if wire_type == 0:
+                yield number, -1, varint()
+                continue
+            length = {1: 8, 5: 4}.get(wire_type) or (varint() if wire_type == 2 else -1)
+        if length < 0 or position + length > end:
             raise ValueError(f"field {number} (wire type {wire_type}) is damaged at byte {position}")
-        yield number, message[position : position + length]
+        yield number, position, position + length
         position += length
 
 
@@ -155,6 +200,27 @@ def read_rules(charsmap: bytes) -> dict[str, str]:
             f"the sentencepiece model's normalisation table ({len(charsmap)} bytes) is damaged: {error}; "
             "copy the file again"
         ) from error
+
+
+def keeps_words_apart(charsmap: bytes) -> bool:
+    """Whether a compiled table (see `read_rules`) cannot see beyond a space, and leaves no META_SYMBOL in a text.
+
+    So it is if no key has a space, there is a rule for META_SYMBOL, and no replacement has it. A unit that holds a
+    space is looked for below every other unit, whether that one is in use or not: the answer may be a false no.
+    """
+    size = int.from_bytes(charsmap[:4], "little")
+    units = np.frombuffer(charsmap, "<u4", count=size // 4, offset=4)
+    replacements = charsmap[4 + size :]
+    bases = np.arange(len(units)) ^ (units >> 10 << (units >> 6 & 8))
+    below = bases ^ ord(" ")
+    if (units[below[below < len(units)]] & 0x800000FF == ord(" ")).any():
+        return False
+    index = 0
+    for byte in META_SYMBOL.encode():
+        index = int(bases[index]) ^ byte
+        if index >= len(units) or units[index] & 0x800000FF != byte:
+            return False
+    return bool(units[index] >> 8 & 1) and META_SYMBOL.encode() not in replacements
 
 
 def _walk(units: tuple[int, ...], replacements: bytes) -> Iterator[tuple[str, str]]:

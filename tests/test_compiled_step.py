@@ -84,13 +84,14 @@ def test_equals_torch(dim, threads):
     torch.testing.assert_close(states[1]["exp_avg_sq"], states[0]["exp_avg_sq"], atol=1e-8, rtol=1e-4)
 
 
-@given(seed=st.integers(0, 10_000), margin=st.floats(0.05, 2.0), start=st.sampled_from([0.3, 1.0, 30.0]))
-@settings(max_examples=20, deadline=None)
-def test_equals_torch_for_any_batch(seed, margin, start):
-    losses, tables, _ = both(20, 6, margin=margin, seed=seed, start=start)
-    np.testing.assert_allclose(losses[1], losses[0], atol=1e-4)
-    # Where a gradient is all rounding, Adam's first steps are as long as any other: a few components may differ.
-    assert ((tables[1] - tables[0]).abs() > 1e-4).float().mean() < 0.01
+@given(seed=st.integers(0, 10_000), margin=st.floats(0.05, 2.0), start=st.sampled_from([1e-3, 1.0, 30.0]))
+@settings(max_examples=30, deadline=None)
+def test_any_batch_has_torchs_loss_and_gradient(seed, margin, start):
+    """One step: the first moments are the gradients, which Adam has not yet scaled up to steps."""
+    losses, tables, optimizers = both(20, 1, margin=margin, seed=seed, start=start)
+    np.testing.assert_allclose(losses[1], losses[0], atol=2e-6)
+    gradients = [optimizer.state[table]["exp_avg"] * 10 for optimizer, table in zip(optimizers, tables, strict=True)]
+    torch.testing.assert_close(gradients[1], gradients[0], atol=3e-6 / start, rtol=1e-4)
 
 
 def test_follows_a_schedule_and_a_rate_of_zero():

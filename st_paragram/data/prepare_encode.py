@@ -22,7 +22,6 @@ from st_paragram.data.prepare_report import PrepareReport
 from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.vocabulary import Vocabulary, train_vocabulary
 
-_BATCH_PAIRS = 4096
 _TASK_BYTES = 1 << 22
 
 
@@ -76,14 +75,8 @@ class Encoder:
 
     def _side(self, texts: list[str]) -> Side:
         smallest = np.min_scalar_type(len(self.vocabulary) - 1)
-        ids, lengths, cut = [], [], 0
-        for start in range(0, len(texts), _BATCH_PAIRS):  # lists of Python integers take 10 times their room
-            rows = self.vocabulary.processor.encode(texts[start : start + _BATCH_PAIRS], out_type=int)
-            cut += sum(len(row) > self.max_pieces for row in rows)
-            packed, offsets = self.vocabulary.pack(rows, self.max_pieces)
-            ids.append(packed.astype(smallest))
-            lengths.append(np.diff(offsets))
-        return Side(np.concatenate(ids), np.concatenate([[0], *lengths]).cumsum(), cut)
+        encoded = self.vocabulary.encode_segmented(texts, self.max_pieces)
+        return Side(encoded.ids.astype(smallest), encoded.offsets, encoded.cut)
 
 
 def encode_buckets(

@@ -6,13 +6,17 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
+from st_paragram.data.flat_ids import drop_unknown
+from st_paragram.data.word_cache import SCORE_STEP, Encoded, WordEncoder
 from st_paragram.errors import MissingExtraError, SettingsError, TextError
+from st_paragram.sentencepiece_format import round_scores
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
@@ -72,15 +76,28 @@ class Vocabulary:
         Args:
             texts: N strings.
             max_length: keep at most this many pieces of a text (counted before unknown pieces are dropped).
-            num_threads: sentencepiece threads.
+            num_threads: threads to use.
 
         Returns:
             ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
         """
-        texts = [self.normalize(text) for text in texts]
-        # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing inside sentencepiece.
-        texts = [t if t.isascii() else t.encode("utf-8", "replace").decode("utf-8") for t in texts]
-        return self.pack(self.processor.encode(list(texts), out_type=int, num_threads=num_threads), max_length)
+        segmented = list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
+        encoded = self.encode_segmented(segmented, max_length, num_threads)
+        return encoded.ids, encoded.offsets
+
+    def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+        """Encode texts as `encode` does, but for the segmentation: they have been through `normalize`, or need none."""
+        try:
+            return self._encoder.encode(texts, max_length, num_threads)
+        except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
+            # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
+            cased = map(str.lower if self.lower_case else str, texts)
+            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
+        return self._encoder.encode(repaired, max_length, num_threads)
+
+    @cached_property
+    def _encoder(self) -> WordEncoder:
+        return WordEncoder(self.processor, self.model_proto, self.lower_case)
 
     def pack(
         self, rows: Sequence[Sequence[int]], max_length: int | None = None
@@ -111,30 +128,6 @@ def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], 
     return (lambda text: segment(text.lower())) if lower_case else segment
 
 
-def drop_unknown(
-    ids: NDArray[np.int64], counts: NDArray[np.int64], unknown_id: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Drop the unknown id; a text left empty becomes the single unknown id.
-
-    Args:
-        ids: int64 (total,), the texts one after another.
-        counts: int64 (N,), ids of each text.
-        unknown_id: the id to drop.
-
-    Returns:
-        ids int64 (total',) and offsets int64 (N + 1,).
-    """
-    known = ids != unknown_id
-    kept = np.bincount(np.repeat(np.arange(len(counts)), counts)[known], minlength=len(counts))
-    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(np.maximum(kept, 1), out=offsets[1:])
-    if len(ids) == offsets[-1] and known.all():
-        return ids, offsets
-    result = np.full(offsets[-1], unknown_id, dtype=np.int64)
-    result[np.repeat(kept > 0, np.maximum(kept, 1))] = ids[known]
-    return result, offsets
-
-
 def train_vocabulary(
     sentences: Iterable[str],
     size: int = 50_000,
@@ -143,7 +136,7 @@ def train_vocabulary(
     max_sentence_bytes: int = 4192,
     seed: int = 0,
 ) -> bytes:
-    """Train a sentencepiece unigram model.
+    """Train a sentencepiece unigram model; its scores are rounded, so that words can be encoded one by one.
 
     Args:
         sentences: normalised text; read once.
@@ -184,7 +177,7 @@ def train_vocabulary(
         if "too small" in reason or "smaller than required_chars" in reason:
             raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
         raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
-    return model.getvalue()
+    return round_scores(model.getvalue(), SCORE_STEP)
 
 
 def _nonempty(sentences: Iterable[str]) -> Iterator[str]:

@@ -5,7 +5,11 @@
 #include <immintrin.h>
 #define ST_PARAGRAM_HALF_PRECISION
 #define ST_PARAGRAM_BYTE_PRODUCTS
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
 #pragma GCC target("avx2,fma,f16c,bmi,bmi2")
+#endif
 
 namespace st_paragram {
 
@@ -15,4 +19,8 @@ extern const Loops loops_avx2 = {"avx2", mean_f32, mean_f16,  mean_i8,  normaliz
     adam, pair_loss, quantize, products, scan};
 
 }  // namespace st_paragram
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
 #endif

@@ -5,7 +5,11 @@
 #include <immintrin.h>
 #define ST_PARAGRAM_HALF_PRECISION
 #define ST_PARAGRAM_BYTE_PRODUCTS
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#else
 #pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#endif
 
 namespace st_paragram {
 
@@ -15,4 +19,8 @@ extern const Loops loops_avx512 = {"avx512", mean_f32, mean_f16,  mean_i8,  norm
     adam, pair_loss, quantize, products, scan};
 
 }  // namespace st_paragram
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
 #endif

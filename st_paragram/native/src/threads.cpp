@@ -44,7 +44,7 @@ struct Loop {
 
 class Pool {
 public:
-    explicit Pool(int workers) : process_(getpid()) {
+    explicit Pool(int workers) {
         for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { serve(i + 1); });
     }
 
@@ -59,7 +59,6 @@ public:
     }
 
     int workers() const { return static_cast<int>(threads_.size()); }
-    bool of_this_process() const { return process_ == getpid(); }
 
     void run(int64_t count, int64_t grain, Body body, void* context) {
         loop_.count = count;
@@ -106,7 +105,6 @@ private:
         sleepers_.fetch_sub(1);
     }
 
-    const int process_;
     std::vector<std::thread> threads_;
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -116,16 +114,23 @@ private:
     Loop loop_;
 };
 
-std::mutex g_one_loop_at_a_time;
-std::unique_ptr<Pool> g_pool;
+// The pool and its lock, made anew in a forked child: there the threads are gone, and the lock may never be opened.
+struct Shared {
+    const int process = getpid();
+    std::mutex one_loop_at_a_time;
+    std::unique_ptr<Pool> pool;
+};
 
-Pool& pool_of(int workers) {
-    if (g_pool && !g_pool->of_this_process()) (void)g_pool.release();  // forked: its threads stayed with the parent
-    if (!g_pool || g_pool->workers() != workers) {
-        g_pool.reset();
-        g_pool = std::make_unique<Pool>(workers);
+std::atomic<Shared*> g_shared{new Shared};
+
+Shared& shared_of_this_process() {
+    Shared* shared = g_shared.load();
+    if (shared->process != getpid()) {
+        Shared* own = new Shared;  // the parent's is left alone: closing it would wait for threads that are not here
+        if (g_shared.compare_exchange_strong(shared, own)) return *own;
+        delete own;  // another thread of the child was quicker
     }
-    return *g_pool;
+    return *g_shared.load();
 }
 
 }  // namespace
@@ -136,8 +141,13 @@ void parallel_for(int64_t count, int64_t grain, int threads, Body body, void* co
         body(context, 0, count, 0);
         return;
     }
-    std::lock_guard<std::mutex> lock(g_one_loop_at_a_time);
-    pool_of(threads - 1).run(count, grain, body, context);
+    Shared& shared = shared_of_this_process();
+    std::lock_guard<std::mutex> lock(shared.one_loop_at_a_time);
+    if (!shared.pool || shared.pool->workers() != threads - 1) {
+        shared.pool.reset();
+        shared.pool = std::make_unique<Pool>(threads - 1);
+    }
+    shared.pool->run(count, grain, body, context);
 }
 
 }  // namespace st_paragram

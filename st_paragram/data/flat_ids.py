@@ -1,0 +1,46 @@
+"""Ids of many texts one after another, in one array, with counts or offsets that say where texts begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def starts(counts: NDArray[Any]) -> NDArray[Any]:
+    """Sums of the first 0, 1, ... n counts, of their type: (n + 1,)."""
+    result = np.zeros(len(counts) + 1, dtype=counts.dtype)
+    np.cumsum(counts, out=result[1:])
+    return result
+
+
+def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Keep at most the first `length` ids of each text; arguments and result as in `drop_unknown`, with counts."""
+    if len(counts) == 0 or counts.max() <= length:
+        return ids, counts
+    place = np.arange(len(ids)) - np.repeat(starts(counts)[:-1], counts)
+    return ids[place < length], np.minimum(counts, length)
+
+
+def drop_unknown(
+    ids: NDArray[np.int64], counts: NDArray[np.int64], unknown_id: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Drop the unknown id; a text left empty becomes the single unknown id.
+
+    Args:
+        ids: int64 (total,), the texts one after another.
+        counts: int64 (N,), ids of each text.
+        unknown_id: the id to drop.
+
+    Returns:
+        ids int64 (total',) and offsets int64 (N + 1,).
+    """
+    known = ids != unknown_id
+    if counts.all() and known.all():
+        return ids, starts(counts)
+    kept = np.bincount(np.repeat(np.arange(len(counts)), counts)[known], minlength=len(counts))
+    offsets = starts(np.maximum(kept, 1))
+    result = np.full(offsets[-1], unknown_id, dtype=np.int64)
+    result[np.repeat(kept > 0, np.maximum(kept, 1))] = ids[known]
+    return result, offsets
