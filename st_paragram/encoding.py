@@ -24,7 +24,7 @@ from st_paragram.paths import check_output
 logger = logging.getLogger(__name__)
 
 _LINES = 1 << 14  # lines encoded and written at a time
-_BATCH = 2048  # texts in one forward pass
+_BATCH = 4096  # texts in one forward pass
 
 
 @dataclass

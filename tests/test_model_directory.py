@@ -5,15 +5,18 @@ import sys
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 import st_paragram
-from st_paragram import model_directory
+from st_paragram import model_directory, weights_file
+from st_paragram.cli.main import main
 from st_paragram.data.vocabulary import Vocabulary
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.native import kernels
 
 
 @pytest.fixture
@@ -131,7 +134,7 @@ def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(model_directory, "save_file", fail)
+    monkeypatch.setattr(weights_file, "save_file", fail)
     with pytest.raises(OSError, match="no space"):
         model_directory.save(model, tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
@@ -218,3 +221,160 @@ def test_the_fingerprint_tells_models_apart(model, saved, tmp_path):
     other = model_directory.save(model, tmp_path / "other")
     assert model_directory.fingerprint(saved) == model_directory.fingerprint(saved)
     assert model_directory.fingerprint(saved) != model_directory.fingerprint(other)
+
+
+TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
+
+
+def precision_of(kind, rows):
+    """Largest error of a mean of rows."""
+    return np.abs(rows).max() * {TableType.FLOAT32: 1e-6, TableType.FLOAT16: 2**-11, TableType.INT8: 0.51 / 127}[kind]
+
+
+@pytest.mark.parametrize("dimension", [None, 5, 100])
+@pytest.mark.parametrize("kind", list(TableType))
+def test_smaller_tables(model, tmp_path, kind, dimension):
+    folder = model_directory.save(model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension)
+    expected = model.encode(TEXTS, truncate_dim=dimension)
+    loaded = st_paragram.load(folder, device="cpu")
+    rows = loaded.encode(TEXTS)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, expected, atol=precision_of(kind, model[0].embedding.weight.detach().numpy()))
+    table = loaded[0].embedding.weight
+    assert table.dtype == (getattr(torch, kind.value) if kernels() else torch.float32)
+    assert loaded.get_embedding_dimension() == min(dimension or 12, 12)
+    assert model_directory.table_type(folder) is kind
+    # Both readers agree, and saving again changes nothing.
+    stock = SentenceTransformer(str(folder), device="cpu").encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32)
+    assert cosines(stock, rows[[0, 3, 4]]).min() > 0.9999
+    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
+    tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
+    assert tensors.keys() == repeated.keys()
+    assert all(torch.equal(tensors[name], repeated[name]) for name in tensors) or kernels() is None
+
+
+def test_sizes_on_disk(vocabulary, tmp_path):
+    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
+    folders = [model_directory.save(model, tmp_path / kind.value, dtype=kind) for kind in TableType]
+    full, half, quarter = (model_directory.weights_size(folder) for folder in folders)
+    assert 0.49 < half / full < 0.52
+    assert 0.24 < quarter / full < 0.28
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 12, 99])
+@pytest.mark.parametrize("kind", list(TableType))
+def test_truncation_at_load_is_truncation_of_the_embeddings(model, tmp_path, kind, dimension):
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    whole, part = st_paragram.load(folder), st_paragram.load(folder, truncate_dim=dimension)
+    np.testing.assert_allclose(part.encode(TEXTS), whole.encode(TEXTS)[:, :dimension], rtol=1e-6, atol=1e-7)
+    saved = model_directory.save(part, tmp_path / "part")
+    np.testing.assert_array_equal(st_paragram.load(saved).encode(TEXTS), part.encode(TEXTS))
+
+
+def test_a_small_table_saved_as_float32_can_be_trained(model, tmp_path):
+    small = st_paragram.load(model_directory.save(model, tmp_path / "small", dtype="int8"), device="cpu")
+    whole = st_paragram.load(model_directory.save(small, tmp_path / "whole", dtype="float32"), device="cpu")
+    np.testing.assert_allclose(whole.encode(TEXTS), small.encode(TEXTS), rtol=1e-5, atol=1e-6)
+    whole.train()
+
+
+def test_version_1_is_still_written_for_float32_and_read(saved):
+    config = json.loads((saved / "st_paragram.json").read_text())
+    assert config["format_version"] == 1 and "table_type" not in config
+
+
+def test_version_2_names_the_type(model, tmp_path):
+    folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int8")
+    config = json.loads((folder / "st_paragram.json").read_text())
+    assert (config["format_version"], config["table_type"]) == (2, "int8")
+    card = (folder / "README.md").read_text()
+    assert card.startswith("# x\n") and "6.2" in card
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": "int4"}, {"truncate_dim": 0}, {"truncate_dim": -1}])
+def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
+    with pytest.raises(SettingsError):
+        model_directory.save(model, tmp_path / "x", **arguments)
+    assert not (tmp_path / "x").exists()
+    if "truncate_dim" in arguments:
+        with pytest.raises(SettingsError):
+            st_paragram.load(saved, **arguments)
+
+
+def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
+    weights = torch.zeros(len(vocabulary), 3)
+    weights[5, 1] = 1e5
+    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, weights=weights), device="cpu")
+    with pytest.raises(SettingsError, match="float16"):
+        model_directory.save(model, tmp_path / "x", dtype="float16")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "damage", "message"),
+    [
+        ("int8", "weights", lambda t: None, "not the weights"),
+        ("int8", "weights", lambda t: t[:7].clone(), "parts of different sizes"),
+        ("int8", "weights", lambda t: t * torch.nan, "NaN"),
+        ("int8", "weights", lambda t: -t, "negative scales"),
+        ("int8", "embeddings", lambda t: t.float(), r"a table of torch\.float32, expected int8"),
+        ("int8", "unknown_embedding", lambda t: t[:3].clone(), "parts of different sizes"),
+        ("int8", "unknown_embedding", lambda t: t * torch.nan, "NaN"),
+        ("float16", "embedding.weight", lambda t: t.float(), r"a table of torch\.float32, expected float16"),
+        ("float16", "embedding.weight", lambda t: t + torch.inf, "infinite"),
+        ("float16", "embedding.weight", lambda t: t[:9].clone(), r"shape \(9, 12\), expected"),
+        ("float16", "unknown_embedding", lambda t: t[None], "parts of different sizes"),
+        ("float32", "embedding.weight", lambda t: t.half(), r"a table of torch\.float16, expected float32"),
+        ("float32", "embedding.weight", lambda t: t * torch.nan, "NaN"),
+    ],
+)
+def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name] = damage(tensors[name])
+    save_file({key: t for key, t in tensors.items() if t is not None}, folder / "model.safetensors")
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        st_paragram.load(folder)
+    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"table_type": "int4"}, "int4"),
+        ({"table_type": 8}, "table_type is 8"),
+        ({"table_type": "float32"}, "missing|not the weights"),
+    ],
+)
+def test_a_wrong_type_in_the_configuration_is_named(model, tmp_path, changes, message):
+    folder = model_directory.save(model, tmp_path / "x", dtype="int8")
+    _config(folder, **changes)
+    with pytest.raises(ModelDirectoryError, match=message):
+        st_paragram.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "dimension"),
+    [
+        (["--dtype", "int8", "--dim", "5"], TableType.INT8, 5),
+        (["--dim", "4"], TableType.FLOAT32, 4),
+        ([], TableType.FLOAT32, 12),
+    ],
+)
+def test_export(saved, tmp_path, capsys, arguments, kind, dimension):
+    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 0
+    assert "of the original" in capsys.readouterr().err
+    loaded = st_paragram.load(tmp_path / "y")
+    assert (model_directory.table_type(tmp_path / "y"), loaded.get_embedding_dimension()) == (kind, dimension)
+    card = (tmp_path / "y" / "README.md").read_text()
+    assert card.startswith("# p-sp-xx\n") and f"{dimension} components, table of {kind.value}" in card
+    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 1
+    assert "exists" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "y"), "--overwrite"]) == 0
+    assert model_directory.table_type(tmp_path / "y") is kind
+
+
+@pytest.mark.parametrize("dimension", ["0", "-3"])
+def test_export_refuses_impossible_dimensions(saved, tmp_path, capsys, dimension):
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dim", dimension]) == 1
+    assert "truncate_dim" in capsys.readouterr().err
+    assert not (tmp_path / "y").exists()

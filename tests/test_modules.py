@@ -3,11 +3,15 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
 from st_paragram.modules.mean_pool import MeanPool
+from st_paragram.modules.row_means import kernel_serves, row_means
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding, join_features
 
 TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na"]
@@ -139,3 +143,121 @@ def test_save_and_load(tmp_path, embedding):
 def test_bad_settings_are_refused(vocabulary, arguments):
     with pytest.raises(SettingsError):
         SentencePieceEmbedding(vocabulary, **arguments)
+
+
+@pytest.mark.parametrize("kind", [TableType.FLOAT16, TableType.INT8])
+def test_small_tables_stay_near_the_rows(kind):
+    rows = torch.randn(5000, 9) * torch.logspace(-6, 3, 5000)[:, None]
+    rows[3], rows[4] = 0, 1e-44
+    compact = CompactEmbedding.from_rows(rows, kind)
+    largest = rows.abs().amax(1, keepdim=True)
+    error = (compact.to_float32() - rows).abs()
+    assert (error <= largest * (2**-11 if kind is TableType.FLOAT16 else 0.5001 / 127) + 3e-8).all()
+    ids = torch.tensor([[7, 3], [4999, 4]])
+    torch.testing.assert_close(compact(ids), compact.to_float32()[ids])
+    assert (compact.num_embeddings, compact.embedding_dim, compact.kind) == (5000, 9, kind)
+    assert kind.value in repr(compact)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        (torch.zeros(3, 2),),
+        (torch.zeros(3, 2, dtype=torch.int8),),
+        (torch.zeros(3, 2, dtype=torch.int8), torch.ones(2)),
+        (torch.zeros(3, 2).half(), torch.ones(3)),
+        (torch.zeros(3).half(),),
+    ],
+)
+def test_wrong_small_tables_are_refused(tensors):
+    with pytest.raises(SettingsError):
+        CompactEmbedding(*tensors)
+
+
+def make_table(kind, rows, dimension):
+    table = torch.randn(rows, dimension)
+    if kind is TableType.FLOAT32:
+        return torch.nn.Embedding.from_pretrained(table, freeze=False)
+    return CompactEmbedding.from_rows(table, kind)
+
+
+def means_of(rows, offsets):
+    """The means by their definition; zero without rows."""
+    means = [rows[a:b].mean(0) if b > a else rows.new_zeros(rows.shape[1]) for a, b in itertools.pairwise(offsets)]
+    return torch.stack(means) if means else rows.new_empty(0, rows.shape[1])
+
+
+@pytest.mark.parametrize("kind", list(TableType))
+@settings(max_examples=40, deadline=None)
+@given(
+    dimension=st.integers(1, 300),
+    lengths=st.lists(st.integers(0, 30), max_size=40),
+    normalized=st.booleans(),
+    given_out=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_kernel_and_torch_agree(kind, dimension, lengths, normalized, given_out, seed):
+    torch.manual_seed(seed)
+    embedding = make_table(kind, 50, dimension)
+    if not kernel_serves(embedding):
+        pytest.skip("no compiled kernels")
+    offsets = torch.tensor([0, *itertools.accumulate(lengths)])
+    ids = torch.randint(50, (int(offsets[-1]),))
+    out = torch.empty(len(lengths), dimension) if given_out else None
+    got = row_means(embedding, ids, offsets, out, normalized)
+    assert not got.requires_grad and (out is None or got is out)
+    expected = means_of(embedding(ids).detach(), offsets)
+    if normalized:
+        expected = torch.nn.functional.normalize(expected)
+    torch.testing.assert_close(got, expected, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", list(TableType))
+def test_without_the_kernels(kind, monkeypatch):
+    embedding = make_table(kind, 50, 7)
+    ids, offsets = torch.randint(50, (30,)), torch.tensor([0, 3, 3, 30])
+    expected = row_means(embedding, ids, offsets, None, True)
+    monkeypatch.setattr("st_paragram.modules.row_means.kernels", lambda: None)
+    assert not kernel_serves(embedding)
+    torch.testing.assert_close(row_means(embedding, ids, offsets, None, True), expected)
+    out = torch.empty(3, 7)
+    torch.testing.assert_close(row_means(embedding, ids, offsets, out, True), expected)
+    torch.testing.assert_close(out, expected)
+
+
+@pytest.mark.parametrize("kind", list(TableType))
+@pytest.mark.parametrize(
+    ("ids", "offsets"),
+    [([50], [0, 1]), ([-1], [0, 1]), ([1, 2], [0, 3]), ([1, 2], [0, 1]), ([1, 2], [1, 2]), ([1, 2, 3], [0, 2, 1, 3])],
+)
+def test_the_kernel_reads_nothing_outside_the_table(kind, ids, offsets):
+    embedding = make_table(kind, 50, 7)
+    if not kernel_serves(embedding):
+        pytest.skip("no compiled kernels")
+    with pytest.raises(ValueError, match=r"id|offsets"):
+        row_means(embedding, torch.tensor(ids), torch.tensor(offsets))
+
+
+def test_vectors_that_are_too_short_stay_short():
+    embedding = torch.nn.Embedding.from_pretrained(torch.tensor([[0.0, 0.0], [3e-14, 4e-14], [3e-10, 4e-10]]))
+    got = row_means(embedding, torch.tensor([0, 1, 2]), torch.tensor([0, 1, 2, 3]), None, True)
+    torch.testing.assert_close(got, torch.nn.functional.normalize(embedding.weight), rtol=1e-5, atol=0)
+
+
+def test_no_gradient_no_detour(model):
+    """The kernel and the differentiable `embedding_bag` agree."""
+    features = model.preprocess(TEXTS)
+    with torch.no_grad():
+        plain = model(dict(features))["sentence_embedding"]
+    differentiable = model(dict(features))["sentence_embedding"]
+    assert differentiable.requires_grad and not plain.requires_grad
+    torch.testing.assert_close(plain, differentiable.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [TableType.FLOAT16, TableType.INT8])
+def test_small_tables_save_and_load(vocabulary, tmp_path, kind):
+    embedding = SentencePieceEmbedding(vocabulary, weights=make_table(kind, len(vocabulary), 6))
+    embedding.save(str(tmp_path))
+    loaded = SentencePieceEmbedding.load(str(tmp_path))
+    assert loaded.embedding.kind is kind
+    torch.testing.assert_close(loaded.embedding.to_float32(), embedding.embedding.to_float32(), rtol=0, atol=0)

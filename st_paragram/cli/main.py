@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from st_paragram import __version__
 from st_paragram.errors import ParagramError
 
-_COMMANDS = ("prepare", "embed", "score")
+_COMMANDS = ("prepare", "embed", "score", "export")
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from sentence_transformers.base.modules import Module
 from torch import Tensor
 
+from st_paragram.modules.row_means import row_means
 from st_paragram.modules.sentencepiece_embedding import FlatFeatures
 
 
 class MeanPool(Module):
-    """Mean pooling: one `embedding_bag` behind `SentencePieceEmbedding`, a masked mean behind any other module."""
+    """Mean pooling: one pass over the table behind `SentencePieceEmbedding`, a masked mean behind any other module."""
 
     config_keys: list[str] = ["embedding_dimension"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "mean_pool_config.json"
@@ -52,7 +53,9 @@ def _flat_mean(features: FlatFeatures) -> Tensor:
         return F.embedding_bag(
             every_token, features.flat_token_embeddings(), offsets, mode="mean", include_last_offset=True
         )
-    if features.sparse_gradient and torch.is_grad_enabled():
+    if not (torch.is_grad_enabled() and features.table.requires_grad):
+        return row_means(features.embedding, ids, offsets)
+    if features.sparse_gradient:
         return _SparseMean.apply(features.table, ids, offsets)
     return F.embedding_bag(ids, features.table, offsets, mode="mean", include_last_offset=True)
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from st_paragram.data.vocabulary import Segmentation, Vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.modules.compact_embedding import CompactEmbedding
 
 MODEL_FILE = "sentencepiece.model"
 WEIGHTS_FILE = "model.safetensors"
@@ -31,13 +32,17 @@ class FlatFeatures(dict[str, Any]):
 
     def __init__(self, features: dict[str, Any], module: SentencePieceEmbedding) -> None:
         super().__init__(features)
-        self.table = module.embedding.weight
+        self.embedding = module.embedding
+        self.table: Tensor = module.embedding.weight
         self.sparse_gradient = module.sparse_gradient
         self.dropout = module.dropout if module.training else 0.0
 
     def flat_token_embeddings(self) -> Tensor:
         """The tokens' embeddings after dropout, float (total, D)."""
-        tokens = F.embedding(self["input_ids"].view(-1), self.table, sparse=self.sparse_gradient)
+        ids = self["input_ids"].view(-1)
+        if isinstance(self.embedding, CompactEmbedding):
+            return self.embedding(ids)
+        tokens = F.embedding(ids, self.table, sparse=self.sparse_gradient)
         return F.dropout(tokens, self.dropout, training=self.dropout > 0)
 
     def __missing__(self, key: str) -> Tensor:
@@ -45,8 +50,9 @@ class FlatFeatures(dict[str, Any]):
             raise KeyError(key)
         counts = self["cu_seq_lens_q"].diff()
         mask = torch.arange(int(counts.max()), device=counts.device)[None] < counts[:, None]
-        padded = self.table.new_zeros(*mask.shape, self.table.shape[1])
-        self["token_embeddings"] = padded.masked_scatter(mask[:, :, None], self.flat_token_embeddings())
+        tokens = self.flat_token_embeddings()
+        padded = tokens.new_zeros(*mask.shape, tokens.shape[1])
+        self["token_embeddings"] = padded.masked_scatter(mask[:, :, None], tokens)
         self["attention_mask"] = mask.long()
         # Stock modules take features with this key for flat ones.
         del self["cu_seq_lens_q"], self["input_ids"]
@@ -68,7 +74,7 @@ class SentencePieceEmbedding(InputModule):
         self,
         vocabulary: Vocabulary,
         embedding_dimension: int | None = None,
-        weights: Tensor | None = None,
+        weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
         sparse_gradient: bool = False,
     ) -> None:
@@ -77,7 +83,7 @@ class SentencePieceEmbedding(InputModule):
         Args:
             vocabulary: sentencepiece model and text normalisation.
             embedding_dimension: D of a new table drawn from N(0, 1) with torch's random generator.
-            weights: a table, float (len(vocabulary), D), in place of a new one.
+            weights: a table, float (len(vocabulary), D), in place of a new one; a compact one can only encode.
             dropout: probability with which each component of a token's embedding is dropped in training.
             sparse_gradient: give the table sparse gradients (the rows of the batch), as `RowLazyAdam` wants.
 
@@ -91,14 +97,18 @@ class SentencePieceEmbedding(InputModule):
             raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
         if weights is None:
             weights = torch.randn(len(vocabulary), embedding_dimension or 0)
-        elif weights.ndim != 2 or len(weights) != len(vocabulary):
-            raise SettingsError(f"a table of shape {tuple(weights.shape)} for {len(vocabulary)} pieces")
+        table = weights if isinstance(weights, Tensor) else weights.weight
+        if table.ndim != 2 or len(table) != len(vocabulary):
+            raise SettingsError(f"a table of shape {tuple(table.shape)} for {len(vocabulary)} pieces")
         self.vocabulary = vocabulary
-        self.embedding = nn.Embedding.from_pretrained(weights, freeze=False)
+        self.embedding: nn.Embedding | CompactEmbedding = (
+            nn.Embedding.from_pretrained(weights, freeze=False) if isinstance(weights, Tensor) else weights
+        )
         self.tokenizer = vocabulary.processor  # type: ignore[assignment]
         self.dropout = dropout
         self.sparse_gradient = sparse_gradient
-        self.num_threads = 1
+        #: Threads that encode texts; as many as torch uses if None.
+        self.num_threads: int | None = None
         #: Called with the ids before their rows are read: a lazy optimiser brings them up to date here.
         self.before_lookup: Callable[[Tensor], None] | None = None
 
@@ -126,6 +136,18 @@ class SentencePieceEmbedding(InputModule):
         """D."""
         return self.embedding_dimension
 
+    def train(self, mode: bool = True) -> SentencePieceEmbedding:
+        """Switch dropout on or off.
+
+        Raises:
+            SettingsError: a compact table, which cannot be trained.
+        """
+        if mode and isinstance(self.embedding, CompactEmbedding):
+            raise SettingsError(
+                f"a table of {self.embedding.kind.value} cannot be trained; load the float32 model that it was made of"
+            )
+        return super().train(mode)
+
     def preprocess(
         self,
         inputs: Sequence[Any],
@@ -147,7 +169,8 @@ class SentencePieceEmbedding(InputModule):
         """
         if all(isinstance(text, str) for text in inputs):
             texts = [prompt + text for text in inputs] if prompt else inputs
-            return flat_features(*self.vocabulary.encode(texts, num_threads=self.num_threads))
+            threads = self.num_threads or torch.get_num_threads()
+            return flat_features(*self.vocabulary.encode(texts, num_threads=threads))
         if prompt:
             raise SettingsError("a prompt can be put before texts only, not before ids")
         if not all(isinstance(row, list | tuple) for row in inputs):
@@ -165,7 +188,8 @@ class SentencePieceEmbedding(InputModule):
         """Write configuration, sentencepiece model and table (safetensors only)."""
         self.save_config(output_path)
         (Path(output_path) / MODEL_FILE).write_bytes(self.vocabulary.model_proto)
-        save_file({"embedding.weight": self.embedding.weight.detach()}, Path(output_path) / WEIGHTS_FILE)
+        tensors = {f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()}
+        save_file(tensors, Path(output_path) / WEIGHTS_FILE)
 
     @classmethod
     def load(  # type: ignore[override]
@@ -191,8 +215,10 @@ class SentencePieceEmbedding(InputModule):
         config = json.loads(path(cls.config_file_name).read_text(encoding="utf-8"))
         proto = path(MODEL_FILE).read_bytes()
         vocabulary = Vocabulary(proto, config["lower_case"], Segmentation(config["segmentation"]))
-        weights = load_file(path(WEIGHTS_FILE))["embedding.weight"]
-        return cls(vocabulary, weights=weights, dropout=config["dropout"])
+        tensors = load_file(path(WEIGHTS_FILE))
+        table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
+        compact = table.dtype in (torch.float16, torch.int8)
+        return cls(vocabulary, weights=CompactEmbedding(table, scale) if compact else table, dropout=config["dropout"])
 
 
 def flat_features(ids: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> dict[str, Tensor]:

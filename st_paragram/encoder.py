@@ -1,0 +1,198 @@
+"""The native pipeline as a SentenceTransformer whose `encode` does no more than it must."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import quantize_embeddings
+from torch import Tensor
+from torch.nn.modules.module import _has_any_global_hook
+from tqdm.autonotebook import tqdm
+
+from st_paragram import huge_pages
+from st_paragram.modules.compact_embedding import CompactEmbedding
+from st_paragram.modules.mean_pool import MeanPool
+from st_paragram.modules.row_means import row_means
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+#: Texts tokenised and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
+BATCH_SIZE = 4096
+
+_host_logger = logging.getLogger(SentenceTransformer.__module__)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
+# What sits on a module so that it does more than its class says: hooks, and methods put in place of others.
+_EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
+
+
+@dataclass
+class _Call:
+    """Arguments of `SentenceTransformer.encode`, in its order, with the two that `encode_query` may add."""
+
+    inputs: Any
+    prompt_name: str | None = None
+    prompt: str | None = None
+    batch_size: int = BATCH_SIZE
+    show_progress_bar: bool | None = None
+    output_value: str | None = "sentence_embedding"
+    precision: str | None = "float32"
+    convert_to_numpy: bool = True
+    convert_to_tensor: bool = False
+    device: Any = None
+    normalize_embeddings: bool = False
+    truncate_dim: int | None = None
+    pool: Any = None
+    chunk_size: int | None = None
+    task: str | None = None
+    processing_kwargs: Any = None
+
+    def texts(self) -> list[str] | None:
+        """The texts, if this call asks for no more than embeddings of texts, on the CPU and in this process."""
+        plain = (
+            self.output_value == "sentence_embedding"
+            and self.pool is None
+            and (self.device is None or str(self.device) == "cpu")
+            and (self.precision is None or self.precision in _PRECISIONS)
+            and type(self.batch_size) is int
+            and self.batch_size > 0
+        )
+        if not plain:
+            return None
+        inputs = self.inputs
+        if isinstance(inputs, str):
+            return [inputs]
+        if isinstance(inputs, np.ndarray):
+            inputs = inputs.tolist() if inputs.ndim == 1 and inputs.dtype.kind in "UO" else None
+        if not isinstance(inputs, list | tuple) or set(map(type, inputs)) != {str}:
+            return None
+        return list(inputs) if isinstance(inputs, tuple) else inputs
+
+
+def _in_larger_batches(method: _Method) -> _Method:
+    """The method with BATCH_SIZE as the default of its argument `batch_size`."""
+    signature = inspect.signature(method)
+    position = list(signature.parameters).index("batch_size")
+
+    @functools.wraps(method)
+    def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if len(args) <= position:
+            kwargs.setdefault("batch_size", BATCH_SIZE)
+        return method(*args, **kwargs)
+
+    parameters = [
+        parameter.replace(default=BATCH_SIZE) if name == "batch_size" else parameter
+        for name, parameter in signature.parameters.items()
+    ]
+    cast("Any", in_larger_batches).__signature__ = signature.replace(parameters=parameters)
+    return cast("_Method", in_larger_batches)
+
+
+class ParagramEncoder(SentenceTransformer):
+    """A SentenceTransformer of `SentencePieceEmbedding` and `MeanPool` that encodes texts without detours.
+
+    `encode` takes the arguments of `SentenceTransformer.encode` and returns what that returns. Texts become ids and ids
+    become rows of the result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked
+    for (other inputs or outputs, a GPU, a pool of processes, hooks, other modules) goes the way of the base class, in
+    batches of the same size.
+    """
+
+    encode_query = _in_larger_batches(SentenceTransformer.encode_query)
+    encode_document = _in_larger_batches(SentenceTransformer.encode_document)
+
+    if not TYPE_CHECKING:  # type checkers see the overloads of the base class
+
+        @_in_larger_batches
+        @functools.wraps(SentenceTransformer.encode)
+        def encode(self, *args, **kwargs):  # noqa: ANN002, ANN003, ANN201, D102 - as in the base class
+            try:
+                call = _Call(*args, **kwargs)
+            except TypeError:  # an argument of another version, or a wrong one: the base class knows
+                return super().encode(*args, **kwargs)
+            texts, pieces = call.texts(), self._plain_embedding()
+            if texts is None or pieces is None or not self._prompt_is_clear(call):
+                return super().encode(*args, **kwargs)
+            with torch.inference_mode():
+                return _as_asked(self._embeddings(texts, pieces, call), call)
+
+    def _plain_embedding(self) -> SentencePieceEmbedding | None:
+        """The first module, if the pipeline is what `model_directory.pipeline` makes, on the CPU and without extras."""
+        modules = tuple(self._modules.values())
+        if tuple(map(type, modules)) != (SentencePieceEmbedding, MeanPool):
+            return None
+        inherited = (type(self).forward, type(self).preprocess) == (
+            SentenceTransformer.forward,
+            SentenceTransformer.preprocess,
+        )
+        extras = any(module.__dict__.get(name) for module in (self, *modules) for name in _EXTRAS)
+        elsewhere = getattr(self, "_distributed_inference", None) is not None
+        embedding = cast("SentencePieceEmbedding", modules[0])
+        if (
+            extras
+            or elsewhere
+            or not inherited
+            or _has_any_global_hook()
+            or embedding.embedding.weight.device.type != "cpu"
+        ):
+            return None
+        return embedding
+
+    def _prompt_is_clear(self, call: _Call) -> bool:
+        """Fill in the prompt; False if the base class has something to say about it."""
+        if call.prompt_name is not None:
+            if call.prompt is not None or call.prompt_name not in self.prompts:
+                return False
+            call.prompt = self.prompts[call.prompt_name]
+        elif call.prompt is None and self.default_prompt_name is not None:
+            call.prompt = self.prompts.get(self.default_prompt_name)
+        return True
+
+    def _embeddings(self, texts: list[str], pieces: SentencePieceEmbedding, call: _Call) -> Tensor:
+        """Embeddings in the order of the texts, (N, D) or, truncated, fewer columns."""
+        if any(module.training for module in (self, *self.children())):
+            self.eval()
+        table = pieces.embedding
+        dtype = torch.float32 if isinstance(table, CompactEmbedding) else table.weight.dtype
+        truncate_dim = self.truncate_dim if call.truncate_dim is None else call.truncate_dim
+        width = len(range(table.embedding_dim)[:truncate_dim])
+        rows = huge_pages.empty((len(texts), width), dtype)
+        for first in _steps(len(texts), call):
+            features = pieces.preprocess(texts[first : first + call.batch_size], prompt=call.prompt)
+            if pieces.before_lookup is not None:
+                pieces.before_lookup(features["input_ids"])
+            ids, offsets = features["input_ids"][0], features["cu_seq_lens_q"]
+            out = rows[first : first + call.batch_size]
+            if width == table.embedding_dim:
+                row_means(table, ids, offsets, out, call.normalize_embeddings)
+            else:
+                out.copy_(row_means(table, ids, offsets)[:, :width])
+                if call.normalize_embeddings:
+                    out.copy_(F.normalize(out))
+        return rows
+
+
+def _steps(count: int, call: _Call) -> Iterable[int]:
+    """Where batches begin, with the base class's progress bar if it would show one."""
+    steps = range(0, count, call.batch_size)
+    bar = call.show_progress_bar
+    if bar is None:
+        bar = _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
+    return tqdm(steps, desc="Batches") if bar else steps
+
+
+def _as_asked(rows: Tensor, call: _Call) -> Any:  # noqa: ANN401 - as many types as `encode` returns
+    """Embeddings (N, D) in the precision and the container that a call asks for."""
+    result: Any = rows
+    if call.precision not in (None, "float32"):
+        result = torch.from_numpy(quantize_embeddings(rows, precision=cast("Any", call.precision)))
+    if not call.convert_to_tensor:
+        result = result.numpy() if call.convert_to_numpy else list(result)
+    return result[0] if isinstance(call.inputs, str) else result
