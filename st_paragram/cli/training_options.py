@@ -45,6 +45,11 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
     for name, (kind, text) in _SETTINGS.items():
         settings.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text)
     settings.add_argument("--optimizer", choices=("row-lazy", "dense"), help="Adam on the batch's rows, or on all rows")
+    settings.add_argument(
+        "--mining-precision",
+        choices=("auto", "float32", "tf32", "bfloat16", "int8"),
+        help="what similarities are computed in while negatives are sought (auto: the fastest of the device)",
+    )
     settings.add_argument("--negatives", choices=("opposite", "both"), help="side(s) that negatives come from")
     settings.add_argument(
         "--keep-duplicates",
@@ -58,5 +63,5 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
 
 def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings given on the command line; None where not given."""
-    given = {name: getattr(arguments, name) for name in (*_SETTINGS, "optimizer", "negatives")}
+    given = {name: getattr(arguments, name) for name in (*_SETTINGS, "optimizer", "mining_precision", "negatives")}
     return {**given, "mask_duplicates": False if arguments.keep_duplicates else None}
