@@ -337,6 +337,7 @@ def test_small_tables_cannot_be_trained(model):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", [TableType.INT8], indirect=True)
 def test_a_pool_of_processes(model):
     pool = model.start_multi_process_pool(["cpu"])
     try:
