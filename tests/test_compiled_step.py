@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,33 +37,40 @@ def columns_of(generator, pairs=PAIRS, batch=5):
     )
 
 
-def torch_step(optimizer, table, texts, columns, margin):
+def torch_step(optimizer, table, texts, columns, margin, dropout=0.0, seed=0):
     features = texts.features(columns.reshape(-1))
     ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
     optimizer.catch_up(table, ids)
     optimizer.zero_grad()
-    embeddings = _SparseMean.apply(table, ids, offsets).view(4, -1, table.shape[1])
+    if dropout:
+        step, dim = int(optimizer.state_of(table)["step"]), table.shape[1]
+        masks = torch.from_numpy(kernels().dropout_mask(seed, step, len(ids), dim, dropout))
+        tokens = F.embedding(ids, table, sparse=True) * masks / (1 - dropout)
+        means = torch.stack([sentence.mean(0) for sentence in tokens.split(offsets.diff().tolist())])
+    else:
+        means = _SparseMean.apply(table, ids, offsets)
+    embeddings = means.view(4, -1, table.shape[1])
     loss = margin_loss(*embeddings, margin)
     loss.backward()
     optimizer.step()
     return loss.item()
 
 
-def both(dim, steps, rate=lambda step: 1e-2, margin=0.4, seed=0, threads=1, start=1.0):
+def both(dim, steps, rate=lambda step: 1e-2, margin=0.4, seed=0, threads=1, start=1.0, dropout=0.0):
     """Train one table with torch and one with the compiled step; return losses, tables and optimisers of each."""
     torch.set_num_threads(threads)
     generator = np.random.default_rng(seed)
     first = torch.randn(ROWS, dim, generator=torch.Generator().manual_seed(seed)) * start
     tables = [torch.nn.Parameter(first.clone()) for _ in range(2)]
     optimizers = [RowLazyAdam([table]) for table in tables]
-    compiled = CompiledStep(optimizers[1], tables[1], margin)
+    compiled = CompiledStep(optimizers[1], tables[1], margin, dropout, seed)
     losses = ([], [])
     for step in range(steps):
         texts = texts_of(generator)
         columns = columns_of(generator)
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = rate(step)
-        losses[0].append(torch_step(optimizers[0], tables[0], texts, columns, margin))
+        losses[0].append(torch_step(optimizers[0], tables[0], texts, columns, margin, dropout, seed))
         losses[1].append(compiled.train(texts, columns))
     torch.set_num_threads(1)
     return losses, tables, optimizers
@@ -82,6 +90,66 @@ def test_equals_torch(dim, threads):
     torch.testing.assert_close(tables[1], tables[0], atol=5e-5, rtol=0)
     torch.testing.assert_close(states[1]["exp_avg"], states[0]["exp_avg"], atol=1e-6, rtol=1e-4)
     torch.testing.assert_close(states[1]["exp_avg_sq"], states[0]["exp_avg_sq"], atol=1e-8, rtol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dim", [33, 100, 128, 200])
+@pytest.mark.parametrize("dropout", [0.1, 0.3, 0.9])
+def test_dropout_equals_torch_on_masked_tokens(dim, threads, dropout):
+    """With p a multiple of 2^-16, to which the compiled step rounds it."""
+    dropout = round(dropout * 65536) / 65536
+    losses, tables, optimizers = both(dim, 25, threads=threads, dropout=dropout, seed=7)
+    np.testing.assert_allclose(losses[1], losses[0], atol=3e-5)
+    states = [optimizer.state[table] for optimizer, table in zip(optimizers, tables, strict=True)]
+    for optimizer in optimizers:
+        optimizer.catch_up_all()
+    assert torch.equal(states[0]["last_step"], states[1]["last_step"])
+    torch.testing.assert_close(tables[1], tables[0], atol=5e-5, rtol=0)
+    torch.testing.assert_close(states[1]["exp_avg"], states[0]["exp_avg"], atol=2e-6, rtol=2e-4)
+    torch.testing.assert_close(states[1]["exp_avg_sq"], states[0]["exp_avg_sq"], atol=1e-7, rtol=2e-4)
+
+
+@pytest.mark.parametrize("dim", [1, 5, 20, 65])
+@pytest.mark.parametrize("dropout", [0.1, 0.3, 0.9])
+def test_dropout_has_torchs_loss_and_gradient(dim, dropout):
+    """One step each, with sentences of which nothing is left among them: Adam would blow up their rounding errors."""
+    dropout = round(dropout * 65536) / 65536
+    for seed in range(8):
+        losses, tables, optimizers = both(dim, 1, dropout=dropout, seed=seed)
+        np.testing.assert_allclose(losses[1], losses[0], atol=2e-6)
+        pairs = zip(optimizers, tables, strict=True)
+        gradients = [optimizer.state[table]["exp_avg"] * 10 for optimizer, table in pairs]
+        torch.testing.assert_close(gradients[1], gradients[0], atol=3e-6, rtol=1e-4)
+
+
+def test_dropout_does_not_depend_on_the_threads():
+    results = [both(50, 20, threads=threads, dropout=0.3)[1][1] for threads in (1, 2)]
+    assert torch.equal(*results)
+
+
+def test_dropout_follows_seed_step_and_probability():
+    generator = np.random.default_rng(8)
+    texts, columns = texts_of(generator), columns_of(generator)
+    table = torch.randn(ROWS, 40, generator=torch.Generator().manual_seed(8))
+
+    def loss(dropout, seed, step):
+        parameter = torch.nn.Parameter(table.clone())
+        optimizer = RowLazyAdam([parameter])
+        optimizer.state_of(parameter)["step"].fill_(step)
+        return CompiledStep(optimizer, parameter, 0.4, dropout, seed).train(texts, columns)
+
+    assert loss(0.2, 1, 5) == loss(0.2, 1, 5)
+    assert len({loss(0.2, 1, 5), loss(0.2, 2, 5), loss(0.2, 1, 6), loss(0.3, 1, 5), loss(0.0, 1, 5)}) == 5
+    assert loss(0.0, 1, 5) == loss(0.0, 2, 6) == loss(1e-6, 1, 5), "less than half of 2^-16 is no dropout"
+    assert np.isfinite(loss(0.2, -1, 5))
+
+
+@pytest.mark.parametrize("dropout", [-0.1, 1.0, float("nan")])
+def test_dropout_is_a_probability(dropout):
+    generator = np.random.default_rng(9)
+    table = torch.nn.Parameter(torch.zeros(ROWS, 4))
+    with pytest.raises(ValueError, match="dropout is not in"):
+        CompiledStep(RowLazyAdam([table]), table, 0.4, dropout).train(texts_of(generator), columns_of(generator))
 
 
 @given(seed=st.integers(0, 10_000), margin=st.floats(0.05, 2.0), start=st.sampled_from([1e-3, 1.0, 30.0]))
@@ -214,6 +282,6 @@ def test_says_why_it_cannot_be_used(vocabulary):
         pass
 
     assert obstacle() is None
-    assert obstacle(dropout=0.1) == "dropout"
+    assert obstacle(dropout=0.1) is None
     assert obstacle(clip=1.0) == "clipping"
     assert obstacle(loss=Other) == "the loss Other"

@@ -17,6 +17,7 @@ from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
 from st_paragram.training.arguments import MegaBatchTrainingArguments
+from st_paragram.training.mega_batch import MegaBatchTexts
 from st_paragram.training.schedule import EpochPermutation
 from st_paragram.training.trainer import MegaBatchTrainer
 
@@ -111,6 +112,8 @@ def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
     [
         pytest.param("compiled", 0.0, "float32", marks=needs_kernels),
         pytest.param("compiled", 0.0, "auto", marks=needs_kernels),
+        pytest.param("compiled", 0.2, "float32", marks=needs_kernels),
+        pytest.param("compiled", 0.2, "auto", marks=needs_kernels),
         ("lazy", 0.0, "float32"),
         ("lazy", 0.2, "auto"),
         ("dense", 0.2, "float32"),
@@ -120,6 +123,7 @@ def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dro
     settings = {"dropout": dropout, "max_steps": 120, "mining_precision": precision, **HOW[how]}
     whole = make_trainer(tmp_path / "whole", store, **settings)
     whole.train()
+    assert (whole._compiled is not None) == (how == "compiled")
 
     saving = {"save_strategy": "steps", "save_steps": 75, "save_total_limit": 2}
     first = make_trainer(tmp_path / "parts", store, **settings, **saving)
@@ -133,6 +137,20 @@ def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dro
     second.embedding.embedding.weight.data.zero_()
     second.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-75"))
     assert torch.equal(table_of(second), table_of(whole))
+
+
+@needs_kernels
+def test_compiled_dropout_follows_the_models_probability_and_the_seed(tmp_path, store):
+    """The shuffling seed is set to one value: only dropout is left to tell the trainings apart."""
+    first = {}
+    for dropout, seed in ((0.0, 1), (0.2, 1), (0.2, 2)):
+        trainer = make_trainer(tmp_path, store, dropout=dropout, max_steps=1, **HOW["compiled"])
+        trainer._read = lambda mega, store=trainer.store: MegaBatchTexts.read(store, mega, 8, 0)
+        trainer.args.seed = seed
+        trainer.train()
+        first[dropout, seed] = table_of(trainer)
+    assert not torch.equal(first[0.0, 1], first[0.2, 1])
+    assert not torch.equal(first[0.2, 1], first[0.2, 2])
 
 
 def test_resume_in_a_later_epoch_is_exact(tmp_path, store):

@@ -21,7 +21,7 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
             the opposite side's only (bitext).
         mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
         row_lazy_adam: train with `RowLazyAdam`; False takes `optim` (dense Adam over the whole table).
-        compiled_step: use the compiled training step where it can be used (CPU, no dropout, no clipping).
+        compiled_step: use the compiled training step where it can be used (CPU, no clipping).
         mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
             device has), "float32", "tf32", "bfloat16" or "int8".
     """

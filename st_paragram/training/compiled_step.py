@@ -3,6 +3,10 @@
 It computes what `SentencePieceEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute together, to
 float32 rounding, on the optimiser's own state, so that each can go on where the other stopped. No tensor of all tokens
 exists, nothing is allocated, and a row's gradient never leaves the processor's first cache.
+
+Dropout draws other masks than torch would, with the same odds: a mask follows from the seed, the number of the step and
+the token's place in the batch, so that it need not be stored for the backward pass, and a resumed training, or one with
+another number of threads, draws the same ones. The probability is rounded to a multiple of 2^-16.
 """
 
 from __future__ import annotations
@@ -24,11 +28,23 @@ from st_paragram.training.row_lazy_adam import RowLazyAdam
 class CompiledStep:
     """Optimiser steps of the margin loss on a float32 CPU table."""
 
-    def __init__(self, optimizer: RowLazyAdam, table: Tensor, margin: float) -> None:
-        """Work on `table`, a parameter of `optimizer`, and on its state."""
+    def __init__(
+        self, optimizer: RowLazyAdam, table: Tensor, margin: float, dropout: float = 0.0, seed: int = 0
+    ) -> None:
+        """Work on a table and on its optimiser's state.
+
+        Args:
+            optimizer: holds the state, which counts the steps.
+            table: a parameter of `optimizer`, float32 (V, D).
+            margin: of the loss.
+            dropout: probability, in [0, 1), of dropping a component of a token's embedding.
+            seed: of dropout.
+        """
         self.optimizer = optimizer
         self.table = table
         self.margin = margin
+        self.dropout = dropout
+        self.seed = seed % 2**64
         self._state_of: Tensor | None = None
 
     @staticmethod
@@ -45,8 +61,6 @@ class CompiledStep:
             return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"
         if type(loss) is not MarginHardNegativeLoss:
             return f"the loss {type(loss).__name__}"
-        if embedding.dropout > 0:
-            return "dropout"
         return "clipping" if max_grad_norm > 0 else None
 
     def train(self, texts: MegaBatchTexts, columns: NDArray[np.int64]) -> float:
@@ -57,13 +71,12 @@ class CompiledStep:
             columns: int64 (4, B), sentences of `texts`: s, t, negative of s, negative of t.
         """
         rate = float(self.optimizer.param_groups[0]["lr"])
-        columns = np.ascontiguousarray(columns)
-        return float(
-            self._compiled().train(texts.ids, texts.offsets, columns, self.margin, rate, torch.get_num_threads())
-        )
+        columns, threads = np.ascontiguousarray(columns), torch.get_num_threads()
+        settings = (self.margin, rate, threads, self.dropout, self.seed)
+        return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings))
 
     def embed(self, texts: MegaBatchTexts) -> Tensor:
-        """Embeddings of all sentences, float32 (2n, D), with the parameters as dense Adam would have them."""
+        """Embeddings of all sentences, float32 (2n, D), no dropout, the parameters as dense Adam would have them."""
         threads = torch.get_num_threads()
         self._compiled().catch_up(texts.ids, threads)
         result = torch.empty(len(texts.offsets) - 1, self.table.shape[1])

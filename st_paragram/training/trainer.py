@@ -191,7 +191,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         if obstacle:
             return None
         assert isinstance(self.loss, MarginHardNegativeLoss)
-        return CompiledStep(optimizer, self.embedding.embedding.weight, self.loss.margin)
+        table, dropout = self.embedding.embedding.weight, self.embedding.dropout
+        return CompiledStep(optimizer, table, self.loss.margin, dropout, self.args.seed)
 
     @property
     def batches_per_epoch(self) -> int:

@@ -43,9 +43,12 @@ struct Loops {
 
     void (*move)(float* row, const float* moment, const float* square, int64_t dim, const SleptMove& slept);
     void (*decay)(float* moment, float* square, int64_t dim, const Decay& decay);
-    // Add up rows `which` of `gradients`, decay the moments, and make a step of Adam with the sum.
-    void (*adam)(float* row, float* moment, float* square, int64_t dim, const float* gradients, const int32_t* which,
-                 int64_t count, const Decay& decay, const AdamStep& step);
+    // Add up rows `which` of `gradients` (in `sum`, of `dim` columns), decay the moments, make a step of Adam with the sum.
+    void (*adam)(float* row, float* moment, float* square, int64_t dim, float* sum, const float* gradients,
+                 const int32_t* which, int64_t count, const Decay& decay, const AdamStep& step);
+    // out = scale * the sum of rows `which` of an array of `dim` columns, each without what its dropout mask drops.
+    void (*sum_kept)(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
+                     int32_t limit, float scale, float* out);
     // Loss of a pair (its share of the batch's mean), and the gradients.
     float (*pair_loss)(const PairLoss& pair, int64_t dim);
 

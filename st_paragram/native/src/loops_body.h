@@ -167,43 +167,91 @@ void decay(float* __restrict moment, float* __restrict square, int64_t dim, cons
     }
 }
 
-// The sum of the gradients of `width` columns, at most 64, which stays in registers where it can.
-inline void add_up(const float* gradients, int64_t stride, const int32_t* which, int64_t count, int64_t width,
-                   float* __restrict sum) {
-    if (width == 64) {
-        float part[64] = {};
-        for (int64_t i = 0; i < count; ++i) {
-            const float* gradient = gradients + static_cast<int64_t>(which[i]) * stride;
-            for (int64_t d = 0; d < 64; ++d) part[d] += gradient[d];
-        }
-        for (int64_t d = 0; d < 64; ++d) sum[d] = part[d];
-        return;
-    }
-    for (int64_t d = 0; d < width; ++d) sum[d] = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        const float* gradient = gradients + static_cast<int64_t>(which[i]) * stride;
-        for (int64_t d = 0; d < width; ++d) sum[d] += gradient[d];
-    }
-}
-
 void adam(float* __restrict row, float* __restrict moment, float* __restrict square, int64_t dim,
-          const float* gradients, const int32_t* which, int64_t count, const Decay& decay, const AdamStep& step) {
+          float* __restrict sum, const float* gradients, const int32_t* which, int64_t count, const Decay& decay,
+          const AdamStep& step) {
+    const auto of = [=](int64_t i) { return gradients + static_cast<int64_t>(which[i]) * dim; };
+    const float* gradient = of(0);
+    if (count > 1) {
+        // Two rows at a time, each from end to end: most rows have few gradients, and those come from far away.
+        const float *one = of(0), *other = of(1);
+        for (int64_t d = 0; d < dim; ++d) sum[d] = one[d] + other[d];
+        int64_t i = 2;
+        for (; i + 1 < count; i += 2) {
+            one = of(i), other = of(i + 1);
+            for (int64_t d = 0; d < dim; ++d) sum[d] += one[d] + other[d];
+        }
+        if (i < count) {
+            one = of(i);
+            for (int64_t d = 0; d < dim; ++d) sum[d] += one[d];
+        }
+        gradient = sum;
+    }
     const float of_moment = decay.moment, of_square = decay.square;
     const float moment_share = step.moment_share, square_decay = step.square_decay, square_share = step.square_share;
     const float inverse_scale = 1.0f / step.root_scale, epsilon = step.epsilon, rate = step.rate;
-    for (int64_t first = 0; first < dim; first += 64) {
-        const int64_t block = dim - first < 64 ? dim - first : 64;
-        float gradient[64];
-        add_up(gradients + first, dim, which, count, block, gradient);
-        for (int64_t d = 0; d < block; ++d) {
-            const float g = gradient[d], left = of_moment * moment[first + d];
-            const float m = left + moment_share * (g - left);
-            const float v = square_decay * (of_square * square[first + d]) + square_share * (g * g);
-            moment[first + d] = m;
-            square[first + d] = v;
-            row[first + d] -= rate * m / (__builtin_sqrtf(v) * inverse_scale + epsilon);
-        }
+    for (int64_t d = 0; d < dim; ++d) {
+        const float g = gradient[d], left = of_moment * moment[d];
+        const float m = left + moment_share * (g - left);
+        const float v = square_decay * (of_square * square[d]) + square_share * (g * g);
+        moment[d] = m;
+        square[d] = v;
+        row[d] -= rate * m / (__builtin_sqrtf(v) * inverse_scale + epsilon);
     }
+}
+
+// Components first .. first + 64 of a dropout mask, 1 or 0. 32 random bits serve two components, d and d + 32. Rounds and
+// constants are those of C. Wellons's integer hash "lowbias32"; the key's second half goes in between, or masks of keys
+// with neighbouring first halves would be shifted copies of each other.
+inline void mask(uint64_t key, int64_t first, int32_t limit, float* __restrict keep) {
+    constexpr uint32_t kStride = 0x9e3779b9u;
+    const uint32_t high = static_cast<uint32_t>(key >> 32);
+    const uint32_t start = static_cast<uint32_t>(key) + static_cast<uint32_t>(first / 2) * kStride;
+    for (uint32_t w = 0; w < 32; ++w) {
+        uint32_t x = start + w * kStride;
+        x = (x ^ x >> 16) * 0x7feb352du;
+        x ^= high;
+        x = (x ^ x >> 15) * 0x846ca68bu;
+        x ^= x >> 16;
+        keep[w] = static_cast<int32_t>(x << 16) >= limit ? 1.0f : 0.0f;
+        keep[w + 32] = static_cast<int32_t>(x) >= limit ? 1.0f : 0.0f;
+    }
+}
+
+// Columns first .. first + 64 of sum_kept, their sums in registers. Rows are asked for some turns before theirs.
+inline void sum_kept_columns(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
+                             int32_t limit, float scale, int64_t first, float* __restrict out) {
+    constexpr int64_t kAhead = 4;
+    float sum[64] = {}, keep[64];
+    for (int64_t i = 0; i < count; ++i) {
+        if (i + kAhead < count) ask_for(rows + static_cast<int64_t>(which[i + kAhead]) * dim + first, 256);
+        const float* row = rows + static_cast<int64_t>(which[i]) * dim + first;
+        mask(keys[i], first, limit, keep);
+        for (int64_t d = 0; d < 64; ++d) sum[d] += keep[d] * row[d];
+    }
+    for (int64_t d = 0; d < 64; ++d) out[first + d] = sum[d] * scale;
+}
+
+// The same for the columns from `first` on, fewer than 64.
+inline void sum_kept_rest(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
+                          int32_t limit, float scale, int64_t first, float* __restrict out) {
+    float sum[64] = {}, keep[64];
+    const int64_t width = dim - first;
+    for (int64_t i = 0; i < count; ++i) {
+        const float* row = rows + static_cast<int64_t>(which[i]) * dim + first;
+        mask(keys[i], first, limit, keep);
+        for (int64_t d = 0; d < width; ++d) sum[d] += keep[d] * row[d];
+    }
+    for (int64_t d = 0; d < width; ++d) out[first + d] = sum[d] * scale;
+}
+
+void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count, int32_t limit,
+              float scale, float* __restrict out) {
+    int64_t first = 0;
+    for (; first + 64 <= dim; first += 64) {
+        sum_kept_columns(rows, dim, which, keys, count, limit, scale, first, out);
+    }
+    if (first < dim) sum_kept_rest(rows, dim, which, keys, count, limit, scale, first, out);
 }
 
 float pair_loss(const PairLoss& pair, int64_t dim) {

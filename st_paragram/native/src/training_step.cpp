@@ -35,6 +35,39 @@ SleptMove gauss_rule(const double* moves, int64_t stride, double epsilon) {
     return result;
 }
 
+uint64_t mixed(uint64_t x) {  // one step of the generator SplitMix64 (Steele, Lea and Flood 2014)
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+// Dropout on the components of tokens: each is dropped with `probability`, rounded to a multiple of 2^-16, or else
+// multiplied by `scale`. The mask of a token is a function of the seed, the step and the token's place in the batch, and
+// of nothing else: not of threads, instructions or earlier steps. Only its key is stored: see mask in loops_body.h.
+class Dropout {
+public:
+    Dropout(double probability, uint64_t seed) : seed_(mixed(seed)) {
+        if (!(probability >= 0 && probability < 1)) throw std::invalid_argument("dropout is not in [0, 1)");
+        dropped_ = std::min(std::lround(probability * 65536), 65535l);
+    }
+
+    bool on() const { return dropped_ > 0; }
+    float scale() const { return static_cast<float>(65536.0 / (65536 - dropped_)); }
+    // A component is kept if its random number, 16 bits as the upper ones of an int32_t, is not below this.
+    int32_t limit() const { return static_cast<int32_t>((dropped_ - 32768) * 65536); }
+
+    void keys(int64_t step, int64_t count, std::vector<uint64_t>& out) const {
+        const uint64_t first = mixed(seed_ + static_cast<uint64_t>(step));
+        out.resize(count);
+        for (int64_t i = 0; i < count; ++i) out[i] = mixed(first + static_cast<uint64_t>(i));
+    }
+
+private:
+    uint64_t seed_;
+    int64_t dropped_;  // of 65536
+};
+
 // Row-lazy Adam over one table, on the very arrays that hold the state of the torch optimiser.
 class RowLazyAdam {
 public:
@@ -67,20 +100,21 @@ public:
     }
 
     double train(const Array<int32_t>& ids, const Array<int64_t>& offsets, const Array<int64_t>& columns, double margin,
-                 double learning_rate, int threads) {
+                 double learning_rate, int threads, double probability, uint64_t seed) {
         check_shape(ids, "ids", {-1});
         check_shape(offsets, "offsets", {-1});
         check_shape(columns, "columns", {kColumns, -1});
+        const Dropout dropout(probability, seed);
         const int64_t pairs = columns.shape(1);
         if (pairs == 0) throw std::invalid_argument("a batch without pairs");
         find_sentences(ids, offsets, columns);
         const int32_t* id = ids.data();
         py::gil_scoped_release release;
-        index_occurrences(id);
+        index_occurrences(id, dropout);
         wake(threads);
-        embed(id, threads);
-        const double loss = gradients(pairs, static_cast<float>(margin), threads);
-        adam(learning_rate, threads);
+        embed(id, dropout, threads);
+        const double loss = gradients(pairs, static_cast<float>(margin), dropout, threads);
+        adam(learning_rate, dropout, threads);
         return loss;
     }
 
@@ -120,7 +154,7 @@ private:
     }
 
     // touched_: the distinct rows; where_[first_[u] .. first_[u + 1]): the sentences of row u, one for each occurrence.
-    void index_occurrences(const int32_t* id) {
+    void index_occurrences(const int32_t* id, const Dropout& dropout) {
         touched_.clear();
         first_.assign(1, 0);
         for (size_t x = 0; x < begin_.size(); ++x) {
@@ -136,7 +170,19 @@ private:
         for (size_t x = 0; x < begin_.size(); ++x) {
             for (int64_t i = begin_[x]; i < end_[x]; ++i) where_[next_[slot_[id[i]]]++] = static_cast<int32_t>(x);
         }
+        if (dropout.on()) deal_keys(id, dropout);
         forget_slots();
+    }
+
+    // keys_: those of the occurrences in the batch's order; row_keys_: in the order of where_.
+    void deal_keys(const int32_t* id, const Dropout& dropout) {
+        dropout.keys(step(), static_cast<int64_t>(where_.size()), keys_);
+        row_keys_.resize(where_.size());
+        next_.assign(first_.begin(), first_.end() - 1);
+        const uint64_t* key = keys_.data();
+        for (size_t x = 0; x < begin_.size(); ++x) {
+            for (int64_t i = begin_[x]; i < end_[x]; ++i) row_keys_[next_[slot_[id[i]]]++] = *key++;
+        }
     }
 
     // Bring the rows of the batch up to date, their moments left for `adam` to decay; now and then all rows, for the
@@ -176,11 +222,12 @@ private:
         last = step();
     }
 
-    void embed(const int32_t* id, int threads) {
+    void embed(const int32_t* id, const Dropout& dropout, int threads) {
         const int64_t count = static_cast<int64_t>(begin_.size());
         embeddings_.resize(count * dim_);
         gradients_.resize(count * dim_);
         const float* table = arrays_[0].data();
+        if (dropout.on()) return embed_kept(table, id, dropout, threads);
         parallel_for(count, kSentenceGrain, threads, [&](int64_t begin, int64_t end, int) {
             for (int64_t x = begin; x < end; ++x) {
                 loops().mean_f32(table, dim_, id + begin_[x], end_[x] - begin_[x], embeddings_.data() + x * dim_);
@@ -188,7 +235,21 @@ private:
         });
     }
 
-    double gradients(int64_t pairs, float margin, int threads) {
+    void embed_kept(const float* table, const int32_t* id, const Dropout& dropout, int threads) {
+        const int64_t count = static_cast<int64_t>(begin_.size());
+        next_.assign(1, 0);  // the number of a sentence's first occurrence
+        for (int64_t x = 0; x < count; ++x) next_.push_back(next_[x] + end_[x] - begin_[x]);
+        parallel_for(count, kSentenceGrain, threads, [&](int64_t begin, int64_t end, int) {
+            for (int64_t x = begin; x < end; ++x) {
+                const int64_t tokens = end_[x] - begin_[x];
+                loops().sum_kept(table, dim_, id + begin_[x], keys_.data() + next_[x], tokens, dropout.limit(),
+                                 dropout.scale() / static_cast<float>(tokens), embeddings_.data() + x * dim_);
+            }
+        });
+    }
+
+    double gradients(int64_t pairs, float margin, const Dropout& dropout, int threads) {
+        const float scale = dropout.scale();
         losses_.resize(pairs);
         parallel_for(pairs, kPairGrain, threads, [&](int64_t begin, int64_t end, int) {
             for (int64_t i = begin; i < end; ++i) {
@@ -199,7 +260,7 @@ private:
                     const int64_t x = column * pairs + i;
                     pair.embedding[column] = embeddings_.data() + x * dim_;
                     pair.gradient[column] = gradients_.data() + x * dim_;
-                    pair.inverse_length[column] = 1.0f / static_cast<float>(end_[x] - begin_[x]);
+                    pair.inverse_length[column] = scale / static_cast<float>(end_[x] - begin_[x]);
                 }
                 losses_[i] = loops().pair_loss(pair, dim_);
             }
@@ -209,7 +270,7 @@ private:
         return sum;
     }
 
-    void adam(double learning_rate, int threads) {
+    void adam(double learning_rate, const Dropout& dropout, int threads) {
         const double now = static_cast<double>(++step());
         const double scale1 = 1 - std::pow(beta1_, now), scale2 = std::sqrt(1 - std::pow(beta2_, now));
         AdamStep adam{};
@@ -219,11 +280,23 @@ private:
         adam.root_scale = static_cast<float>(scale2);
         adam.epsilon = static_cast<float>(epsilon_);
         adam.rate = static_cast<float>(learning_rate / scale1);
-        parallel_for(static_cast<int64_t>(touched_.size()), kRowGrain, threads, [&](int64_t begin, int64_t end, int) {
+        // With dropout a row's gradient is added up before, and Adam finds it alone.
+        sums_.resize(std::max(threads, 1) * dim_);
+        constexpr int32_t kAlone = 0;
+        const int64_t rows = static_cast<int64_t>(touched_.size());
+        parallel_for(rows, kRowGrain, threads, [&](int64_t begin, int64_t end, int thread) {
             for (int64_t u = begin; u < end; ++u) {
-                const int64_t r = touched_[u];
-                loops().adam(row(0, r), row(1, r), row(2, r), dim_, gradients_.data(), where_.data() + first_[u],
-                             first_[u + 1] - first_[u], decays_[u], adam);
+                const int64_t r = touched_[u], count = first_[u + 1] - first_[u];
+                const int32_t* where = where_.data() + first_[u];
+                const float* gradients = gradients_.data();
+                float *sum = sums_.data() + thread * dim_, *w = row(0, r), *m = row(1, r), *v = row(2, r);
+                if (dropout.on()) {
+                    const uint64_t* keys = row_keys_.data() + first_[u];
+                    loops().sum_kept(gradients, dim_, where, keys, count, dropout.limit(), 1, sum);
+                    loops().adam(w, m, v, dim_, nullptr, sum, &kAlone, 1, decays_[u], adam);
+                } else {
+                    loops().adam(w, m, v, dim_, sum, gradients, where, count, decays_[u], adam);
+                }
                 last_step_.mutable_data()[r] = step();
             }
         });
@@ -256,9 +329,25 @@ private:
     const int64_t window_;
     std::vector<int32_t> slot_, touched_, where_;
     std::vector<int64_t> begin_, end_, first_, next_;
+    std::vector<uint64_t> keys_, row_keys_;
     std::vector<Decay> decays_;
-    std::vector<float> embeddings_, gradients_, losses_;
+    std::vector<float> embeddings_, gradients_, losses_, sums_;
 };
+
+// The masks of dropout, 0 or 1, from the very loop that training uses.
+Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int64_t dim, double probability) {
+    if (occurrences < 0 || dim < 0) throw std::invalid_argument("a mask of negative size");
+    const Dropout dropout(probability, seed);
+    std::vector<uint64_t> keys;
+    dropout.keys(step, occurrences, keys);
+    const std::vector<float> ones(dim, 1.0f);
+    constexpr int32_t kOnly = 0;
+    Array<float> masks({occurrences, dim});
+    for (int64_t i = 0; i < occurrences; ++i) {
+        loops().sum_kept(ones.data(), dim, &kOnly, &keys[i], 1, dropout.limit(), 1, masks.mutable_data() + i * dim);
+    }
+    return masks;
+}
 
 // Copy sentences out of a store's ids: the map may lie on a slow disk, so other threads run meanwhile.
 template <class Id>
@@ -294,9 +383,13 @@ void bind_training_step(py::module_& module) {
         .def("catch_up", &RowLazyAdam::catch_up, "ids"_a.noconvert(), "threads"_a,
              "Make the steps that the rows `ids`, int32 (n,), have slept through.")
         .def("train", &RowLazyAdam::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
-             "margin"_a, "learning_rate"_a, "threads"_a,
+             "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0,
              "One optimiser step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
-             "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Returns the loss.");
+             "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Each component of each token is dropped with "
+             "probability dropout, rounded to a multiple of 2^-16. Returns the loss.");
+    module.def("dropout_mask", &dropout_mask, "seed"_a, "step"_a, "occurrences"_a, "dim"_a, "dropout"_a,
+               "What RowLazyAdam.train keeps in the step after `step` others: 1 or 0, float32 (occurrences, dim), for the "
+               "tokens of the batch's first sentence, its second one, and so on.");
     const auto name = "gather";
     const auto doc = "Fill out, int32 (total,), with sentences of a store: sentence i begins at ids[begins[i]].";
     module.def(name, &gather<uint8_t>, "ids"_a.noconvert(), "begins"_a, "offsets"_a, "out"_a.noconvert(), doc);
