@@ -294,12 +294,21 @@ float pair_loss(const PairLoss& pair, int64_t dim) {
 }
 
 float quantize(const float* __restrict row, int64_t dim, int levels, int8_t* __restrict out) {
-    float square = 0, largest = 0;
-    for (int64_t d = 0; d < dim; ++d) {
-        const float size = __builtin_fabsf(row[d]);
-        square += row[d] * row[d];
+    constexpr int64_t kLanes = 16;  // of the largest: the compiler cannot know that there is no NaN to be kept
+    float square = 0, largest = 0, lanes[kLanes] = {};
+    int64_t whole = 0;
+    for (; whole + kLanes <= dim; whole += kLanes) {
+        for (int64_t l = 0; l < kLanes; ++l) {
+            const float size = __builtin_fabsf(row[whole + l]);
+            lanes[l] = size > lanes[l] ? size : lanes[l];
+        }
+    }
+    for (int64_t l = 0; l < kLanes; ++l) largest = lanes[l] > largest ? lanes[l] : largest;
+    for (; whole < dim; ++whole) {
+        const float size = __builtin_fabsf(row[whole]);
         largest = size > largest ? size : largest;
     }
+    for (int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
     const float scale = largest > 0 ? static_cast<float>(levels) / largest : 0.0f;
     for (int64_t d = 0; d < dim; ++d) {
         out[d] = static_cast<int8_t>(static_cast<int32_t>(__builtin_nearbyintf(row[d] * scale)));
