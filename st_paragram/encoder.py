@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn.modules.module import _has_any_global_hook
 from tqdm.autonotebook import tqdm
 
-from st_paragram import huge_pages
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.row_means import row_means
@@ -163,7 +162,8 @@ class ParagramEncoder(SentenceTransformer):
         dtype = torch.float32 if isinstance(table, CompactEmbedding) else table.weight.dtype
         truncate_dim = self.truncate_dim if call.truncate_dim is None else call.truncate_dim
         width = len(range(table.embedding_dim)[:truncate_dim])
-        rows = huge_pages.empty((len(texts), width), dtype)
+        # Ordinary memory: huge pages for every result would have to be found anew, which can take longer than encoding.
+        rows = torch.empty((len(texts), width), dtype=dtype)
         for first in _steps(len(texts), call):
             features = pieces.preprocess(texts[first : first + call.batch_size], prompt=call.prompt)
             if pieces.before_lookup is not None:
