@@ -99,8 +99,8 @@ def lookup_table(options: Options, threads: int) -> Table:
     """Tokenising outside the clock."""
     everything, few = arguments(options, threads), arguments(options, threads, options.slow_count)
     peers = [
-        Peer(OURS, "lookup", "native", everything, note="as encode does it, 2,048 texts at a time"),
-        Peer("stock export", "lookup", "stock", everything, note="forward passes, 2,048 texts each"),
+        Peer(OURS, "lookup", "native", everything, note="as encode does it, 4,096 texts at a time"),
+        Peer("stock export", "lookup", "stock", everything, note="forward passes, 4,096 texts each"),
         Peer("model2vec", "lookup", "model2vec", everything, note="one process"),
         Peer("all-MiniLM-L6-v2", "lookup", "minilm", few, note=f"timed on {options.slow_count:,} sentences"),
     ]
