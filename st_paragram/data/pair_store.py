@@ -19,6 +19,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.data import flat_ids
 from st_paragram.data.vocabulary import Segmentation, Vocabulary
 from st_paragram.errors import ParagramError, StoreError
 from st_paragram.native import kernels
@@ -257,17 +258,16 @@ class PairStore:
         Returns:
             ids (total,), and offsets, int64 (n + 1,).
         """
-        ids, starts = self._side(side)
-        begin = starts[rows].astype(np.int64)
-        counts = starts[rows + 1].astype(np.int64) - begin
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
+        ids, edges = self._side(side)
+        begin = edges[rows].astype(np.int64)
+        counts = edges[rows + 1].astype(np.int64) - begin
         if dtype is np.int32 and (native := kernels()) is not None:  # other threads run while the disk is waited for
+            offsets = flat_ids.starts(counts)
             result = np.empty(offsets[-1], dtype)
             native.gather(ids, begin, offsets, result)
             return result, offsets
-        positions = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
-        return ids[positions].astype(dtype), offsets
+        taken, offsets = flat_ids.take(ids, begin, counts)
+        return taken.astype(dtype), offsets
 
     def texts(self, side: str, rows: NDArray[np.integer[Any]]) -> Iterator[str]:
         """Decode sentences of one side (lower-cased and truncated as stored, unknown characters missing)."""

@@ -99,16 +99,12 @@ class Vocabulary:
     def _encoder(self) -> WordEncoder:
         return WordEncoder(self.processor, self.model_proto, self.lower_case)
 
-    def pack(
-        self, rows: Sequence[Sequence[int]], max_length: int | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Flatten lists of ids under the unknown policy; arguments and result as in `encode`.
+    def pack(self, rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Flatten lists of ids under the unknown policy; result as in `encode`.
 
         Raises:
             SettingsError: an id outside the vocabulary.
         """
-        if max_length is not None:
-            rows = [row[:max_length] for row in rows]
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
         if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):

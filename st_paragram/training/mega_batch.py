@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from st_paragram.data import flat_ids
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import StoreError
 from st_paragram.modules.sentencepiece_embedding import flat_features
@@ -31,7 +32,7 @@ class MegaBatchTexts:
 
     @property
     def pairs(self) -> int:
-        """N."""
+        """The number of pairs, n."""
         return (len(self.offsets) - 1) // 2
 
     @classmethod
@@ -47,12 +48,8 @@ class MegaBatchTexts:
     def features(self, sentences: slice | NDArray[np.int64]) -> dict[str, Tensor]:
         """Flat features of the sentences named, in their order."""
         names = np.arange(2 * self.pairs)[sentences]
-        begins = self.offsets[names]
-        counts = self.offsets[names + 1] - begins
-        offsets = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
-        positions = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], counts)
-        return flat_features(self.ids[positions].astype(np.int64), offsets)
+        ids, offsets = flat_ids.take(self.ids, self.offsets[names], np.diff(self.offsets)[names])
+        return flat_features(ids.astype(np.int64), offsets)
 
     def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Labels of the s and of the t, int64 (n,) each, equal where texts are equal."""

@@ -38,7 +38,7 @@ struct Loops {
     void (*mean_f16)(const uint16_t* table, int64_t dim, const int32_t* ids, int64_t count, float* out);
     void (*mean_i8)(const int8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
                     float* out);
-    // Scale to length 1, as torch.nn.functional.normalize does with eps 1e-8.
+    // Scale to length 1, as torch.nn.functional.normalize does: what is shorter than 1e-12 stays short.
     void (*normalize)(float* row, int64_t dim);
 
     void (*move)(float* row, const float* moment, const float* square, int64_t dim, const SleptMove& slept);

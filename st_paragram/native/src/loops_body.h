@@ -1,5 +1,5 @@
 // Bodies of the loops in loops.h. Included by one file for each instruction set, after the flags for it were set, so
-// nothing here may be shared between those files: no templates of the standard library, no inline functions.
+// nothing here may be shared between those files: all stands in an unnamed namespace, without the standard library.
 
 namespace {
 
@@ -142,7 +142,7 @@ void normalize(float* __restrict row, int64_t dim) {
     float square = 0;
     for (int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
     const float length = __builtin_sqrtf(square);
-    const float scale = 1.0f / (length > 1e-8f ? length : 1e-8f);
+    const float scale = 1.0f / (length > 1e-12f ? length : 1e-12f);
     for (int64_t d = 0; d < dim; ++d) row[d] *= scale;
 }
 

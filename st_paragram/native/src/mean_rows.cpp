@@ -1,6 +1,4 @@
 // Means of table rows: what a sentence embedding is.
-#include <cmath>
-
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -10,8 +8,15 @@ namespace {
 
 constexpr int64_t kGrain = 16;  // sentences given to a thread at a time
 
-// Refuse what would read outside the table: offsets that do not grow from 0 to the number of ids, ids outside.
-void check(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t rows) {
+// Refuse what would read or write outside the arrays.
+template <class Number>
+void check(const Array<Number>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets,
+           const Array<float>& out) {
+    check_shape(table, "table", {-1, -1});
+    check_shape(ids, "ids", {-1});
+    check_shape(offsets, "offsets", {-1});
+    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
+    const int64_t rows = table.shape(0);
     const int64_t* o = offsets.data();
     const int64_t n = offsets.shape(0) - 1;
     bool good = n >= 0 && o[0] == 0 && o[n] == ids.shape(0);
@@ -28,15 +33,6 @@ void check(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t row
     }
 }
 
-// Scale to length 1; vectors shorter than 1e-12 stay short, as in torch.nn.functional.normalize.
-void normalize(float* row, int64_t dim) {
-    float square = 0;
-    for (int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
-    const float length = std::sqrt(square);
-    const float scale = 1.0f / (length > 1e-12f ? length : 1e-12f);
-    for (int64_t d = 0; d < dim; ++d) row[d] *= scale;
-}
-
 template <class Mean>
 void each_sentence(const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads, Mean mean) {
     const int64_t n = offsets.shape(0) - 1, dim = out.shape(1);
@@ -46,18 +42,14 @@ void each_sentence(const Array<int64_t>& offsets, Array<float>& out, bool normal
     parallel_for(n, kGrain, threads, [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i) {
             mean(o[i], o[i + 1] - o[i], result + i * dim);
-            if (normalized) normalize(result + i * dim, dim);
+            if (normalized) loops().normalize(result + i * dim, dim);
         }
     });
 }
 
 void mean_rows(const Array<float>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets, Array<float>& out,
                bool normalized, int threads) {
-    check_shape(table, "table", {-1, -1});
-    check_shape(ids, "ids", {-1});
-    check_shape(offsets, "offsets", {-1});
-    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
-    check(ids, offsets, table.shape(0));
+    check(table, ids, offsets, out);
     const float* rows = table.data();
     const int32_t* id = ids.data();
     const int64_t dim = table.shape(1);
@@ -68,11 +60,7 @@ void mean_rows(const Array<float>& table, const Array<int32_t>& ids, const Array
 
 void mean_rows_f16(const Array<uint16_t>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets,
                    Array<float>& out, bool normalized, int threads) {
-    check_shape(table, "table", {-1, -1});
-    check_shape(ids, "ids", {-1});
-    check_shape(offsets, "offsets", {-1});
-    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
-    check(ids, offsets, table.shape(0));
+    check(table, ids, offsets, out);
     const uint16_t* rows = table.data();
     const int32_t* id = ids.data();
     const int64_t dim = table.shape(1);
@@ -83,12 +71,8 @@ void mean_rows_f16(const Array<uint16_t>& table, const Array<int32_t>& ids, cons
 
 void mean_rows_i8(const Array<int8_t>& table, const Array<float>& scales, const Array<int32_t>& ids,
                   const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads) {
-    check_shape(table, "table", {-1, -1});
+    check(table, ids, offsets, out);
     check_shape(scales, "scales", {table.shape(0)});
-    check_shape(ids, "ids", {-1});
-    check_shape(offsets, "offsets", {-1});
-    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
-    check(ids, offsets, table.shape(0));
     const int8_t* rows = table.data();
     const float* scale = scales.data();
     const int32_t* id = ids.data();
