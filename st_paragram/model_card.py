@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sentence_transformers
 import torch
 
 from st_paragram import __version__
-from st_paragram.evaluation.sts import Correlation
-
-
-@dataclass(frozen=True)
-class Score:
-    """A correlation on a set of graded pairs."""
-
-    data: str
-    pairs: int
-    model: str
-    correlation: Correlation
-
-
-@dataclass(frozen=True)
-class TrainingFacts:
-    """What the card tells of a training."""
-
-    name: str
-    languages: tuple[str, str]
-    data: str
-    pairs: int
-    preparation: Mapping[str, Any]
-    segmentation: str
-    settings: Mapping[str, Any]
-    seconds: float
-    pairs_per_second: float
-    scores: Sequence[Score]
-
+from st_paragram.training_facts import TrainingFacts
 
 _CARD = """\
 ---
@@ -111,7 +82,7 @@ def model_card(facts: TrainingFacts) -> str:
         settings=_table(("setting", "value"), _simple(facts.settings)),
         seconds=facts.seconds,
         rate=facts.pairs_per_second,
-        machine=f"{platform.machine()}, {torch.get_num_threads()} threads",
+        machine=facts.machine,
         scores=_table(
             ("pairs", "model", "Pearson", "Spearman"),
             [

@@ -36,6 +36,7 @@ from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import MODEL_FILE, WEIGHTS_FILE, SentencePieceEmbedding
 from st_paragram.paths import cache_folder
 from st_paragram.tokenizer_conversion import convert_tokenizer
+from st_paragram.training_facts import TRAINING_FILE, TrainingFacts
 from st_paragram.weights_file import write_weights
 
 CONFIG_FILE = "st_paragram.json"
@@ -106,6 +107,7 @@ def save(
     overwrite: bool = False,
     dtype: TableType | str | None = None,
     truncate_dim: int | None = None,
+    training: TrainingFacts | None = None,
 ) -> Path:
     """Save a native pipeline under `path`, all of it or nothing.
 
@@ -116,6 +118,7 @@ def save(
         overwrite: replace an existing directory.
         dtype: store the table as float32, float16 (half the size) or int8 (a quarter); as it is if not given.
         truncate_dim: store the first components of each row only.
+        training: what the training was, kept as `training.json`.
 
     Returns:
         The directory.
@@ -135,6 +138,8 @@ def save(
             card = f"{card}\n{_NOTES[table.kind]}".lstrip("\n")
         if card:
             (new / "README.md").write_text(card, encoding="utf-8")
+        if training:
+            (new / TRAINING_FILE).write_text(training.as_json(), encoding="utf-8")
         if path.exists():
             path.rename(old)
         new.rename(path)

@@ -32,6 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Write the copy and say how large its table is."""
     from st_paragram import model_directory
+    from st_paragram.training_facts import read_training_facts
 
     model_directory.check_free(arguments.output, arguments.overwrite)
     folder = model_directory.find(arguments.model)
@@ -42,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     text += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension)
-    model_directory.save(model, arguments.output, text, arguments.overwrite, kind)
+    training = read_training_facts(folder)
+    model_directory.save(model, arguments.output, text, arguments.overwrite, kind, training=training)
     size = model_directory.weights_size(Path(arguments.output))
     print(
         f"{arguments.output}: {dimension} components, {kind}; {size / 1e6:.1f} MB of weights, "

@@ -18,12 +18,13 @@ from st_paragram import model_directory
 from st_paragram.data.pair_store import PairStore
 from st_paragram.evaluation.sts import Correlation, GradedPairs, correlate, development_evaluator
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.model_card import Score, TrainingFacts, model_card
+from st_paragram.model_card import model_card
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training import progress
 from st_paragram.training.arguments import MegaBatchTrainingArguments
 from st_paragram.training.settings import TrainingSettings
 from st_paragram.training.trainer import MegaBatchTrainer
+from st_paragram.training_facts import Score, TrainingFacts
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ def save(
             Score(development.name, count, "after training", result.report.after),
         ],
     )
-    return model_directory.save(result.model, output, model_card(facts), overwrite)
+    return model_directory.save(result.model, output, model_card(facts), overwrite, training=facts)
 
 
 def remove_checkpoints(checkpoints: str | Path) -> None:

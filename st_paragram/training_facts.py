@@ -1,0 +1,83 @@
+"""What a training was, kept in its model directory as `training.json` for reports, and told by the model card."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.evaluation.sts import Correlation
+
+TRAINING_FILE = "training.json"
+
+
+@dataclass(frozen=True)
+class Score:
+    """A correlation on a set of graded pairs."""
+
+    data: str
+    pairs: int
+    model: str
+    correlation: Correlation
+
+
+def _machine() -> str:
+    return f"{platform.machine()}, {torch.get_num_threads()} threads"
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What there is to tell of a training.
+
+    Args:
+        name: of the model.
+        languages: of the two sides.
+        data: one line that says where the pairs come from.
+        pairs: their number.
+        preparation: its settings and reports.
+        segmentation: of Chinese.
+        settings: of the training.
+        seconds: of wall time, with evaluation and checkpoints.
+        pairs_per_second: while training.
+        scores: on development pairs.
+        machine: the kind, and the number of threads.
+    """
+
+    name: str
+    languages: tuple[str, str]
+    data: str
+    pairs: int
+    preparation: Mapping[str, Any]
+    segmentation: str
+    settings: Mapping[str, Any]
+    seconds: float
+    pairs_per_second: float
+    scores: Sequence[Score]
+    machine: str = field(default_factory=_machine)
+
+    def as_json(self) -> str:
+        """The text of `training.json`."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+
+def read_training_facts(directory: str | Path) -> TrainingFacts | None:
+    """The facts kept in a model directory, or None if it has none.
+
+    Raises:
+        ModelDirectoryError: the file is there but broken.
+    """
+    path = Path(directory) / TRAINING_FILE
+    if not path.is_file():
+        return None
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        scores = [Score(**(score | {"correlation": Correlation(**score["correlation"])})) for score in values["scores"]]
+        return TrainingFacts(**(values | {"languages": tuple(values["languages"]), "scores": scores}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelDirectoryError(f"{path}: not what a training writes ({error}); remove it or train anew") from error
