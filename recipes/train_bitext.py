@@ -18,7 +18,7 @@ from st_paragram import model_directory
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.cli.training_options import add_training_options, overrides
 from st_paragram.data.training_data import find_training_data
-from st_paragram.evaluation.sts import development_pairs
+from st_paragram.evaluation.development import development_pairs
 from st_paragram.training.run import remove_checkpoints, save, train, tune
 from st_paragram.training.settings import TrainingSettings
 

@@ -25,3 +25,7 @@ class SettingsError(ParagramError):
 
 class MissingExtraError(ParagramError):
     """An optional dependency is not installed; the message gives the install line."""
+
+
+class EvaluationError(ParagramError):
+    """Something to be scored that is missing, or a score that is no number."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.evaluation.sts import Correlation
+from st_paragram.evaluation.correlation import Correlation
 
 TRAINING_FILE = "training.json"
 

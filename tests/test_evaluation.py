@@ -3,14 +3,9 @@ import pytest
 from scipy import stats
 
 from st_paragram.errors import TextError
-from st_paragram.evaluation.sts import (
-    GradedPairs,
-    built_in_pairs,
-    correlate,
-    development_evaluator,
-    development_pairs,
-    read_graded_pairs,
-)
+from st_paragram.evaluation.correlation import correlate
+from st_paragram.evaluation.development import built_in_pairs, development_evaluator, development_pairs
+from st_paragram.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 from st_paragram.evaluation.tatoeba import retrieval_error
 
 

@@ -172,7 +172,7 @@ def test_a_checkpoint_is_a_model_directory_with_dense_adams_weights(tmp_path, st
 
 
 def test_evaluating_changes_nothing(tmp_path, store):
-    from st_paragram.evaluation.sts import built_in_pairs, development_evaluator
+    from st_paragram.evaluation.development import built_in_pairs, development_evaluator
 
     tables = []
     for strategy in ("no", "steps"):

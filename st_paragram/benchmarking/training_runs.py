@@ -19,7 +19,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
         channel: to the benchmark. The time is that of the steps; evaluation and checkpoints, of which a run as short
             as this has far too many, are left out.
     """
-    from st_paragram.evaluation.sts import GradedPairs
+    from st_paragram.evaluation.graded_pairs import GradedPairs
     from st_paragram.training.run import train
     from st_paragram.training.settings import TrainingSettings
 

@@ -16,7 +16,9 @@ from transformers import set_seed
 
 from st_paragram import model_directory
 from st_paragram.data.pair_store import PairStore
-from st_paragram.evaluation.sts import Correlation, GradedPairs, correlate, development_evaluator
+from st_paragram.evaluation.correlation import Correlation, correlate
+from st_paragram.evaluation.development import development_evaluator
+from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.model_card import model_card
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding

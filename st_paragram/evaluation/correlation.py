@@ -1,0 +1,65 @@
+"""How well cosines of embeddings follow grades of similarity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sentence_transformers import SentenceTransformer
+
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.graded_pairs import GradedPairs
+
+BATCH_SIZE = 2048
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Correlation of cosines with grades, in -1 .. 1; both are NaN where the scores were all alike."""
+
+    pearson: float
+    spearman: float
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a correlation at all."""
+        return math.isfinite(self.pearson) and math.isfinite(self.spearman)
+
+
+def embed(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
+    """Embeddings of length 1, float32 (n, D)."""
+    vectors: Any = model.encode(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.float64]:
+    """Cosine of each pair, (n,).
+
+    Raises:
+        EvaluationError: the model gave NaN or infinite numbers; the message names the set and the first such row.
+    """
+    first, second = (embed(model, texts).astype(np.float64) for texts in (pairs.first, pairs.second))
+    result: NDArray[np.float64] = np.einsum("nd,nd->n", first, second)
+    if not np.isfinite(result).all():
+        row = int(np.flatnonzero(~np.isfinite(result))[0]) + 1
+        raise EvaluationError(f"{pairs.name}: the score of pair {row} is {result[row - 1]}; the model is broken")
+    return result
+
+
+def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
+    """Pearson's and Spearman's correlation by scipy; NaN, without a warning, where scores or grades are constant."""
+    scores, grades = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
+    if np.ptp(scores) < 1e-9 or np.ptp(grades) == 0:
+        return Correlation(math.nan, math.nan)
+    return Correlation(
+        float(stats.pearsonr(scores, grades).statistic), float(stats.spearmanr(scores, grades).statistic)
+    )
+
+
+def correlate(model: SentenceTransformer, pairs: GradedPairs) -> Correlation:
+    """Correlate the cosines of embeddings with the grades."""
+    return correlation(cosines(model, pairs), pairs.grades)

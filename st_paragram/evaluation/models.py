@@ -1,0 +1,41 @@
+"""Load whatever is to be scored: models of ours, any SentenceTransformer, random embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from sentence_transformers import SentenceTransformer
+
+from st_paragram import model_directory
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+
+def load_model(name: str) -> SentenceTransformer:
+    """Load a model of ours by directory, name or hub id; any other directory as a SentenceTransformer.
+
+    Lower-casing and segmentation come with the model.
+
+    Raises:
+        ModelDirectoryError: neither can read it.
+    """
+    path = Path(name)
+    if (path / "modules.json").is_file() and not (path / model_directory.CONFIG_FILE).is_file():
+        try:
+            return SentenceTransformer(str(path))
+        except (OSError, ValueError, ImportError) as error:
+            reason = str(error).split("\n")[0]
+            raise ModelDirectoryError(f"{name}: sentence-transformers cannot load it ({reason})") from error
+    return model_directory.load(name)
+
+
+def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 0) -> SentenceTransformer:
+    """Random embeddings, N(0, 1), over the vocabulary of a model of ours: what the architecture knows untrained.
+
+    Raises:
+        ModelDirectoryError: `like` is no model of ours.
+    """
+    embedding = model_directory.embedding_of(like)
+    torch.manual_seed(seed)
+    return model_directory.pipeline(SentencePieceEmbedding(embedding.vocabulary, dim or embedding.embedding_dimension))
