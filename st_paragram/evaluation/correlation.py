@@ -15,6 +15,7 @@ from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs
 
 BATCH_SIZE = 2048
+DECIMALS = 6  # of a cosine; what lies behind them is rounding of float32, which must not rank pairs
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,21 @@ def embed(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
     return np.asarray(vectors, dtype=np.float32)
 
 
+def pair_cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.float64]:
+    """Cosine of each pair, (n,), to 6 decimals; NaN or infinite where the model gives such numbers."""
+    vectors = embed(model, pairs.first + pairs.second)
+    first, second = (side.astype(np.float64) for side in (vectors[: len(pairs)], vectors[len(pairs) :]))
+    products: NDArray[np.float64] = np.einsum("nd,nd->n", first, second)
+    return products.round(DECIMALS)
+
+
 def cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.float64]:
-    """Cosine of each pair, (n,).
+    """Cosine of each pair, (n,), to 6 decimals.
 
     Raises:
         EvaluationError: the model gave NaN or infinite numbers; the message names the set and the first such row.
     """
-    first, second = (embed(model, texts).astype(np.float64) for texts in (pairs.first, pairs.second))
-    result: NDArray[np.float64] = np.einsum("nd,nd->n", first, second)
+    result = pair_cosines(model, pairs)
     if not np.isfinite(result).all():
         row = int(np.flatnonzero(~np.isfinite(result))[0]) + 1
         raise EvaluationError(f"{pairs.name}: the score of pair {row} is {result[row - 1]}; the model is broken")
@@ -51,9 +59,12 @@ def cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.float6
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
-    """Pearson's and Spearman's correlation by scipy; NaN, without a warning, where scores or grades are constant."""
+    """Pearson's and Spearman's correlation by scipy.
+
+    NaN, without a warning, where scores or grades are constant or not finite.
+    """
     scores, grades = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
-    if np.ptp(scores) < 1e-9 or np.ptp(grades) == 0:
+    if not np.isfinite(scores).all() or np.ptp(scores) < 1e-9 or np.ptp(grades) == 0:
         return Correlation(math.nan, math.nan)
     return Correlation(
         float(stats.pearsonr(scores, grades).statistic), float(stats.spearmanr(scores, grades).statistic)

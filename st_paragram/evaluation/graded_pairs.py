@@ -1,8 +1,8 @@
-"""Pairs of sentences with grades of similarity, and the two ways in which such pairs are written to files."""
+"""Pairs of sentences with grades of similarity, and the three ways in which such pairs are written to files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,28 @@ class GradedPairs:
     def __len__(self) -> int:
         """The number of pairs, n."""
         return len(self.grades)
+
+
+def concatenate(name: str, parts: Iterable[GradedPairs]) -> GradedPairs:
+    """All pairs of several sets as one set."""
+    whole = GradedPairs(name, [], [], [])
+    for part in parts:
+        whole.first.extend(part.first)
+        whole.second.extend(part.second)
+        whole.grades.extend(part.grades)
+    return whole
+
+
+def graded_rows(name: str, rows: Iterable[tuple[float, str, str]]) -> GradedPairs:
+    """Pairs from rows (grade, sentence1, sentence2), e.g. of a data set of the hub, with the checks of files.
+
+    Raises:
+        TextError: a row is refused as by `read_graded_pairs`.
+    """
+    pairs = GradedPairs(name, [], [], [])
+    for number, (grade, first, second) in enumerate(rows, start=1):
+        _add(pairs, str(grade), (first, second), f"{name}: row {number}")
+    return _checked(pairs, name)
 
 
 def read_graded_pairs(path: str | Path) -> GradedPairs:
@@ -73,8 +95,26 @@ def read_senteval_pairs(sentences: str | Path, gold: str | Path, name: str | Non
         cells = row.split("\t")
         if len(cells) < 2:
             raise TextError(f"{sentences}: row {number}: expected `sentence TAB sentence`, saw {row[:60]!r}")
-        _add(pairs, grade, cells[:2], f"{gold}: row {number}")
+        _add(pairs, grade, cells[:2], f"row {number} of {sentences} and {gold}")
     return _checked(pairs, sentences)
+
+
+def read_benchmark_pairs(path: str | Path) -> GradedPairs:
+    r"""Read the STS Benchmark's release, `sts-test.csv`: cells between TABs, of which 5 to 7 are grade and sentences.
+
+    The cells before them say where a pair comes from; cells behind them are ignored. Nothing is quoted in these files.
+
+    Raises:
+        TextError: as `read_graded_pairs`.
+    """
+    path = Path(path)
+    pairs = GradedPairs(path.stem, [], [], [])
+    for number, row in _rows(path):
+        cells = row.split("\t")
+        if len(cells) < 7:
+            raise TextError(f"{path}: row {number}: expected at least 7 cells between TABs, saw {len(cells)}")
+        _add(pairs, cells[4], cells[5:7], f"{path}: row {number}")
+    return _checked(pairs, path)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str]]:
@@ -84,12 +124,12 @@ def _rows(path: Path) -> Iterator[tuple[int, str]]:
         raise TextError(f"{path}: no such file of graded pairs ({error.strerror})") from error
     for number, row in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1):
         try:
-            yield number, row.decode("utf-8").removesuffix("\r")
+            yield number, row.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise TextError(f"{path}: row {number}: not UTF-8 ({error.reason}); convert the file") from error
 
 
-def _add(pairs: GradedPairs, grade: str, sentences: list[str], where: str) -> None:
+def _add(pairs: GradedPairs, grade: str, sentences: Sequence[str], where: str) -> None:
     try:
         value = float(grade)
     except ValueError as error:
@@ -103,7 +143,7 @@ def _add(pairs: GradedPairs, grade: str, sentences: list[str], where: str) -> No
     pairs.second.append(sentences[1])
 
 
-def _checked(pairs: GradedPairs, path: Path) -> GradedPairs:
+def _checked(pairs: GradedPairs, source: str | Path) -> GradedPairs:
     if len(set(pairs.grades)) < 2:
-        raise TextError(f"{path}: {len(pairs)} pairs of one grade; a correlation needs different grades")
+        raise TextError(f"{source}: {len(pairs)} pairs of one grade; a correlation needs different grades")
     return pairs

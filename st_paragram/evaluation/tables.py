@@ -1,0 +1,34 @@
+"""Markdown tables, as benchmarks print them and reports keep them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from st_paragram.errors import EvaluationError
+
+MISSING = "-"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    r"""A Markdown table without a final newline: first column to the left, the others to the right.
+
+    A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the columns.
+
+    Raises:
+        EvaluationError: a row has not as many cells as the head; the message gives its number.
+    """
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(head):
+            raise EvaluationError(f"table: row {number} has {len(row)} cells under a head of {len(head)}")
+    rule = "| --- " + "| ---: " * (len(head) - 1) + "|"
+    return "\n".join([_line(head), rule, *map(_line, rows)])
+
+
+def hundredths(value: float | None, digits: int = 1) -> str:
+    """A share as the papers print it, times 100; `-` where there is none (None or NaN)."""
+    return MISSING if value is None or not math.isfinite(value) else f"{100 * value:.{digits}f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
