@@ -18,7 +18,7 @@ from st_paragram import model_directory
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.cli.training_options import add_training_options, overrides
 from st_paragram.data.training_data import find_training_data
-from st_paragram.evaluation.development import development_pairs
+from st_paragram.evaluation.development import development_pairs, development_translations
 from st_paragram.training.run import remove_checkpoints, save, train, tune
 from st_paragram.training.settings import TrainingSettings
 
@@ -35,7 +35,10 @@ def main() -> int:
     output = Path(arguments.output or f"p-sp-{arguments.lang}")
     checkpoints = output.with_name(f"{output.name}.checkpoints")
     model_directory.check_free(output, arguments.overwrite)
-    development = development_pairs(arguments.dev, arguments.lang)
+    development = development_pairs(arguments.dev, arguments.lang, arguments.force_test_set)
+    translations = None
+    if arguments.dev_bitext:
+        translations = development_translations(arguments.dev_bitext, arguments.lang, arguments.force_test_set)
     given = overrides(arguments)
     TrainingSettings.read(arguments.config, given)  # complain before the data is prepared
     data = find_training_data(arguments.lang, arguments.data, arguments.vocab_size, arguments.workers)
@@ -44,17 +47,19 @@ def main() -> int:
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 
     if arguments.tune:
-        best, reports = tune(data.store, settings, development, checkpoints, resume=arguments.resume)
+        best, reports = tune(data.store, settings, development, checkpoints, arguments.resume, translations)
         for report in reports:
             size = report.settings.megabatch_size
             print(f"dropout {report.settings.dropout}  M {size}  {development.name} {100 * report.after.pearson:.1f}")
     else:
-        best = train(data.store, settings, development, checkpoints, resume=arguments.resume)
+        best = train(data.store, settings, development, checkpoints, arguments.resume, translations)
     save(best, data.store, development, output, data.description, arguments.overwrite)
     remove_checkpoints(checkpoints)
 
     before, after = 100 * best.report.before.pearson, 100 * best.report.after.pearson
     print(f"{development.name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
+    for score in best.report.translations:
+        print(f"{score.data}, translations found {score.model}: {100 * score.accuracy:.1f} %")
     seconds, rate = best.report.seconds, best.report.pairs_per_second
     print(f"trained for {seconds:.0f} s at {rate:.0f} pairs/s; model in {output}")
     return 0

@@ -18,7 +18,7 @@ from st_paragram import model_directory
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.cli.training_options import add_training_options, overrides
 from st_paragram.data.training_data import find_training_data
-from st_paragram.evaluation.development import development_pairs
+from st_paragram.evaluation.development import development_pairs, development_translations
 from st_paragram.training.run import remove_checkpoints, save, train
 from st_paragram.training.settings import TrainingSettings
 
@@ -34,7 +34,10 @@ def main() -> int:
     output = Path(arguments.output or "p-sp-en")
     checkpoints = output.with_name(f"{output.name}.checkpoints")
     model_directory.check_free(output, arguments.overwrite)
-    development = development_pairs(arguments.dev, "en")
+    development = development_pairs(arguments.dev, "en", arguments.force_test_set)
+    translations = None
+    if arguments.dev_bitext:
+        translations = development_translations(arguments.dev_bitext, "en", arguments.force_test_set)
     given = overrides(arguments)
     TrainingSettings.read(arguments.config, given, negatives="both")  # complain before the data is prepared
     data = find_training_data("en", arguments.data, arguments.vocab_size, arguments.workers)
@@ -42,12 +45,14 @@ def main() -> int:
     settings = TrainingSettings.read(config, given, negatives="both")
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 
-    result = train(data.store, settings, development, checkpoints, resume=arguments.resume)
+    result = train(data.store, settings, development, checkpoints, arguments.resume, translations)
     save(result, data.store, development, output, data.description, arguments.overwrite)
     remove_checkpoints(checkpoints)
 
     before, after = 100 * result.report.before.pearson, 100 * result.report.after.pearson
     print(f"{development.name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
+    for score in result.report.translations:
+        print(f"{score.data}, translations found {score.model}: {100 * score.accuracy:.1f} %")
     print(
         f"trained for {result.report.seconds:.0f} s at {result.report.pairs_per_second:.0f} pairs/s; model in {output}"
     )

@@ -55,7 +55,7 @@ print(model.similarity(embeddings, embeddings))
 Correlation of cosines with graded similarity, x 100, on development pairs (they watched the training: no benchmark).
 
 {scores}
-
+{translations}
 Made with st_paragram {version}, sentence-transformers {st_version}, torch {torch_version}.
 """
 
@@ -95,10 +95,19 @@ def model_card(facts: TrainingFacts) -> str:
                 for s in facts.scores
             ],
         ),
+        translations=_translations(facts),
         version=__version__,
         st_version=sentence_transformers.__version__,
         torch_version=torch.__version__,
     )
+
+
+def _translations(facts: TrainingFacts) -> str:
+    if not facts.translations:
+        return ""
+    rows = [(f"{s.data} ({s.pairs})", s.model, f"{100 * s.accuracy:.1f}") for s in facts.translations]
+    table = _table(("translations", "model", "accuracy"), rows)
+    return f"\nHeld-out translations found by nearest neighbour, mean of both directions, x 100.\n\n{table}\n"
 
 
 def _simple(values: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -27,6 +27,16 @@ class Score:
     correlation: Correlation
 
 
+@dataclass(frozen=True)
+class TranslationScore:
+    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1."""
+
+    data: str
+    pairs: int
+    model: str
+    accuracy: float
+
+
 def _machine() -> str:
     return f"{platform.machine()}, {torch.get_num_threads()} threads"
 
@@ -47,6 +57,7 @@ class TrainingFacts:
         pairs_per_second: while training.
         scores: on development pairs.
         machine: the kind, and the number of threads.
+        translations: scores on held-out translations, if there were any.
     """
 
     name: str
@@ -60,6 +71,7 @@ class TrainingFacts:
     pairs_per_second: float
     scores: Sequence[Score]
     machine: str = field(default_factory=_machine)
+    translations: Sequence[TranslationScore] = ()
 
     def as_json(self) -> str:
         """The text of `training.json`."""
@@ -78,6 +90,8 @@ def read_training_facts(directory: str | Path) -> TrainingFacts | None:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         scores = [Score(**(score | {"correlation": Correlation(**score["correlation"])})) for score in values["scores"]]
-        return TrainingFacts(**(values | {"languages": tuple(values["languages"]), "scores": scores}))
+        translations = [TranslationScore(**score) for score in values.get("translations", ())]
+        read = {"languages": tuple(values["languages"]), "scores": scores, "translations": translations}
+        return TrainingFacts(**(values | read))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelDirectoryError(f"{path}: not what a training writes ({error}); remove it or train anew") from error

@@ -35,6 +35,14 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
     files.add_argument(
         "--dev", metavar="FILE.tsv", help="development pairs `grade TAB sentence TAB sentence` (built-in ones)"
     )
+    files.add_argument(
+        "--dev-bitext",
+        metavar="FILE.tsv",
+        help="held-out translations `english TAB other`, whose accuracy is shown beside",
+    )
+    files.add_argument(
+        "--force-test-set", action="store_true", help="watch the training with a known test set, which is refused else"
+    )
     files.add_argument("--output", help="model directory to make; default ./p-sp-LANG")
     files.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
     files.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
@@ -50,7 +58,7 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
         choices=("auto", "float32", "tf32", "bfloat16", "int8"),
         help="what similarities are computed in while negatives are sought (auto: the fastest of the device)",
     )
-    settings.add_argument("--negatives", choices=("opposite", "both"), help="side(s) that negatives come from")
+    settings.add_argument("--negatives", choices=("opposite", "both", "random"), help="where negatives come from")
     settings.add_argument(
         "--keep-duplicates",
         action="store_true",

@@ -1,18 +1,57 @@
-"""Graded pairs to watch a training with, and the evaluator that does so."""
+"""Graded pairs and translations to watch a training with, and the evaluator that does so."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator, SimilarityFunction
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import (
+    EmbeddingSimilarityEvaluator,
+    SentenceEvaluator,
+    SequentialEvaluator,
+    SimilarityFunction,
+    TranslationEvaluator,
+)
 
+from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.errors import EvaluationError, TextError
 from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.graded_pairs import GradedPairs, read_graded_pairs
+from st_paragram.evaluation.known_test_sets import known_test_set_in
+
+logger = logging.getLogger(__name__)
+
+MOST_TRANSLATIONS = 10_000  # the evaluator holds all cosines at once: 400 MB
 
 
-def development_evaluator(pairs: GradedPairs) -> EmbeddingSimilarityEvaluator:
-    """sentence-transformers' evaluator for development pairs; its main figure is Spearman's correlation of cosines."""
-    return EmbeddingSimilarityEvaluator(
+@dataclass(frozen=True)
+class Translations:
+    """Sentences and their translations, n each, that no training has seen.
+
+    Args:
+        name: of the set.
+        first: n sentences.
+        second: their translations.
+    """
+
+    name: str
+    first: list[str]
+    second: list[str]
+
+    def __len__(self) -> int:
+        """The number of pairs, n."""
+        return len(self.first)
+
+
+def development_evaluator(pairs: GradedPairs, translations: Translations | None = None) -> SentenceEvaluator:
+    """sentence-transformers' evaluator for development data; its main figure is Spearman's correlation of cosines.
+
+    With translations, `TranslationEvaluator` reports beside it how many are found by nearest neighbour.
+    """
+    graded = EmbeddingSimilarityEvaluator(
         pairs.first,
         pairs.second,
         pairs.grades,
@@ -22,6 +61,14 @@ def development_evaluator(pairs: GradedPairs) -> EmbeddingSimilarityEvaluator:
         name=pairs.name,
         write_csv=False,
     )
+    if translations is None:
+        return graded
+    return SequentialEvaluator([graded, _translation_evaluator(translations)], main_score_function=_main_score)
+
+
+def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
+    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1; as during a training."""
+    return _translation_evaluator(translations)(model)[f"{translations.name}_mean_accuracy"]
 
 
 def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
@@ -32,13 +79,70 @@ def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
     return GradedPairs(f"built-in-{other}-{language}", first, second, grades)
 
 
-def development_pairs(path: str | Path | None, language: str) -> GradedPairs:
+def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
     """Pairs to watch a training with: a file's (e.g. STS 2017 en-en), or the built-in ones of English and `language`.
 
     For a language without built-in sentences the built-in English pairs serve.
+
+    Args:
+        path: a file that `read_graded_pairs` reads.
+        language: of the training.
+        force: allow a known test set, with a warning.
+
+    Raises:
+        EvaluationError: the pairs are a known test set.
+        TextError: the file cannot be read.
     """
     from st_paragram.data.sample.held_out import HELD_OUT_LANGUAGES
 
     if path is not None:
-        return read_graded_pairs(path)
+        pairs = read_graded_pairs(path)
+        _refuse_test_set(path, pairs.first, pairs.second, "--dev with STS 2017 en-en or STS Benchmark dev", force)
+        return pairs
     return built_in_pairs(language if language in HELD_OUT_LANGUAGES else "en")
+
+
+def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
+    """Translations to watch a training with: rows `english TAB other` that are not trained on.
+
+    Args:
+        path: a text of two columns, or whatever else `st_paragram.data.text` reads from one file.
+        language: of the second column.
+        force: allow a known test set, with a warning.
+
+    Raises:
+        EvaluationError: the translations are a known test set, such as one of Tatoeba's, or too many.
+        TextError: the file cannot be read, or a row lacks a sentence.
+    """
+    rows = list(read_pairs(TextSource((str(path),), ("en", language))))
+    for number, row in enumerate(rows, start=1):
+        if not all(sentence.strip() for sentence in row):
+            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or take it out")
+    if len(rows) > MOST_TRANSLATIONS:
+        raise EvaluationError(f"{path}: {len(rows)} translations; cut them down to {MOST_TRANSLATIONS}, 1,000 will do")
+    translations = Translations(Path(path).name.split(".")[0], [row[0] for row in rows], [row[1] for row in rows])
+    remedy = "--dev-bitext with translations held out of the training data"
+    _refuse_test_set(path, translations.first, translations.second, remedy, force)
+    return translations
+
+
+def _refuse_test_set(path: str | Path, first: list[str], second: list[str], remedy: str, force: bool) -> None:
+    match = known_test_set_in(first, second)
+    if match is None:
+        return
+    seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
+    reason = "scores watched in training choose the model, so they no longer measure it"
+    if not force:
+        raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to do it all the same")
+    logger.warning(f"{seen}; {reason}; going on, as forced: do not report this model's score on it")
+
+
+def _translation_evaluator(translations: Translations) -> TranslationEvaluator:
+    return TranslationEvaluator(
+        translations.first, translations.second, batch_size=BATCH_SIZE, name=translations.name, write_csv=False
+    )
+
+
+def _main_score(scores: Sequence[float]) -> float:
+    """That of the graded pairs, which come first."""
+    return scores[0]

@@ -76,7 +76,7 @@ class RateCallback(TrainerCallback):
                 f"M {logs.get('megabatch_size', 1)}  {rate:.0f} pairs/s"
             )
         elif logs and (scores := {k: v for k, v in logs.items() if k.startswith("eval_") and isinstance(v, float)}):
-            skip = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second")
+            skip = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_sequential_score")
             shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in skip)
             self._say(f"step {state.global_step}/{state.max_steps}  {shown}")
 

@@ -17,7 +17,7 @@ from transformers import set_seed
 from st_paragram import model_directory
 from st_paragram.data.pair_store import PairStore
 from st_paragram.evaluation.correlation import Correlation, correlate
-from st_paragram.evaluation.development import development_evaluator
+from st_paragram.evaluation.development import Translations, development_evaluator, translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.model_card import model_card
@@ -26,7 +26,7 @@ from st_paragram.training import progress
 from st_paragram.training.arguments import MegaBatchTrainingArguments
 from st_paragram.training.settings import TrainingSettings
 from st_paragram.training.trainer import MegaBatchTrainer
-from st_paragram.training_facts import Score, TrainingFacts
+from st_paragram.training_facts import Score, TrainingFacts, TranslationScore
 
 logger = logging.getLogger(__name__)
 
@@ -37,13 +37,17 @@ _RESULT_FILE = "result.json"
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """Settings, seconds and rate of a training, and its development scores before and after."""
+    """Settings, seconds and rate of a training, and its development scores before and after.
+
+    Translations have a score each before and after, if there were any.
+    """
 
     settings: TrainingSettings
     seconds: float
     pairs_per_second: float
     before: Correlation
     after: Correlation
+    translations: tuple[TranslationScore, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ def train(
     development: GradedPairs,
     checkpoints: str | Path,
     resume: bool = False,
+    translations: Translations | None = None,
 ) -> TrainingResult:
     """Train on a store from N(0, 1).
 
@@ -69,6 +74,7 @@ def train(
         development: graded pairs that are scored now and then. Never test data.
         checkpoints: a folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
         resume: go on from the newest checkpoint there.
+        translations: held-out ones that are looked for now and then, too.
 
     Raises:
         SettingsError: there is no checkpoint to go on from, or settings and data contradict each other.
@@ -78,9 +84,10 @@ def train(
     set_seed(settings.seed)
     model = new_model(store, settings)
     before = correlate(model, development)
+    found_before = _translation_scores(model, translations, "before training")
     loss = MarginHardNegativeLoss(model, settings.margin)
-    evaluator = development_evaluator(development)
-    trainer = MegaBatchTrainer(model, _arguments(settings, folder), store, loss=loss, evaluator=evaluator)
+    evaluator = development_evaluator(development, translations)
+    trainer = MegaBatchTrainer(model, arguments(settings, folder), store, loss=loss, evaluator=evaluator)
     if resume:
         so_far, checkpoint = progress.resume(folder, asdict(settings), store)
     else:
@@ -94,7 +101,18 @@ def train(
         so_far.pairs += trainer.pairs_trained
         so_far.write(folder)
     rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
-    return TrainingResult(model, TrainingReport(settings, so_far.seconds, rate, before, correlate(model, development)))
+    after, found = correlate(model, development), _translation_scores(model, translations, "after training")
+    report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found))
+    return TrainingResult(model, report)
+
+
+def _translation_scores(
+    model: SentenceTransformer, translations: Translations | None, when: str
+) -> tuple[TranslationScore, ...]:
+    if translations is None:
+        return ()
+    accuracy = translation_accuracy(model, translations)
+    return (TranslationScore(translations.name, len(translations), when, accuracy),)
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
@@ -109,6 +127,7 @@ def tune(
     development: GradedPairs,
     checkpoints: str | Path,
     resume: bool = False,
+    translations: Translations | None = None,
 ) -> tuple[TrainingResult, list[TrainingReport]]:
     """Train the paper's grid, dropout x M; return the best by Pearson on the development pairs, and all reports.
 
@@ -121,7 +140,7 @@ def tune(
         logger.info("tuning: dropout %s, M %d", dropout, size)
         if not (resume and (folder / _RESULT_FILE).is_file()):
             going_on = resume and progress.newest_checkpoint(folder) is not None
-            _keep(train(store, point, development, folder, going_on), folder)
+            _keep(train(store, point, development, folder, going_on, translations), folder)
         points.append((_kept(folder, point), folder))
     points.sort(key=lambda point: point[0].after.pearson, reverse=True)
     best, best_folder = points[0]
@@ -142,7 +161,8 @@ def _keep(result: TrainingResult, folder: Path) -> None:
 def _kept(folder: Path, settings: TrainingSettings) -> TrainingReport:
     values = json.loads((folder / _RESULT_FILE).read_text(encoding="utf-8"))
     before, after = Correlation(**values["before"]), Correlation(**values["after"])
-    return TrainingReport(settings, values["seconds"], values["pairs_per_second"], before, after)
+    found = tuple(TranslationScore(**score) for score in values.get("translations", ()))
+    return TrainingReport(settings, values["seconds"], values["pairs_per_second"], before, after, found)
 
 
 def save(
@@ -170,6 +190,7 @@ def save(
             Score(development.name, count, "before training", result.report.before),
             Score(development.name, count, "after training", result.report.after),
         ],
+        translations=result.report.translations,
     )
     return model_directory.save(result.model, output, model_card(facts), overwrite, training=facts)
 
@@ -179,7 +200,8 @@ def remove_checkpoints(checkpoints: str | Path) -> None:
     shutil.rmtree(checkpoints, ignore_errors=True)
 
 
-def _arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTrainingArguments:
+def arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTrainingArguments:
+    """The trainer's arguments for these settings."""
     return MegaBatchTrainingArguments(
         str(checkpoints),
         seed=settings.seed,
@@ -189,6 +211,7 @@ def _arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTraini
         megabatch_size=settings.megabatch_size,
         anneal_interval=settings.anneal_interval,
         negatives_from_both_sides=settings.negatives == "both",
+        random_negatives=settings.negatives == "random",
         mask_duplicates=settings.mask_duplicates,
         row_lazy_adam=settings.optimizer == "row-lazy",
         mining_precision=settings.mining_precision,

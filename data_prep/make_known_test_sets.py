@@ -1,0 +1,64 @@
+"""Make st_paragram/evaluation/known_test_sets.json, which tells test sets from development sets by hashes alone.
+
+    python data_prep/make_known_test_sets.py DIR
+
+DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{dev,test}.tsv (`grade TAB sentence TAB sentence`, as get_sts.py writes
+them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). Run it when a test set is added.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.graded_pairs import read_graded_pairs
+from st_paragram.evaluation.known_test_sets import (
+    KNOWN_TEST_SETS,
+    pair_hashes,
+    sketch,
+    write_known_test_sets,
+)
+
+DEVELOPMENT = {"STS 2017 en-en": "sts2017/track5.en-en.tsv", "STS Benchmark dev": "stsb/en-dev.tsv"}
+
+
+def main() -> int:
+    """Read the sets, write the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DIR")
+    parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="the file to make (the installed one)")
+    arguments = parser.parse_args()
+
+    developments = {name: _graded(arguments.data / path) for name, path in DEVELOPMENT.items()}
+    union = set().union(*developments.values())
+    tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]
+    if not tests:
+        raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; get them with get_sts.py")
+    write_known_test_sets(tests, developments, arguments.output)
+    sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
+    return 0
+
+
+def _test_sets(folder: Path) -> Iterator[tuple[str, set[int]]]:
+    for path in sorted(folder.glob("sts20??/*.tsv")):
+        if folder / DEVELOPMENT["STS 2017 en-en"] != path:
+            yield f"STS {path.parent.name[3:]} {path.stem}", _graded(path)
+    if (folder / "stsb" / "en-test.tsv").is_file():
+        yield "STS Benchmark test", _graded(folder / "stsb" / "en-test.tsv")
+    for path in sorted(folder.glob("tatoeba/*.tsv")):
+        rows = list(read_pairs(TextSource((str(path),), ("xx", "en"))))
+        yield f"Tatoeba {path.stem}", pair_hashes(*zip(*rows, strict=True))
+
+
+def _graded(path: Path) -> set[int]:
+    pairs = read_graded_pairs(path)
+    return pair_hashes(pairs.first, pairs.second)
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("make_known_test_sets", main))

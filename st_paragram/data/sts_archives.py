@@ -1,0 +1,114 @@
+"""Take graded pairs out of the archives in which the STS tasks were published, in memory."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import IO
+
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.sts_catalogue import SetInfo
+
+MOST_BYTES = 64 * 2**20  # of all text in an archive; the largest has a few MiB
+
+
+_DAMAGES = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+
+
+def read_members(data: bytes, url: str) -> dict[str, bytes]:
+    """Text files of a zip archive or a compressed tar archive by their names without folders.
+
+    Nothing is written to disk. Of files with one name, as in an archive's `__MACOSX` folder, the first counts.
+
+    Args:
+        data: the archive.
+        url: where it came from, for messages.
+
+    Raises:
+        EvaluationError: it is no such archive, damaged, a member is too large, or its name leads out of the archive.
+    """
+    members: dict[str, bytes] = {}
+    room = MOST_BYTES
+    try:
+        for name, size, content in _tar_members(data) if url.endswith(".tar.gz") else _zip_members(data):
+            path = PurePosixPath(name.replace("\\", "/"))
+            if path.is_absolute() or ".." in path.parts:
+                raise EvaluationError(f"{url}: member {name!r} leads out of the archive; it is not what was published")
+            if path.suffix not in (".txt", ".csv") or path.name in members:
+                continue
+            room -= size
+            if room < 0:
+                raise EvaluationError(f"{url}: more than {MOST_BYTES:,} bytes of text; it is not what was published")
+            members[path.name] = content.read(size)
+    except _DAMAGES as error:
+        reason = str(error).split("\n")[0]
+        raise EvaluationError(f"{url}: no archive that can be read ({reason}); try again later") from error
+    return members
+
+
+def _zip_members(data: bytes) -> Iterator[tuple[str, int, IO[bytes]]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for info in archive.infolist():
+            if not info.is_dir():
+                with archive.open(info) as content:
+                    yield info.filename, info.file_size, content
+
+
+def _tar_members(data: bytes) -> Iterator[tuple[str, int, IO[bytes]]]:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        for member in archive:
+            if member.isfile():
+                content = archive.extractfile(member)
+                assert content is not None
+                yield member.name, member.size, content
+
+
+def graded_rows(info: SetInfo, members: dict[str, bytes], url: str) -> list[str]:
+    """Rows `grade TAB sentence TAB sentence` of one set; pairs that were never graded are left out.
+
+    Args:
+        info: the set.
+        members: of the archive, or of both, where gold and sentences come apart.
+        url: for messages.
+
+    Raises:
+        EvaluationError: its files are missing, or sentences and gold are of unequal length.
+    """
+    for stem in info.stems:
+        if release := members.get(f"{stem}.csv"):
+            cells = [row.split("\t") for row in _rows(release, url)]
+            return ["\t".join((row[4], *row[5:7])) for row in cells if len(row) >= 7]
+        for task in ("STS", f"STS{info.benchmark}"):
+            sentences, gold = members.get(f"{task}.input.{stem}.txt"), members.get(f"{task}.gs.{stem}.txt")
+            if sentences is not None and gold is not None:
+                return _joined(_rows(sentences, url), _rows(gold, url), f"{url}: {info.key}")
+    raise EvaluationError(f"{url}: has no {info.key} ({info.stems[-1]}); it is not what was published")
+
+
+def _joined(sentences: list[str], gold: list[str], where: str) -> list[str]:
+    if len(sentences) != len(gold):
+        raise EvaluationError(f"{where}: {len(sentences)} pairs, but {len(gold)} grades; it is not what was published")
+    pairs = zip(gold, sentences, strict=True)
+    return ["\t".join((grade.strip(), *row.split("\t")[:2])) for grade, row in pairs if grade.strip()]
+
+
+def _rows(data: bytes, url: str) -> list[str]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise EvaluationError(f"{url}: a text that is not UTF-8 ({error.reason})") from error
+    return [row.removesuffix("\r") for row in text.removesuffix("\n").split("\n")]
