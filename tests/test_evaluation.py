@@ -6,7 +6,6 @@ from st_paragram.errors import TextError
 from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import built_in_pairs, development_evaluator, development_pairs
 from st_paragram.evaluation.graded_pairs import GradedPairs, read_graded_pairs
-from st_paragram.evaluation.tatoeba import retrieval_error
 
 
 class Fixed:
@@ -37,13 +36,6 @@ def test_correlation_by_hand():
     assert got.pearson == pytest.approx(np.corrcoef(cosines, pairs.grades)[0, 1], abs=1e-6)
     assert got.spearman == pytest.approx(1 - 6 * (1 + 0 + 1 + 0) / (4 * 15))  # ranks 2 3 1 4 against 1 3 2 4
     assert got.spearman == pytest.approx(stats.spearmanr(cosines, pairs.grades).statistic)
-
-
-def test_retrieval_error_by_hand():
-    model = Fixed(a=[1, 0, 0], b=[0, 1, 0], c=[0.9, 0.5, 0], x=[1, 0.1, 0], y=[0.2, 1, 0], z=[0.1, 0.9, 0.9])
-    got = retrieval_error(model, ["a", "b", "c"], ["x", "y", "z"], block=2)
-    # a -> x, b -> y, c -> x (wrong); x -> a, y -> b, z -> b (wrong)
-    assert (got.forward, got.backward, got.mean) == pytest.approx((1 / 3, 1 / 3, 1 / 3))
 
 
 def test_graded_pairs_are_read_and_refused_by_row(tmp_path):

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     """Call `run`; errors raised on purpose become one line on stderr and status 1, Ctrl-C status 130."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for chatty in ("httpx", "sentence_transformers", "transformers", "accelerate"):
+    for chatty in ("faiss", "httpx", "sentence_transformers", "transformers", "accelerate"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send it: clean up as on Ctrl-C

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
+
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, best_neighbours, neighbours_both_ways
+from st_paragram.bitext_mining.neighbours import Vectors
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.correlation import embed
+
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class RetrievalError:
-    """Shares of sentences, 0 .. 1, whose nearest neighbour by cosine is not their translation."""
+    """Shares of sentences, 0 .. 1, for which another sentence than their translation was found.
+
+    Args:
+        forward: looking for first sentences' translations among the second ones.
+        backward: the reverse.
+    """
 
     forward: float
     backward: float
@@ -21,11 +36,42 @@ class RetrievalError:
         """Mean of both directions: the task's error rate."""
         return (self.forward + self.backward) / 2
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """Both directions and their mean by name."""
+        return {"forward": self.forward, "backward": self.backward, "mean": self.mean}
+
+
+@dataclass(frozen=True)
+class RetrievalScores:
+    """All that is known about retrieval among n pairs.
+
+    Args:
+        pairs: n.
+        cosine: errors of the nearest neighbour by cosine.
+        margin: errors of the neighbour, among the k nearest, of the highest margin (ratio) score.
+        accuracy: share of first sentences whose nearest neighbour by cosine is their translation, as mteb counts it:
+            1 - cosine.forward, but for ties.
+        f1: mteb's main score, see `weighted_f1`.
+    """
+
+    pairs: int
+    cosine: RetrievalError
+    margin: RetrievalError
+    accuracy: float
+    f1: float
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Everything by name, as records keep it."""
+        both = {"cosine": self.cosine.figures, "margin": self.margin.figures}
+        return {"pairs": self.pairs, **both, "accuracy": self.accuracy, "f1": self.f1}
+
 
 def retrieval_error(
     model: SentenceTransformer, first: Sequence[str], second: Sequence[str], block: int = 4096
 ) -> RetrievalError:
-    """Look for each sentence's translation among all sentences of the other side.
+    """Look for each sentence's translation among all sentences of the other side, by cosine, with torch alone.
 
     Args:
         model: any SentenceTransformer.
@@ -33,15 +79,66 @@ def retrieval_error(
         second: their translations, in the same order.
         block: rows compared at a time.
     """
-    a, b = (
-        model.encode(
-            list(texts), batch_size=2048, normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False
-        )
-        for texts in (first, second)
+    a, b = (torch.from_numpy(embed(model, list(texts))) for texts in (first, second))
+    ahead, back = (
+        torch.cat([(part @ other.T).argmax(1) for part in own.split(block)]).numpy() for own, other in ((a, b), (b, a))
     )
-    return RetrievalError(_misses(a, b, block), _misses(b, a, block))
+    return RetrievalError(_misses(ahead), _misses(back))
 
 
-def _misses(queries: torch.Tensor, candidates: torch.Tensor, block: int) -> float:
-    found = torch.cat([(part @ candidates.T).argmax(1) for part in queries.split(block)])
-    return float((found != torch.arange(len(found), device=found.device)).float().mean())
+def retrieval_scores(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> RetrievalScores:
+    """Score the retrieval of translations in both directions.
+
+    Args:
+        first: embeddings of n sentences, float32 (n, D), rows of length 1.
+        second: those of their translations, in the same order.
+        k: neighbours that make a margin's background, fewer if there are not as many sentences.
+
+    Raises:
+        EvaluationError: the sides differ in number, or as `nearest_neighbours`.
+        MissingExtraError: faiss is not installed.
+    """
+    if len(first) != len(second):
+        raise EvaluationError(f"{len(first)} sentences and {len(second)} translations; each needs its translation")
+    forward, backward = neighbours_both_ways(first, second, min(k, max(len(first), 1)))
+    ahead, back = forward.indices[:, 0], backward.indices[:, 0]
+    found = found_by_mteb(first, second)
+    ahead_by_margin, _ = best_neighbours(forward, backward, Margin.RATIO)
+    back_by_margin, _ = best_neighbours(backward, forward, Margin.RATIO)
+    return RetrievalScores(
+        len(first),
+        RetrievalError(_misses(ahead), _misses(back)),
+        RetrievalError(_misses(ahead_by_margin), _misses(back_by_margin)),
+        float((found == np.arange(len(found))).mean()),
+        weighted_f1(found),
+    )
+
+
+def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
+    """Nearest neighbours with the operations of mteb 2 (its `BitextMiningEvaluator`), int64 (n,).
+
+    Sentences with the same words have one vector; which of them is "nearest" is a matter of rounding there, so only
+    the same products in the same blocks of queries give the same figures.
+    """
+    from sentence_transformers.util import cos_sim
+
+    corpus = torch.from_numpy(second)
+    blocks = torch.from_numpy(first).split(100)
+    return torch.cat([cos_sim(block, corpus).topk(1, sorted=False).indices[:, 0] for block in blocks]).numpy()
+
+
+def weighted_f1(found: Rows) -> float:
+    """F1 as mteb counts it: sentences as classes of one member each, the mean of their F1.
+
+    A class whose one member was found has recall 1 and, if c queries in all chose it, precision 1 / c.
+
+    Args:
+        found: for each of n queries the row chosen, right if it is the query's own number, int64 (n,).
+    """
+    hits = found == np.arange(len(found))
+    chosen = np.bincount(found, minlength=len(found))[: len(found)]
+    return float(np.where(hits, 2 / (1 + chosen), 0.0).mean())
+
+
+def _misses(found: Rows) -> float:
+    return float((found != np.arange(len(found))).mean())

@@ -1,0 +1,1 @@
+"""Finding sentences that translate each other."""
