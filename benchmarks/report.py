@@ -1,0 +1,41 @@
+"""One report of many results: `python benchmarks/report.py RECORD.json... --output docs/results.md`.
+
+Takes what the other benchmarks write with `--json`, of any number of models, and `speed.json` of benchmarks/speed.py.
+Of figures that several records have, the newest count. Pictures need matplotlib: `pip install "st_paragram[plots]"`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.evaluation.report import report_markdown, write_text
+from st_paragram.evaluation.report_sources import read_sources
+
+
+def main() -> int:
+    """Read, draw and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", nargs="+", metavar="RECORD.json")
+    parser.add_argument("--output", type=Path, default=Path("docs/results.md"), metavar="FILE", help="(%(default)s)")
+    pictures = parser.add_mutually_exclusive_group()
+    pictures.add_argument("--plots", type=Path, metavar="FOLDER", help="of the pictures (images, beside the report)")
+    pictures.add_argument("--no-plots", action="store_true")
+    arguments = parser.parse_args()
+
+    records, speeds = read_sources(arguments.records)
+    text = report_markdown(records, speeds)  # refuses what cannot be reported before anything is written
+    if not arguments.no_plots:
+        from st_paragram.evaluation.report_plots import draw_plots
+
+        folder = arguments.plots or arguments.output.parent / "images"
+        text = report_markdown(records, speeds, [p.markdown(arguments.output) for p in draw_plots(records, folder)])
+    write_text(arguments.output, text)
+    print(arguments.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("report", main))

@@ -1,0 +1,88 @@
+"""The report: what all records say, as one Markdown file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.record import Record
+from st_paragram.evaluation.report_ablations import ablations_section
+from st_paragram.evaluation.report_differences import differences_section
+from st_paragram.evaluation.report_models import models_section
+from st_paragram.evaluation.report_mteb import mteb_section
+from st_paragram.evaluation.report_retrieval import bucc_section, tatoeba_section
+from st_paragram.evaluation.report_sections import Section
+from st_paragram.evaluation.report_sources import BENCHMARKS, SpeedRun, ablation_sets, collect
+from st_paragram.evaluation.report_speed import speed_sections
+from st_paragram.evaluation.report_sts import hard_sts_section, sts_sections
+
+_INTRODUCTION = """\
+# Results
+
+How well our models follow grades of similarity, find translations and mine parallel text, under the protocols that the
+headings name. Rows marked (published) are the papers' own figures, measured with their models and data; all other
+figures were made by the commands beneath their tables (absolute paths are cut to their last component).
+Figures are shares times 100; "-": not measured, "constant": all scores were alike, so that there is no correlation.
+"""
+
+
+def report_markdown(records: Sequence[Record], speeds: Sequence[SpeedRun] = (), plots: Sequence[str] = ()) -> str:
+    """The whole report; what there are no records of is left out.
+
+    Args:
+        records: of any benchmarks, models and machines.
+        speeds: results of the speed benchmark.
+        plots: Markdown of pictures, shown behind the models.
+
+    Raises:
+        EvaluationError: there is nothing to report, a benchmark is unknown, two models of one record have one name, or
+            results lack what their benchmark writes.
+    """
+    if unknown := [record.benchmark for record in records if record.benchmark not in BENCHMARKS]:
+        raise EvaluationError(f"a record of {unknown[0]!r}; the report knows {', '.join(BENCHMARKS)}")
+    try:
+        sections = _sections(records, speeds)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise EvaluationError(f"results no benchmark writes ({error!r}); make the records anew") from error
+    if not sections:
+        raise EvaluationError("no results in these records; give records with results")
+    first = sections[0].markdown() if sections[0].title == "Models" else ""
+    rest = [section.markdown() for section in sections[bool(first) :]]
+    pictures = (
+        "\n".join(
+            [
+                "## Pictures\n\nDrawn by `python benchmarks/report.py` from the figures of the tables below.\n",
+                *(f"{plot}\n" for plot in plots),
+            ]
+        )
+        if plots
+        else ""
+    )
+    return "\n".join(part for part in (_INTRODUCTION, first, pictures, *rest) if part)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file, whole or not at all; its folder is made."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def _sections(records: Sequence[Record], speeds: Sequence[SpeedRun]) -> list[Section]:
+    sts = collect(records, "sts")
+    ablations = [ablations_section(collected) for collected in ablation_sets(records)]
+    found = [
+        models_section(records),
+        *sts_sections(sts),
+        differences_section(sts),
+        hard_sts_section(collect(records, "hard-sts")),
+        tatoeba_section(collect(records, "tatoeba")),
+        bucc_section(collect(records, "bucc")),
+        mteb_section(collect(records, "mteb"), sts),
+        *speed_sections(sts, speeds),
+        *ablations,
+    ]
+    return [section for section in found if section is not None]
