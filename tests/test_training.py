@@ -97,6 +97,19 @@ def test_training_equals_the_plain_reference(tmp_path, store, how, both_sides, m
     assert (table - start).abs().max() > 1e-2
 
 
+@needs_kernels
+def test_random_negatives_need_no_mining_and_are_the_same_in_both_steps(tmp_path, store, monkeypatch):
+    monkeypatch.setattr("st_paragram.training.trainer.hardest_negatives", None)
+    tables = []
+    for compiled in (True, False):
+        trainer = make_trainer(tmp_path, store, max_steps=30, random_negatives=True, compiled_step=compiled)
+        trainer.train()
+        tables.append(table_of(trainer))
+    assert (tables[0] - tables[1]).abs().max() < 1e-5
+    with pytest.raises(SettingsError, match="exclude each other"):
+        make_trainer(tmp_path, store, random_negatives=True, negatives_from_both_sides=True)
+
+
 def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
     store = write_store(tmp_path / "twice.h5", make_pairs(60, repeat_every=2) * 3, vocabulary)
     tables = []

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from st_paragram.data import flat_ids
 from st_paragram.data.vocabulary import Segmentation, Vocabulary
-from st_paragram.errors import ParagramError, StoreError
+from st_paragram.errors import ParagramError, SettingsError, StoreError
 from st_paragram.native import kernels
 
 FORMAT = "st_paragram pair store"
@@ -151,16 +151,20 @@ class _Spool:
 class PairStore:
     """Read a pair store. Ids and offsets are memory-mapped, so memory does not grow with the number of pairs."""
 
-    def __init__(self, path: str | Path, check_ids: bool = True) -> None:
+    def __init__(self, path: str | Path, check_ids: bool = True, limit: int | None = None) -> None:
         """Open and check a store.
 
         Args:
             path: an HDF5 file of this format.
             check_ids: look through all ids and offsets once.
+            limit: show at most the first so many pairs: a random sample, since preparation shuffles.
 
         Raises:
+            SettingsError: the limit is below 1.
             StoreError: the file is missing, no pair store, of another version, incomplete, empty or damaged.
         """
+        if limit is not None and limit < 1:
+            raise SettingsError(f"a limit of {limit} pairs; at least 1 is needed")
         self.path = Path(path)
         if not self.path.is_file():
             raise StoreError(f"{self.path}: no such pair store; make it with `st-paragram prepare`")
@@ -177,6 +181,8 @@ class PairStore:
         self._check_shapes()
         if check_ids:
             self._check_ids()
+        if limit is not None:
+            self.pairs = min(len(self), limit)
 
     def _read_header(self, file: h5py.File) -> None:
         if file.attrs.get("format") != FORMAT:

@@ -19,6 +19,7 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
         anneal_interval: mini-batches after which M grows by one; 0 starts with the largest M.
         negatives_from_both_sides: look for negatives among all sentences of the mega-batch (paraphrases), instead of
             the opposite side's only (bitext).
+        random_negatives: draw negatives from the opposite side at random, without mining; for comparison.
         mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
         row_lazy_adam: train with `RowLazyAdam`; False takes `optim` (dense Adam over the whole table).
         compiled_step: use the compiled training step where it can be used (CPU, no clipping).
@@ -29,6 +30,7 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
     megabatch_size: int = 60
     anneal_interval: int = 150
     negatives_from_both_sides: bool = False
+    random_negatives: bool = False
     mask_duplicates: bool = True
     row_lazy_adam: bool = True
     compiled_step: bool = True
@@ -63,6 +65,8 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
             raise SettingsError(
                 f"weight_decay is {self.weight_decay}, which RowLazyAdam has not; set row_lazy_adam=False"
             )
+        if self.random_negatives and self.negatives_from_both_sides:
+            raise SettingsError("random_negatives and negatives_from_both_sides exclude each other; choose one")
         if self.gradient_accumulation_steps != 1:
             raise SettingsError(
                 f"gradient_accumulation_steps is {self.gradient_accumulation_steps}: a mega-batch is a number of "

@@ -28,7 +28,8 @@ class TrainingSettings:
         batch_size: pairs of a mini-batch.
         megabatch_size: largest M, in mini-batches.
         anneal_interval: mini-batches after which M grows by one; 0: the largest M from the start.
-        negatives: "opposite" (bitext) or "both" (paraphrases): the sides of the mega-batch negatives come from.
+        negatives: "opposite" (bitext) or "both" (paraphrases): the sides of the mega-batch negatives come from; or
+            "random": not mined, drawn from the opposite side.
         mask_duplicates: pairs that share a text give each other no negatives.
         optimizer: "row-lazy" or "dense" Adam.
         mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
@@ -74,7 +75,7 @@ class TrainingSettings:
         if self.seed >= 1 << 32:
             raise SettingsError(f"seed is {self.seed}; it must be below 2**32")
         choices = {
-            "negatives": ("opposite", "both"),
+            "negatives": ("opposite", "both", "random"),
             "optimizer": ("row-lazy", "dense"),
             "mining_precision": tuple(precision.value for precision in Precision),
         }

@@ -27,6 +27,7 @@ from st_paragram.training.arguments import MegaBatchTrainingArguments
 from st_paragram.training.callbacks import InterruptCallback, RateCallback
 from st_paragram.training.compiled_step import CompiledStep
 from st_paragram.training.mega_batch import COLUMNS, MegaBatchTexts, MinedMegaBatch
+from st_paragram.training.random_negatives import random_negatives
 from st_paragram.training.row_lazy_adam import RowLazyAdam, rows_and_values
 from st_paragram.training.schedule import MegaBatch, mega_batches
 
@@ -258,6 +259,10 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MinedMegaBatch:
         """Choose the negatives of a mega-batch with the present parameters, dropout off."""
+        if self.args.random_negatives:
+            mega = texts.mega
+            drawn = random_negatives(texts.pairs, self.args.seed, mega.epoch, mega.start)
+            return MinedMegaBatch.mined(texts, *drawn, both_sides=False)
         first, second = self._embed(texts).split(texts.pairs)
         labels = None
         if self.args.mask_duplicates:
