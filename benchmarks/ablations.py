@@ -17,7 +17,7 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.prepare import prepare_cached
 from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.text import parse_source
-from st_paragram.evaluation.graded_pairs import read_graded_pairs
+from st_paragram.evaluation.development import development_pairs
 from st_paragram.evaluation.record import new_record, write_record
 from st_paragram.evaluation.tables import markdown_table
 from st_paragram.paths import cache_folder
@@ -38,7 +38,7 @@ def main() -> int:
     arguments = parser.parse_args()
 
     rows = read_ablations(arguments.config)
-    development = [read_graded_pairs(path) for path in arguments.dev]
+    development = [development_pairs(path, arguments.lang) for path in arguments.dev]
     sources = [parse_source(spec, ("en", arguments.lang)) for spec in arguments.text]
 
     def store_of(vocab_size: int) -> Path:
