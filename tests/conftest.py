@@ -7,12 +7,17 @@ import random
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import hypothesis
 import numpy as np
 import pytest
 import torch
 
 from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.data.vocabulary import Vocabulary, train_vocabulary
+
+# The same examples in every run, and no limit of time: the machine may be busy.
+hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("tests")
 
 _SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()  # noqa: SIM905
 

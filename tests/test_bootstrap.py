@@ -37,7 +37,7 @@ def test_systems_share_the_resamples_and_may_stand_alone():
 
 
 @given(st.integers(3, 40), st.floats(-1e6, 1e6), st.floats(1e-3, 1e3), st.integers(0, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_shift_and_scale_change_nothing(n, shift, scale, seed):
     scores, grades = made(n, 1.0, seed)
     usual, moved = (resampled_pearson(s, grades, resamples=20, seed=seed) for s in (scores, scores * scale + shift))

@@ -153,7 +153,7 @@ def test_dropout_is_a_probability(dropout):
 
 
 @given(seed=st.integers(0, 10_000), margin=st.floats(0.05, 2.0), start=st.sampled_from([1e-3, 1.0, 30.0]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_batch_has_torchs_loss_and_gradient(seed, margin, start):
     """One step: the first moments are the gradients, which Adam has not yet scaled up to steps."""
     losses, tables, optimizers = both(20, 1, margin=margin, seed=seed, start=start)

@@ -187,7 +187,7 @@ def test_lists_of_ids_and_the_old_name_of_the_inputs(model, plain):
     check_equal(model.encode(sentences=["ba"]), plain.encode(sentences=["ba"]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.text(max_size=40) | st.sampled_from(TEXTS), min_size=1, max_size=12),
     batch_size=st.integers(1, 14),

@@ -35,7 +35,7 @@ def plain_negatives(first, second, texts=None, both_sides=False):
     return (of_s, of_t) if both_sides else (of_s - n, of_t)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 13), st.integers(1, 6), st.booleans(), st.booleans(), st.integers(0, 10**6))
 def test_hardest_negatives_match_the_definition(n, block, both_sides, labelled, seed):
     generator = torch.Generator().manual_seed(seed)

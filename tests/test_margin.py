@@ -82,7 +82,7 @@ def test_one_to_one_takes_the_best_first_and_the_earlier_of_equals():
     assert len(one_to_one(ScoredPairs(empty, empty, empty.astype(float)))) == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(0, 99), st.sampled_from(list(Margin)))
 def test_candidates_agree_with_the_definition(n, m, k, seed, margin):
     cosines = np.random.default_rng(seed).uniform(0.05, 0.95, (n, m)).astype(np.float32).astype(float)

@@ -188,7 +188,7 @@ def means_of(rows, offsets):
 
 
 @pytest.mark.parametrize("kind", list(TableType))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     dimension=st.integers(1, 300),
     lengths=st.lists(st.integers(0, 30), max_size=40),

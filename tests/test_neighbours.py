@@ -15,7 +15,7 @@ def unit(rows, dim, seed=0):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(2, 20), st.integers(1, 5), st.integers(0, 9))
 def test_neighbours_are_those_of_brute_force(n, m, dim, k, seed):
     pytest.importorskip("faiss")

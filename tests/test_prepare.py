@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.data import prepare_encode
@@ -190,7 +190,6 @@ def test_the_script_is_decided_per_text(text: str, answer: bool) -> None:
 SHORT_TEXT = st.text("ab ", min_size=1, max_size=3)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.tuples(SHORT_TEXT, SHORT_TEXT)), min_size=1), st.integers(1, 400))
 def test_external_sort_against_a_set(rows: list[tuple[int, tuple[str, str]]], max_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.training.schedule import EpochPermutation, MegaBatch, mega_batches, text_labels
@@ -17,7 +17,6 @@ def test_m_grows_by_one_after_each_interval():
     assert rest == [3, 3] + [4] * 21
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 7), st.integers(1, 5))
 def test_every_mini_batch_comes_once_and_m_survives_epochs(batches, maximum, interval, epochs):
     megas = list(mega_batches(batches, maximum, interval, epochs))
@@ -33,7 +32,6 @@ def test_no_annealing_starts_with_the_largest():
     assert next(mega_batches(10, maximum=7, anneal_interval=0)) == MegaBatch(0, 0, 7, 7)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 3000), st.integers(0, 2**32), st.integers(0, 30), st.integers(1, 500))
 def test_epoch_permutation_is_a_permutation_in_any_pieces(n, seed, epoch, step):
     permutation = EpochPermutation(n, seed, epoch)

@@ -114,7 +114,7 @@ hard_texts = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, derandomize=True, max_examples=400, database=None)
+@settings(max_examples=400)
 @given(texts=st.lists(hard_texts, max_size=6))
 def test_any_texts(lowering, keeping, texts):
     check(lowering, texts)
@@ -122,7 +122,7 @@ def test_any_texts(lowering, keeping, texts):
 
 
 @needs_kernels
-@settings(deadline=None, derandomize=True, max_examples=100, database=None)
+@settings(max_examples=100)
 @given(texts=st.lists(hard_texts, max_size=6), limit=st.sampled_from([0, 500, 3000]))
 def test_a_small_table_starts_over(lowering, texts, limit):
     encoder = WordEncoder(lowering.processor, lowering.model_proto, True, limit)
@@ -171,7 +171,7 @@ def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
 
 
 @needs_kernels
-@settings(deadline=None, derandomize=True, max_examples=200, database=None)
+@settings(max_examples=200)
 @given(words=st.lists(st.text(characters.filter(lambda c: c != " "), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_lengths_of_normal_forms(lowering, words):
     expected = [len(lowering.processor.normalize(word)) for word in words]
