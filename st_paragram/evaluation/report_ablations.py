@@ -52,8 +52,7 @@ def ablations_section(collected: Collected) -> Section | None:
     head = ["group", "row", "seeds"]
     head += [f"{set_name(name)}{ending}" for name in sets for ending in ("", ": difference")] + ["seconds"]
     compared = (
-        f" Difference: of the means to the row {base}, from which each row differs in what its name says alone; one "
-        "that is smaller than the spreads says nothing."
+        f" Difference: to the row {base} with the same seed, from which a row differs in what its name says alone."
         if base
         else ""
     )
@@ -98,16 +97,24 @@ def _cells(collected: Collected, row: str, base: str | None, sets: list[str]) ->
     runs = _runs(collected, row)
     cells = [str(collected.get(row)["group"]), row, ", ".join(str(run["seed"]) for run in runs) or MISSING]
     for pairs in sets:
-        scores = values(collected, row, pairs)
-        ours, theirs = average(scores), average(values(collected, base, pairs)) if base else None
-        cells.append(_spread(scores))
-        cells.append(
-            MISSING
-            if row == base or ours is None or theirs is None
-            else f"{round(100 * (ours - theirs), 1) + 0.0:+.1f}"
-        )  # no -0.0
+        cells.append(_spread(values(collected, row, pairs)))
+        cells.append(MISSING if base is None or row == base else _difference(collected, row, base, pairs))
     seconds = [run["seconds"] for run in runs if run.get("seconds") is not None]
     return [*cells, number(mean(seconds)) if seconds else MISSING]
+
+
+def _difference(collected: Collected, row: str, base: str, pairs: str) -> str:
+    """Of the runs that both rows have with one seed: seeds move a row and its base alike."""
+    of_base = {run["seed"]: run["scores"].get(pairs, {}).get("pearson") for run in _runs(collected, base)}
+    both = [
+        (run["scores"].get(pairs, {}).get("pearson"), of_base[run["seed"]])
+        for run in _runs(collected, row)
+        if run["seed"] in of_base
+    ]
+    found = [round(100 * (ours - theirs), 1) + 0.0 for ours, theirs in both if None not in (ours, theirs)]  # no -0.0
+    if not found or len(found) < len(both):
+        return MISSING
+    return f"{round(mean(found), 1) + 0.0:+.1f} ({min(found):+.1f} .. {max(found):+.1f})"
 
 
 def _spread(scores: list[float | None]) -> str:
