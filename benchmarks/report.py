@@ -20,19 +20,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", metavar="RECORD.json")
     parser.add_argument("--output", type=Path, default=Path("docs/results.md"), metavar="FILE", help="(%(default)s)")
+    parser.add_argument("--note", action="append", default=[], help="what the reader must know besides; repeatable")
     pictures = parser.add_mutually_exclusive_group()
     pictures.add_argument("--plots", type=Path, metavar="FOLDER", help="of the pictures (images, beside the report)")
     pictures.add_argument("--no-plots", action="store_true")
     arguments = parser.parse_args()
 
     records, speeds = read_sources(arguments.records)
-    text = report_markdown(records, speeds)  # refuses what cannot be reported before anything is written
+    plots: list[str] = []
+    report_markdown(records, speeds)  # refuses what cannot be reported before anything is written
     if not arguments.no_plots:
         from st_paragram.evaluation.report_plots import draw_plots
 
         folder = arguments.plots or arguments.output.parent / "images"
-        text = report_markdown(records, speeds, [p.markdown(arguments.output) for p in draw_plots(records, folder)])
-    write_text(arguments.output, text)
+        plots = [plot.markdown(arguments.output) for plot in draw_plots(records, folder)]
+    write_text(arguments.output, report_markdown(records, speeds, plots, arguments.note))
     print(arguments.output)
     return 0
 

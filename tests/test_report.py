@@ -311,6 +311,11 @@ def ablation(group: str, *scores: float | None, pairs: int | None = None, **over
     return {"group": group, "overrides": overrides, "runs": [run | ({"pairs": pairs} if pairs else {}) for run in runs]}
 
 
+def test_notes_stand_on_top():
+    text = report_markdown([record("ablations", {"base": ablation("base", 0.8, 0.81)})], notes=["Mind this."])
+    assert text.index("Mind this.") < text.index("## ")
+
+
 class TestAblations:
     def test_table(self):
         results = {
@@ -320,7 +325,13 @@ class TestAblations:
         }
         text = section(report_markdown([record("ablations", results, data={"text": ["/d/en-es.tsv"]})]), "Ablations")
         assert cells(text, "base") == ["base", "0, 1", "80.5 (80.0 - 81.0)", "-", "100"]
-        assert cells(text, "largest M") == ["megabatch_size 1", "0, 1", "71.0 (70.0 - 72.0)", "-9.5 (-10.0 .. -9.0)", "100"]
+        assert cells(text, "largest M") == [
+            "megabatch_size 1",
+            "0, 1",
+            "71.0 (70.0 - 72.0)",
+            "-9.5 (-10.0 .. -9.0)",
+            "100",
+        ]
         assert cells(text, "loss") == ["margin 0.2", "0, 1", "constant", "-", "100"]
         assert text.index("| base |") < text.index("| largest M |")
         assert "STS 2017 en-en: difference" in text

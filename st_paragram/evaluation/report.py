@@ -27,13 +27,16 @@ Figures are shares times 100; "-": not measured, "constant": all scores were ali
 """
 
 
-def report_markdown(records: Sequence[Record], speeds: Sequence[SpeedRun] = (), plots: Sequence[str] = ()) -> str:
+def report_markdown(
+    records: Sequence[Record], speeds: Sequence[SpeedRun] = (), plots: Sequence[str] = (), notes: Sequence[str] = ()
+) -> str:
     """The whole report; what there are no records of is left out.
 
     Args:
         records: of any benchmarks, models and machines.
         speeds: results of the speed benchmark.
         plots: Markdown of pictures, shown behind the models.
+        notes: what the reader must know besides, shown on top.
 
     Raises:
         EvaluationError: there is nothing to report, a benchmark is unknown, two models of one record have one name, or
@@ -59,7 +62,8 @@ def report_markdown(records: Sequence[Record], speeds: Sequence[SpeedRun] = (), 
         if plots
         else ""
     )
-    return "\n".join(part for part in (_INTRODUCTION, first, pictures, *rest) if part)
+    introduction = _INTRODUCTION + "".join(f"\n{note}\n" for note in notes)
+    return "\n".join(part for part in (introduction, first, pictures, *rest) if part)
 
 
 def write_text(path: str | Path, text: str) -> None:
