@@ -41,7 +41,7 @@ def main() -> int:
     given = overrides(arguments)
     TrainingSettings.read(arguments.config, given, negatives="both")  # complain before the data is prepared
     data = find_training_data("en", arguments.data, arguments.vocab_size, arguments.workers)
-    config = arguments.config or CONFIGS / ("small.yaml" if data.built_in else "paper_paraphrase.yaml")
+    config = arguments.config or CONFIGS / ("small.yaml" if data.built_in else "paraphrase.yaml")
     settings = TrainingSettings.read(config, given, negatives="both")
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 

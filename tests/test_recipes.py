@@ -223,7 +223,7 @@ def test_bad_settings_are_refused(bad):
         TrainingSettings(**bad)
 
 
-@pytest.mark.parametrize("name", ["paper.yaml", "paper_paraphrase.yaml", "small.yaml"])
+@pytest.mark.parametrize("name", ["paper.yaml", "paper_paraphrase.yaml", "paraphrase.yaml", "small.yaml"])
 def test_shipped_configurations_are_valid(name):
     TrainingSettings.read(RECIPES / "configs" / name)
 

@@ -48,7 +48,7 @@ def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -
     files.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     settings = parser.add_argument_group("settings (each overrides the configuration file)")
     settings.add_argument(
-        "--config", metavar="FILE.yaml", help="default configs/paper.yaml; small.yaml on built-in data"
+        "--config", metavar="FILE.yaml", help="default: paper.yaml or paraphrase.yaml; small.yaml on built-in data"
     )
     for name, (kind, text) in _SETTINGS.items():
         settings.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text)
