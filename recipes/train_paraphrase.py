@@ -1,4 +1,4 @@
-"""Train p-sp-en on English paraphrases (ParaNMT style), negatives taken from both sides of the mega-batch.
+"""Train p-sp-en on English paraphrases (ParaNMT style).
 
     st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
     python recipes/train_paraphrase.py
@@ -39,10 +39,10 @@ def main() -> int:
     if arguments.dev_bitext:
         translations = development_translations(arguments.dev_bitext, "en", arguments.force_test_set)
     given = overrides(arguments)
-    TrainingSettings.read(arguments.config, given, negatives="both")  # complain before the data is prepared
+    TrainingSettings.read(arguments.config, given)  # complain before the data is prepared
     data = find_training_data("en", arguments.data, arguments.vocab_size, arguments.workers)
     config = arguments.config or CONFIGS / ("small.yaml" if data.built_in else "paraphrase.yaml")
-    settings = TrainingSettings.read(config, given, negatives="both")
+    settings = TrainingSettings.read(config, given)
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 
     result = train(data.store, settings, development, checkpoints, arguments.resume, translations)

@@ -111,10 +111,11 @@ def _difference(collected: Collected, row: str, base: str, pairs: str) -> str:
         for run in _runs(collected, row)
         if run["seed"] in of_base
     ]
-    found = [round(100 * (ours - theirs), 1) + 0.0 for ours, theirs in both if None not in (ours, theirs)]  # no -0.0
+    found = [100 * (ours - theirs) for ours, theirs in both if None not in (ours, theirs)]
     if not found or len(found) < len(both):
         return MISSING
-    return f"{round(mean(found), 1) + 0.0:+.1f} ({min(found):+.1f} .. {max(found):+.1f})"
+    middle, low, high = (f"{round(value, 1) + 0.0:+.1f}" for value in (mean(found), min(found), max(found)))  # no -0.0
+    return f"{middle} ({low} .. {high})"
 
 
 def _spread(scores: list[float | None]) -> str:
