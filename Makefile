@@ -27,7 +27,7 @@ demo: install
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 lint: install
 	$(BIN)/ruff check .
