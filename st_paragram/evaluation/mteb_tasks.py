@@ -67,7 +67,7 @@ def evaluate(
 
     Args:
         name: whatever `load_model` reads.
-        tasks: fresh ones, as `mteb_tasks` makes them.
+        tasks: fresh ones, as `make_tasks` makes them.
         output: folder for mteb's own results, `results/<model>/<revision>/<task>.json`. What is there already for the
             same weights and the same data is not computed again. Nothing is written if not given.
         overwrite: compute it again.
