@@ -29,3 +29,7 @@ class MissingExtraError(ParagramError):
 
 class EvaluationError(ParagramError):
     """Something to be scored that is missing, or a score that is no number."""
+
+
+class DownloadError(ParagramError):
+    """A file that could not be fetched, or is not what was promised; the message says from where and what to do."""

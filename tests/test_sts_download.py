@@ -3,13 +3,14 @@ import logging
 import runpy
 import sys
 import tarfile
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from http_server import Answer, serving
 
+from st_paragram.corpora.transfer_settings import TransferSettings
 from st_paragram.data import sts_archives, sts_download
 from st_paragram.data.sts_archives import graded_rows, read_members
 from st_paragram.data.sts_download import ARCHIVES, download_sts
@@ -43,6 +44,7 @@ def sentences(info):
 
 
 GOLD = "4.5\n\n0\n"
+FAST = TransferSettings(timeout=1, tries=2, first_wait=0.001, least_rate=0, most_bytes=sts_download.MOST_BYTES)
 
 
 def release(benchmark):
@@ -62,41 +64,21 @@ def release(benchmark):
 
 @pytest.fixture
 def server():
-    """A server of all archives, on this machine; `answers` may be changed, `asked` tells what was fetched."""
-    answers = {}
-    for archives in ARCHIVES:
-        answers |= dict(zip(archives.paths, release(archives.benchmark), strict=True))
-    asked = []
+    """A server of all archives, on this machine."""
+    with serving() as running:
+        for archives in ARCHIVES:
+            for path, data in zip(archives.paths, release(archives.benchmark), strict=True):
+                running.files[f"/images/{path}"] = data
+        running.base = f"{running.url}/images/"
+        yield running
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            path = self.path.removeprefix("/images/")
-            asked.append(path)
-            answer = answers.get(path, 404)
-            if isinstance(answer, int):
-                return self.send_error(answer)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer) + (100 if path in cut else 0)))
-            self.end_headers()
-            return self.wfile.write(answer)
 
-        def log_message(self, *args):
-            pass
-
-    cut = set()
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    serving.answers, serving.asked, serving.cut = answers, asked, cut
-    serving.base = f"http://127.0.0.1:{serving.server_port}/images/"
-    yield serving
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+def fetch(folder, server, **options):
+    return download_sts(folder, base=server.base, settings=FAST, **options)
 
 
 def test_every_set_gets_its_file(tmp_path, server, caplog):
-    got = download_sts(tmp_path, accept_msr_terms=True, base=server.base)
+    got = fetch(tmp_path, server, accept_msr_terms=True)
     assert len(got.written) == len(NAMES) == 34 and not got.kept and not got.refused
     pairs = read_graded_pairs(tmp_path / "sts2014" / "deft-forum.tsv")
     assert (pairs.first, pairs.second) == (["deft-forum, one\u2028sentence", "third"], ["its other", "the other"])
@@ -109,49 +91,54 @@ def test_every_set_gets_its_file(tmp_path, server, caplog):
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path, server):
-    download_sts(tmp_path, accept_msr_terms=True, base=server.base)
+    fetch(tmp_path, server, accept_msr_terms=True)
     (tmp_path / "sts2015" / "belief.tsv").unlink()
     (tmp_path / "sts2015" / "images.tsv").write_text("mine")
     server.asked.clear()
-    got = download_sts(tmp_path, accept_msr_terms=True, base=server.base)
-    assert server.asked == ["d/da/STS2015-en-test.zip"] and [path.name for path in got.written] == ["belief.tsv"]
+    got = fetch(tmp_path, server, accept_msr_terms=True)
+    assert {path for _, path, _ in server.asked} == {"/images/d/da/STS2015-en-test.zip"}
+    assert [path.name for path in got.written] == ["belief.tsv"]
     assert len(got.kept) == len(NAMES) - 1 and (tmp_path / "sts2015" / "images.tsv").read_text() == "mine"
-    assert download_sts(tmp_path, base=server.base).refused == ()  # all there: nothing to accept
+    assert fetch(tmp_path, server).refused == ()  # all there: nothing to accept
 
 
 def test_nothing_of_microsoft_is_fetched_without_consent(tmp_path, server):
-    got = download_sts(tmp_path, base=server.base)
+    got = fetch(tmp_path, server)
     assert got.refused == ("2012", "stsb")
-    assert not any("2012" in path or "Stsbench" in path for path in server.asked)
+    assert not any("2012" in path or "Stsbench" in path for _, path, _ in server.asked)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"sts{year}" for year in (*YEARS[1:], "2017")]
 
 
 def test_failures_name_the_address_and_keep_nothing_else_from_coming(tmp_path, server):
-    server.answers["2/2f/STS2013-en-test.zip"] = 404
-    server.answers["8/8c/STS2014-en-test.zip"] = b"<html>moved</html>"
-    server.answers["7/70/Sts2017.gs.zip"] = 503
-    server.cut.add("d/da/STS2015-en-test.zip")
+    server.always["/images/2/2f/STS2013-en-test.zip"] = Answer(status=404)
+    server.always["/images/8/8c/STS2014-en-test.zip"] = Answer(body=b"<html>moved</html>")
+    server.always["/images/7/70/Sts2017.gs.zip"] = Answer(status=503)
+    server.always["/images/d/da/STS2015-en-test.zip"] = Answer(cut=100, ranges=False)
     with pytest.raises(EvaluationError) as failed:
-        download_sts(tmp_path, base=server.base)
+        fetch(tmp_path, server)
     message = str(failed.value)
     assert "\n" not in message and "4 of 7 benchmarks" in message and "--hub" in message
-    assert f"{server.base}2/2f/STS2013-en-test.zip: HTTP 404" in message
-    assert "STS2014-en-test.zip: no archive that can be read" in message
-    assert "Sts2017.gs.zip: HTTP 503" in message and "STS2015-en-test.zip: " in message
+    for path, says in (
+        ("2/2f/STS2013-en-test.zip", "not there"),
+        ("8/8c/STS2014-en-test.zip", "a web page"),
+        ("7/70/Sts2017.gs.zip", "given up after 2 tries (HTTP 503"),
+        ("d/da/STS2015-en-test.zip", "given up after 2 tries (broke off after 100"),
+    ):
+        assert f"({server.base}{path}): {says}" in message
     assert [path.name for path in tmp_path.iterdir()] == ["sts2016"]
 
 
 def test_no_server_no_name_and_no_patience(tmp_path, server):
     server.shutdown()
+    server.server_close()
     for base in (server.base, "http://name.invalid/"):
-        with pytest.raises(EvaluationError, match=r"7 of 7|5 of 7"):
-            download_sts(tmp_path, base=base, timeout=0.2)
+        with pytest.raises(EvaluationError, match=r"5 of 7"):
+            download_sts(tmp_path, base=base, settings=FAST)
 
 
-def test_too_much_is_refused(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(sts_download, "MOST_BYTES", 300)
+def test_too_much_is_refused(tmp_path, server):
     with pytest.raises(EvaluationError, match="more than 300 bytes"):
-        download_sts(tmp_path, base=server.base)
+        download_sts(tmp_path, base=server.base, settings=replace(FAST, most_bytes=300))
 
 
 def test_members_that_lead_out_or_swell_are_refused(monkeypatch):
@@ -161,11 +148,11 @@ def test_members_that_lead_out_or_swell_are_refused(monkeypatch):
         with pytest.raises(EvaluationError, match="leads out"):
             read_members(tarred({name: "x"}), "x.tar.gz")
     monkeypatch.setattr(sts_archives, "MOST_BYTES", 1000)
-    with pytest.raises(EvaluationError, match="more than 1,000 bytes"):
-        read_members(zipped(**{"a.txt": "a" * 600, "b.txt": "b" * 600}), "x.zip")
-    assert read_members(zipped(**{"a.txt": "a" * 600, "b/a.txt": "b" * 600, "c.pdf": "c" * 9000}), "x.zip").keys() == {
-        "a.txt"
-    }
+    for name, pack in (("x.zip", lambda files: zipped(**files)), ("x.tar.gz", tarred)):
+        with pytest.raises(EvaluationError, match="more than 1,000 bytes"):
+            read_members(pack({"a.txt": "a" * 600, "b.pdf": "b" * 600}), name)
+        files = {"a.txt": "a" * 300, "b/a.txt": "b" * 300, "c.pdf": "c" * 300}
+        assert read_members(pack(files), name) == {"a.txt": b"a" * 300}
 
 
 @pytest.mark.parametrize("url", ["x.zip", "x.tar.gz"])
@@ -191,24 +178,19 @@ def test_sets_that_do_not_fit_together_are_refused():
 def test_pairs_that_cannot_be_right_are_not_kept(tmp_path, server):
     files = {f"STS.input.{name}.txt": "a\tb\nc\td\n" for name in ("FNWN", "headlines", "OnWN")}
     files |= {f"STS.gs.{name}.txt": "1\n7\n" for name in ("FNWN", "headlines", "OnWN")}
-    server.answers["2/2f/STS2013-en-test.zip"] = zipped(**files)
+    server.files["/images/2/2f/STS2013-en-test.zip"] = zipped(**files)
     with pytest.raises(EvaluationError, match=r"2013-en-test\.zip: 2013/FNWN is not what was published: .*row 2"):
-        download_sts(tmp_path, base=server.base)
+        fetch(tmp_path, server)
     assert not list((tmp_path / "sts2013").iterdir())
 
 
-def test_https_is_not_left():
-    handler = sts_download._HttpsStays()
-    request = sts_download.urllib.request.Request("https://a/b.zip")
-    with pytest.raises(EvaluationError, match="leads to http://c, which is not https"):
-        handler.redirect_request(request, None, 302, "", {}, "http://c")
-    assert handler.redirect_request(request, None, 302, "", {}, "https://c").full_url == "https://c"
+def test_archives_are_fetched_over_https():
     assert sts_download.BASE.startswith("https://")
 
 
 def test_the_script_says_what_licences_forbid(tmp_path, server, monkeypatch, capsys, caplog):
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(sts_download.download_sts, "__defaults__", (False, server.base, 60.0))
+    monkeypatch.setattr(sts_download.download_sts, "__defaults__", (False, server.base, FAST))
     script = Path(__file__).parent.parent / "data_prep" / "get_sts.py"
 
     def run(*arguments):

@@ -145,8 +145,10 @@ def test_opus_zip_with_a_region(tmp_path: Path) -> None:
 
 
 def test_zip_with_one_table(tmp_path: Path) -> None:
-    assert read(write_zip(tmp_path / "t.zip", {"../../outside.tsv": tabbed(ROWS)}))[0] == ROWS
+    assert read(write_zip(tmp_path / "t.zip", {"folder/table.tsv": tabbed(ROWS)}))[0] == ROWS
     assert [path.name for path in tmp_path.iterdir()] == ["t.zip"]  # nothing is unpacked
+    with pytest.raises(TextError, match=r"o\.zip: member '\.\./\.\./outside\.tsv' leads out"):
+        read(write_zip(tmp_path / "o.zip", {"../../outside.tsv": tabbed(ROWS)}))
     path = write_zip(tmp_path / "u.zip", {"a.tsv": b"a\tb\n", "b.tsv": b"a\tb\n"})
     with pytest.raises(TextError, match=r"u\.zip: needs one member .*it has 2 \(a.tsv, b.tsv\)"):
         read(path)

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from st_paragram.corpora.archives import check_members
 from st_paragram.errors import TextError
 
 if TYPE_CHECKING:
@@ -93,12 +94,15 @@ def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
     """Open a zip archive; its members are only ever streamed, nothing is written to disk.
 
     Raises:
-        TextError: If the archive is damaged or was cut off (its directory stands at its end).
+        TextError: If the archive is damaged or was cut off (its directory stands at its end), or has members that
+            lead out of it, are links, are encrypted, overlap, or swell as no text does.
     """
     try:
-        return stack.enter_context(zipfile.ZipFile(path))
-    except (zipfile.BadZipFile, OSError) as error:
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        check_members(archive, path)
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
         raise TextError(f"{path}: zip archive cut off or damaged ({error}); fetch the file again") from error
+    return archive
 
 
 def open_member(archive: zipfile.ZipFile, member: str, stack: ExitStack) -> ByteStream:

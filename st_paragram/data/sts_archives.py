@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO
 
-from st_paragram.errors import EvaluationError
+from st_paragram.corpora.archives import check_members, check_name, check_total
+from st_paragram.errors import EvaluationError, TextError
 from st_paragram.evaluation.sts_catalogue import SetInfo
 
-MOST_BYTES = 64 * 2**20  # of all text in an archive; the largest has a few MiB
-
+MOST_BYTES = 64 * 2**20  # of all members of an archive; the largest has a few MiB
 
 _DAMAGES = (
     zipfile.BadZipFile,
@@ -42,39 +42,38 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
         EvaluationError: it is no such archive, damaged, a member is too large, or its name leads out of the archive.
     """
     members: dict[str, bytes] = {}
-    room = MOST_BYTES
     try:
-        for name, size, content in _tar_members(data) if url.endswith(".tar.gz") else _zip_members(data):
-            path = PurePosixPath(name.replace("\\", "/"))
-            if path.is_absolute() or ".." in path.parts:
-                raise EvaluationError(f"{url}: member {name!r} leads out of the archive; it is not what was published")
-            if path.suffix not in (".txt", ".csv") or path.name in members:
-                continue
-            room -= size
-            if room < 0:
-                raise EvaluationError(f"{url}: more than {MOST_BYTES:,} bytes of text; it is not what was published")
-            members[path.name] = content.read(size)
+        for name, content in _tar_members(data, url) if url.endswith(".tar.gz") else _zip_members(data, url):
+            path = PurePosixPath(name)
+            if path.suffix in (".txt", ".csv") and path.name not in members:
+                members[path.name] = content.read()
+    except TextError as error:
+        raise EvaluationError(str(error)) from error
     except _DAMAGES as error:
         reason = str(error).split("\n")[0]
         raise EvaluationError(f"{url}: no archive that can be read ({reason}); try again later") from error
     return members
 
 
-def _zip_members(data: bytes) -> Iterator[tuple[str, int, IO[bytes]]]:
+def _zip_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        check_members(archive, url, MOST_BYTES)
         for info in archive.infolist():
             if not info.is_dir():
                 with archive.open(info) as content:
-                    yield info.filename, info.file_size, content
+                    yield info.filename, content
 
 
-def _tar_members(data: bytes) -> Iterator[tuple[str, int, IO[bytes]]]:
+def _tar_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
+    unpacked = 0
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
         for member in archive:
+            check_name(member.name, url)
+            check_total(unpacked := unpacked + member.size, MOST_BYTES, url)
             if member.isfile():
                 content = archive.extractfile(member)
                 assert content is not None
-                yield member.name, member.size, content
+                yield member.name, content
 
 
 def graded_rows(info: SetInfo, members: dict[str, bytes], url: str) -> list[str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import ssl
-import urllib.error
-import urllib.request
-from collections.abc import Callable
+import tempfile
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage
-from pathlib import Path
-from typing import IO
+from pathlib import Path, PurePosixPath
 
+from st_paragram.corpora.corpus_file import CorpusFile
+from st_paragram.corpora.download import download
+from st_paragram.corpora.transfer_settings import TransferSettings
 from st_paragram.data.sts_archives import graded_rows, read_members
 from st_paragram.errors import EvaluationError, ParagramError, TextError
 from st_paragram.evaluation.graded_pairs import read_graded_pairs
@@ -21,7 +19,9 @@ logger = logging.getLogger(__name__)
 
 BASE = "https://ixa2.si.ehu.eus/stswiki/images/"  # the organisers' own place
 MOST_BYTES = 16 * 2**20  # of an archive; the largest has under 2 MiB
-TIMEOUT = 60.0  # seconds without a byte
+SETTINGS = TransferSettings(most_bytes=MOST_BYTES)
+
+LICENCE = "CC BY-SA 4.0 for scores; sentences as their sources say (https://ixa2.si.ehu.eus/stswiki)"
 
 MICROSOFT_TERMS = """\
 STS 2012 (MSRpar, MSRvid) and the STS Benchmark hold text of Microsoft Research. Its organisers ask everyone who uses
@@ -74,7 +74,7 @@ class Downloaded:
 
 
 def download_sts(
-    folder: str | Path, accept_msr_terms: bool = False, base: str = BASE, timeout: float = TIMEOUT
+    folder: str | Path, accept_msr_terms: bool = False, base: str = BASE, settings: TransferSettings = SETTINGS
 ) -> Downloaded:
     """Fetch all sets that are not there yet; one that cannot be fetched does not keep the others from it.
 
@@ -84,7 +84,7 @@ def download_sts(
         folder: for the sets; made if missing.
         accept_msr_terms: the caller agrees with `MICROSOFT_TERMS`; nothing they concern is fetched otherwise.
         base: address of the archives, ending in a slash. From https no redirection to anything else is followed.
-        timeout: in seconds, without a byte.
+        settings: how patient to be, and how large an archive may be.
 
     Raises:
         EvaluationError: archives could not be fetched or are not what was published; the message names their addresses.
@@ -99,7 +99,7 @@ def download_sts(
         if not missing or (archives.microsoft and not accept_msr_terms):
             continue
         try:
-            written += _fetch_benchmark(archives, missing, lambda path: _fetch(base + path, timeout), base)
+            written += _fetch_benchmark(archives, missing, Path(folder), base, settings)
         except ParagramError as error:
             logger.warning(str(error))
             failures.append(str(error))
@@ -121,11 +121,17 @@ def _path(folder: Path, info: SetInfo) -> Path:
 
 
 def _fetch_benchmark(
-    archives: Archives, missing: dict[SetInfo, Path], fetch: Callable[[str], bytes], base: str
+    archives: Archives, missing: dict[SetInfo, Path], folder: Path, base: str, settings: TransferSettings
 ) -> list[Path]:
+    files = [
+        CorpusFile("STS", archives.benchmark, base + path, PurePosixPath(path).name, licence=LICENCE)
+        for path in archives.paths
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
     members: dict[str, bytes] = {}
-    for archive in archives.paths:
-        members |= read_members(fetch(archive), base + archive)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".archives-") as place:  # small: fetched anew each time
+        for got in download(files, place, settings=settings):
+            members |= read_members(got.path.read_bytes(), got.file.url)
     where = base + archives.paths[0]
     for info, path in missing.items():
         _write(path, graded_rows(info, members, where), info, where)
@@ -146,33 +152,3 @@ def _write(path: Path, rows: list[str], info: SetInfo, where: str) -> None:
     logger.info(f"{path}: {pairs} pairs")
     if pairs != info.pairs:
         logger.warning(f"{where}: {info.key} has {pairs} pairs, where officially there are {info.pairs}")
-
-
-class _HttpsStays(urllib.request.HTTPRedirectHandler):
-    """Refuses to be led from https to anything less."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> urllib.request.Request | None:
-        if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise EvaluationError(f"{req.full_url}: leads to {newurl}, which is not https; it is not followed")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _fetch(url: str, timeout: float) -> bytes:
-    context = ssl.create_default_context()
-    opener = urllib.request.build_opener(_HttpsStays, urllib.request.HTTPSHandler(context=context))
-    try:
-        with opener.open(url, timeout=timeout) as answer:
-            data: bytes = answer.read(MOST_BYTES + 1)
-            expected = answer.headers.get("Content-Length")
-    except urllib.error.HTTPError as error:
-        raise EvaluationError(f"{url}: HTTP {error.code} ({error.reason})") from error
-    except (OSError, HTTPException) as error:  # no network, no such host, a bad certificate, an outage
-        reason = getattr(error, "reason", None) or error
-        raise EvaluationError(f"{url}: cannot be fetched ({reason})") from error
-    if len(data) > MOST_BYTES:
-        raise EvaluationError(f"{url}: more than {MOST_BYTES:,} bytes; it is not what was published")
-    if expected is not None and expected.isdigit() and len(data) < int(expected):
-        raise EvaluationError(f"{url}: broke off after {len(data):,} of {expected} bytes")
-    return data

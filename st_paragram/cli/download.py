@@ -1,0 +1,120 @@
+"""`st-paragram download`: fetch parallel text, test sets and models by name."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from st_paragram.errors import SettingsError
+
+if TYPE_CHECKING:
+    from st_paragram.corpora.corpus_file import CorpusFile
+
+_EPILOG = """\
+Without --corpus, the corpora of the papers for a language; for other languages all of the catalogue that have it.
+
+  st-paragram download --lang es
+  st-paragram download --lang fr-es-de --list
+  st-paragram download --lang de --corpus Europarl --corpus OPUS:NLLB --corpus mtdata:OPUS-ted2020-v1-deu-eng
+  st-paragram download --sets tatoeba --lang es-tr --folder data/eval
+  st-paragram download --sets lid --folder data/models
+
+What was broken off is gone on with; what is there is not fetched again. Licences are those of the corpora: they are
+shown and noted in FOLDER/manifest.json, and to keep them is up to you.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the parser of this command."""
+    parser = subparsers.add_parser(
+        "download",
+        help="fetch parallel text, test sets and models",
+        description="Fetch corpora by name, resumed, checked and recorded in a manifest.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options, for the command and for scripts that do the same."""
+    add = parser.add_argument
+    add("--lang", metavar="CODE[-CODE...]", help="the languages beside English, e.g. es or fr-es-de")
+    add("--source", default="en", metavar="CODE", help="what they are paired with (%(default)s)")
+    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help="take these alone; repeatable")
+    add("--sets", action="append", default=[], metavar="NAME", help="other files: tatoeba, bucc, lid, paranmt, sts")
+    add("--mirror", metavar="URL", help="fetch from this server, with the same paths")
+    add("--folder", type=Path, default=Path("data/raw"), help="where to (%(default)s)")
+    add("--parallel", type=int, default=4, help="files at a time (%(default)s)")
+    add("--list", action="store_true", help="show what would be fetched, and fetch nothing")
+    add("--accept-msr-terms", action="store_true", help="of --sets sts: see data_prep/get_sts.py")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fetch, or show what would be fetched; returns the exit status.
+
+    Raises:
+        ParagramError: A name is unknown, or files could not be fetched.
+    """
+    from st_paragram.corpora.download import download
+
+    files = _files(arguments)
+    sts = "sts" in arguments.sets
+    if not files and not sts:
+        raise SettingsError("nothing to fetch; name languages with --lang, or files with --sets")
+    if files:
+        sys.stdout.write(f"{table(files)}\n")
+    if arguments.list:
+        return 0
+    if files:
+        fetched = download(files, arguments.folder, arguments.parallel)
+        fresh = sum(got.fresh for got in fetched)
+        sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} were there\n")
+    return _sts(arguments) if sts else 0
+
+
+def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
+    from st_paragram.corpora.resolve import corpora_for, language_pairs, set_files
+
+    pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
+    if arguments.corpus and not pairs:
+        raise SettingsError("--corpus needs --lang, the languages to take of it")
+    files: list[CorpusFile] = []
+    for name in dict.fromkeys(arguments.sets):
+        files += set_files(name, [code for _, code in pairs], arguments.mirror)
+    if arguments.corpus or not arguments.sets:
+        for pair in pairs:
+            files += corpora_for(pair, arguments.corpus, arguments.mirror)
+    return files
+
+
+def table(files: list[CorpusFile]) -> str:
+    """What would be fetched, a block a corpus: its files, licence and citation."""
+    blocks: dict[tuple[str, str], list[CorpusFile]] = {}
+    for file in files:
+        blocks.setdefault((file.name, file.version), []).append(file)
+    lines = []
+    for (name, version), block in blocks.items():
+        cap = f", at most {block[0].cap:,} pairs used" if block[0].cap else ""
+        lines += [f"{name} {version}{cap}", *(f"  {file.url}{_size(file)}" for file in block)]
+        lines.append(f"  licence: {block[0].licence}")
+        lines += [f"  cite: {block[0].citation}"] if block[0].citation else []
+        lines += [f"  note: {block[0].note}"] if block[0].note else []
+    return "\n".join(lines)
+
+
+def _size(file: CorpusFile) -> str:
+    size = file.size or file.about
+    return f"  ({size / 2**20:,.1f} MiB)" if size else ""
+
+
+def _sts(arguments: argparse.Namespace) -> int:
+    from st_paragram.data.sts_download import MICROSOFT_TERMS, SMT_TERMS, download_sts
+
+    got = download_sts(arguments.folder, arguments.accept_msr_terms)
+    sys.stdout.write(f"STS: {len(got.written)} sets fetched, {len(got.kept)} were there\n\n{SMT_TERMS}\n")
+    if got.refused:
+        sys.stdout.write(f"\nNot fetched: {', '.join(got.refused)}. {MICROSOFT_TERMS}\n")
+    return 1 if got.refused else 0

@@ -1,0 +1,138 @@
+"""The catalogue: which corpora there are, read from `corpora.yaml` with unknown keys refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from st_paragram.errors import SettingsError
+
+PATH = Path(__file__).with_name("corpora.yaml")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Parallel text of OPUS.
+
+    Attributes:
+        name: As OPUS spells it.
+        version: As OPUS spells it.
+        licence: In words.
+        citation: In words.
+        page: What OPUS says of it.
+        cap: The most pairs to use of one language, None for all.
+        codes: Language codes that differ from those used elsewhere in this project.
+        note: Anything else a user should know.
+    """
+
+    name: str
+    version: str
+    licence: str
+    citation: str
+    page: str
+    cap: int | None = None
+    codes: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """Other files: test sets, paraphrases, a model.
+
+    Attributes:
+        name: What the set is called here.
+        version: Of the set.
+        urls: Addresses, `{code}` standing for a language.
+        licence: In words.
+        citation: In words.
+        codes: Language -> its code in the addresses; empty if they have none.
+        sizes: File name -> bytes, where known.
+        sha256: File name -> hexadecimal, where known.
+        note: Anything else a user should know.
+    """
+
+    name: str
+    version: str
+    urls: tuple[str, ...]
+    licence: str
+    citation: str
+    codes: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All of it.
+
+    Attributes:
+        opus: The pattern of addresses of OPUS.
+        corpora: Name -> corpus.
+        languages: Language -> names of the corpora to use with it.
+        sets: Name -> other files.
+    """
+
+    opus: str
+    corpora: Mapping[str, Corpus]
+    languages: Mapping[str, tuple[str, ...]]
+    sets: Mapping[str, FileSet]
+
+
+@cache
+def load_catalogue(path: Path = PATH) -> Catalogue:
+    """Read a catalogue.
+
+    Raises:
+        SettingsError: It cannot be read, or an entry has unknown, missing or wrong keys; the message names them.
+    """
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise SettingsError(f"{path}: cannot be read as a catalogue ({reason}); correct it") from error
+    top = _checked(path, "the file", tree, {"opus", "corpora", "languages", "sets"}, {"opus", "corpora"})
+    corpora = {name: _entry(path, name, Corpus, values) for name, values in top["corpora"].items()}
+    sets = {name: _entry(path, name, FileSet, values) for name, values in (top.get("sets") or {}).items()}
+    languages = {code: tuple(names) for code, names in (top.get("languages") or {}).items()}
+    for code, names in languages.items():
+        if unknown := [name for name in names if name not in corpora]:
+            raise SettingsError(
+                f"{path}: language {code} names {', '.join(unknown)}, not among its corpora; add it there"
+            )
+    return Catalogue(top["opus"], corpora, languages, sets)
+
+
+_Kind = TypeVar("_Kind", Corpus, FileSet)
+
+
+def _entry(path: Path, name: str, kind: type[_Kind], values: Any) -> _Kind:  # noqa: ANN401
+    known = [item for item in fields(kind) if item.name != "name"]
+    required = {item.name for item in known if item.default is MISSING and item.default_factory is MISSING}
+    values = _checked(path, name, values, {item.name for item in known}, required)
+    for item in known:
+        value = values.get(item.name)
+        wanted: type = str
+        if item.name in ("codes", "sizes", "sha256"):
+            wanted = dict
+        elif item.name in ("cap", "urls"):
+            wanted = int if item.name == "cap" else list
+        if value is not None and not isinstance(value, wanted):
+            raise SettingsError(f"{path}: {name}: {item.name} is {value!r}, not a {wanted.__name__}; correct it")
+    arguments: dict[str, Any] = {key: tuple(value) if key == "urls" else value for key, value in values.items()}
+    return kind(name=name, **arguments)
+
+
+def _checked(path: Path, where: str, values: Any, known: set[str], required: set[str]) -> dict[str, Any]:  # noqa: ANN401
+    if not isinstance(values, dict):
+        raise SettingsError(f"{path}: {where} holds no keys and values; correct it")
+    if unknown := sorted(map(str, values.keys() - known)):
+        raise SettingsError(f"{path}: {where}: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    if missing := sorted(required - values.keys()):
+        raise SettingsError(f"{path}: {where}: {', '.join(missing)} missing; add it")
+    return values

@@ -1,0 +1,146 @@
+"""From names of corpora and languages to files that can be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from st_paragram.corpora.catalogue import Catalogue, Corpus, load_catalogue
+from st_paragram.corpora.corpus_file import CorpusFile
+from st_paragram.corpora.opus import API, find_in_opus, opus_filename
+from st_paragram.errors import SettingsError
+
+
+def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
+    """Pairs of languages: `es` is English and Spanish, `fr-es-de` English with each of the three.
+
+    Args:
+        spec: Codes, with hyphens between.
+        first: The language all are paired with.
+
+    Raises:
+        SettingsError: A code is empty, or named twice.
+    """
+    codes = [code for code in spec.split("-") if code != first]
+    if not codes or not all(codes) or len(set(codes)) < len(codes):
+        raise SettingsError(f"--lang {spec}: give codes other than {first}, each once, as in es or fr-es-de")
+    return [(first, code) for code in codes]
+
+
+def corpora_for(
+    languages: tuple[str, str] = ("en", "es"),
+    names: Sequence[str] = (),
+    mirror: str | None = None,
+    catalogue: Catalogue | None = None,
+    api: str = API,
+) -> list[CorpusFile]:
+    """The files of a pair of languages.
+
+    Args:
+        languages: Codes, in the order in which sentences shall come out.
+        names: What to take, none for what the catalogue has for the language. `Europarl` of the catalogue, or
+            `Europarl@v7`; `OPUS:NLLB`, or `OPUS:NLLB@v1`, of OPUS; `mtdata:OPUS-nllb-v1-eng-spa` of mtdata.
+        mirror: Server to use in place of each file's own, with the same paths.
+        catalogue: By default the one that comes with the package.
+        api: Address of OPUS's listing, asked only for `OPUS:` names.
+
+    Raises:
+        SettingsError: A name is unknown; the message lists those there are.
+        MissingExtraError: mtdata is asked for and not installed.
+        DownloadError: An index does not answer, or has no such corpus.
+    """
+    catalogue = load_catalogue() if catalogue is None else catalogue
+    if names:
+        files = [_named(name, languages, catalogue, api) for name in dict.fromkeys(names)]
+    else:
+        files = _usual(languages, catalogue)
+    return [replace(file, pair=languages).at(mirror) for file in files]
+
+
+def set_files(
+    name: str, languages: Sequence[str] = (), mirror: str | None = None, catalogue: Catalogue | None = None
+) -> list[CorpusFile]:
+    """The files of another set of the catalogue: test sets, paraphrases, the model that tells languages.
+
+    Args:
+        name: Of the set.
+        languages: Codes; none for all that it has. English alone means nothing here and is left out.
+        mirror: As in `corpora_for`.
+        catalogue: As in `corpora_for`.
+
+    Raises:
+        SettingsError: The set, or a language of it, is unknown.
+    """
+    catalogue = load_catalogue() if catalogue is None else catalogue
+    if name not in catalogue.sets:
+        raise SettingsError(f"no set {name}; there are {', '.join(sorted(catalogue.sets))}")
+    entry = catalogue.sets[name]
+    wanted = [code for code in languages if code != "en"] or list(entry.codes)
+    if entry.codes and (unknown := [code for code in wanted if code not in entry.codes]):
+        raise SettingsError(f"{name} has no {', '.join(unknown)}; it has {', '.join(entry.codes)}")
+    urls = [url.format(code=entry.codes[code]) for code in wanted for url in entry.urls] if entry.codes else entry.urls
+    return [
+        CorpusFile(
+            name=name,
+            version=entry.version,
+            url=url,
+            filename=(filename := PurePosixPath(url).name),
+            licence=entry.licence,
+            citation=entry.citation,
+            size=entry.sizes.get(filename),
+            sha256=entry.sha256.get(filename),
+            note=entry.note,
+        ).at(mirror)
+        for url in dict.fromkeys(urls)
+    ]
+
+
+def _usual(languages: tuple[str, str], catalogue: Catalogue) -> list[CorpusFile]:
+    """What the paper used for a language; for another language all there is, some of which may not be for it."""
+    first, second = languages
+    known = catalogue.languages.get(second) if first == "en" else None
+    names = catalogue.corpora if known is None else known
+    files = [_of_catalogue(catalogue.corpora[name], languages, catalogue) for name in names]
+    return [replace(file, optional=known is None) for file in files]
+
+
+def _named(name: str, languages: tuple[str, str], catalogue: Catalogue, api: str) -> CorpusFile:
+    source, _, rest = name.rpartition(":")
+    if source.lower() == "mtdata":
+        from st_paragram.corpora.mtdata_index import find_in_mtdata
+
+        return find_in_mtdata(rest, languages)
+    corpus, _, version = rest.partition("@")
+    spelled = {known.lower(): known for known in catalogue.corpora}
+    entry = catalogue.corpora.get(spelled.get(corpus.lower(), ""))
+    if source.upper() == "OPUS" and corpus:
+        codes = _codes(entry, languages) if entry else languages
+        return _described(find_in_opus(corpus, version or None, codes, api), entry)
+    if source or entry is None:
+        there = ", ".join(catalogue.corpora)
+        raise SettingsError(
+            f"--corpus {name}: not in the catalogue, which has {there}; any other of OPUS by OPUS:{rest}, "
+            "of mtdata by mtdata:ID"
+        )
+    return _of_catalogue(replace(entry, version=version) if version else entry, languages, catalogue)
+
+
+def _codes(corpus: Corpus, languages: tuple[str, str]) -> tuple[str, str]:
+    first, second = (corpus.codes.get(code, code) for code in languages)
+    return first, second
+
+
+def _described(file: CorpusFile, corpus: Corpus | None) -> CorpusFile:
+    return (
+        file
+        if corpus is None
+        else replace(file, licence=corpus.licence, citation=corpus.citation, cap=corpus.cap, note=corpus.note)
+    )
+
+
+def _of_catalogue(corpus: Corpus, languages: tuple[str, str], catalogue: Catalogue) -> CorpusFile:
+    codes = _codes(corpus, languages)
+    url = catalogue.opus.format(corpus=corpus.name, version=corpus.version, pair="-".join(sorted(codes)))
+    filename = opus_filename(corpus.name, corpus.version, codes)
+    return _described(CorpusFile(corpus.name, corpus.version, url, filename, codes), corpus)

@@ -1,0 +1,21 @@
+"""From files that were fetched to texts that can be read."""
+
+from __future__ import annotations
+
+from st_paragram.corpora.download import Fetched
+from st_paragram.data.streams import is_zip
+from st_paragram.data.text import TextSource
+
+
+def text_source(fetched: Fetched) -> TextSource:
+    """How to read a file of two languages: a zip archive with a member for each, or a table of two columns.
+
+    The texts come out in the order of the pair that was asked for, and under its codes, whatever the file calls them.
+    """
+    file, path = fetched.file, str(fetched.path)
+    first, second = file.pair
+    codes = (file.languages[0], file.languages[1])
+    if is_zip(path):
+        return TextSource((path,), (first, second), cap=file.cap, codes=codes)
+    swapped = codes == (second, first) != (first, second)
+    return TextSource((path,), (second, first) if swapped else (first, second), swapped, cap=file.cap)
