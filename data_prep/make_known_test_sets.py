@@ -1,9 +1,11 @@
-"""Make st_paragram/evaluation/known_test_sets.json, which tells test sets from development sets by hashes alone.
+"""Make the two files by which test sets are known, both of hashes alone.
 
     python data_prep/make_known_test_sets.py DIR
 
-DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{dev,test}.tsv (`grade TAB sentence TAB sentence`, as get_sts.py writes
-them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). Run it when a test set is added.
+DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`, as get_sts.py
+writes them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). Run it when a test set is added.
+st_paragram/evaluation/known_test_sets.json tells test sets from development sets; with
+st_paragram/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from st_paragram.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, TestSets, write_known_sentences
+from st_paragram.cleaning.test_set_files import read_sentences, test_set_files
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import EvaluationError
@@ -32,7 +36,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR")
     parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="the file to make (the installed one)")
+    parser.add_argument("--sentences", type=Path, help="the file of sentences (the installed one, or beside --output)")
     arguments = parser.parse_args()
+    beside = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
+    sentences = arguments.sentences or (KNOWN_TEST_SENTENCES if arguments.output == KNOWN_TEST_SETS else beside)
 
     developments = {name: _graded(arguments.data / path) for name, path in DEVELOPMENT.items()}
     union = set().union(*developments.values())
@@ -41,6 +48,9 @@ def main() -> int:
         raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; get them with get_sts.py")
     write_known_test_sets(tests, developments, arguments.output)
     sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
+    files = {kind: test_set_files(arguments.data, kind) for kind in TestSets}
+    count = write_known_sentences({kind: read_sentences(paths) for kind, paths in files.items()}, sentences)
+    sys.stdout.write(f"{count} sentences: {sentences}\n")
     return 0
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from st_paragram.cleaning.bare import bare
 from st_paragram.errors import EvaluationError
 
 SKETCH_SIZE = 64
@@ -80,7 +80,7 @@ def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
     Raises:
         ValueError: there are not as many first as second sentences.
     """
-    pairs = zip(map(_bare, first), map(_bare, second), strict=True)
+    pairs = zip(map(bare, first), map(bare, second), strict=True)
     digests = (hashlib.blake2b("\n".join(sorted(pair)).encode(), digest_size=8).digest() for pair in pairs)
     return {int.from_bytes(digest, "big") for digest in digests}
 
@@ -142,10 +142,6 @@ def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[TestSetSketch], list[set[
         return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EvaluationError(f"{path}: not readable ({error}); install st_paragram anew") from error
-
-
-def _bare(text: str) -> str:
-    return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
 
 
 def _packed(hashes: Collection[int]) -> str:

@@ -1,0 +1,1 @@
+"""Cleaning of parallel text: named filters, one idea a file, put together by a list in YAML."""

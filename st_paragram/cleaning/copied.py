@@ -1,0 +1,97 @@
+"""Sides that are the same, or nearly: text that was never translated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from st_paragram.cleaning.bare import bare
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.options import check_number
+
+IDENTICAL, COPIED = "identical sides", "mostly copied"
+
+_LETTERS = 3  # that a word needs to count
+_FEWEST_WORDS = 4  # that a side needs: a few names may well be all there is
+_START = 16  # characters
+
+
+@dataclass(frozen=True)
+class Copied(RowFilter):
+    """Drop pairs whose sides are identical or mostly the same words: they were not translated. Not for paraphrases.
+
+    Identical are sides with the same letters and digits (NFKC, case folded). Mostly copied: of the distinct words
+    (between spaces) of at least three characters and not without letters that the side with more of them has (four at
+    least), more than `max_share` stand on the other side too. So names and code, which stay as they are in
+    translations, do no harm beside a few words of prose.
+
+    Attributes:
+        max_share: Largest share of words that may stand on both sides, 0 .. 1; 1 drops identical sides alone.
+    """
+
+    name: ClassVar[str] = "copied"
+    reasons: ClassVar[tuple[str, ...]] = (IDENTICAL, COPIED)
+
+    max_share: float = 0.8
+
+    def __post_init__(self) -> None:
+        """Check the option.
+
+        Raises:
+            SettingsError: It is out of range.
+        """
+        check_number(self.name, "max_share", self.max_share, low=0, high=1)
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return for each row the reason to drop it, or None to keep it."""
+        return [self._reject_row(row[0], row[1]) for row in rows]
+
+    def _reject_row(self, first: str, second: str) -> str | None:
+        if not _start_differently(first, second) and bare(first) == bare(second) != "":
+            return IDENTICAL
+        if self._many_missing(first, second):
+            return None
+        one, other = _counted(first), _counted(second)
+        most = max(len(one), len(other))
+        return COPIED if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
+
+    def _many_missing(self, first: str, second: str) -> bool:
+        """Whether so many words at the start of the first side are nowhere on the second that it is no copy; fast."""
+        enough = (1 - self.max_share) * (first.count(" ") + 1)
+        missing = set()
+        for word in first.split(" ", 3 * int(enough) + 4)[:-1]:
+            if len(word) >= _LETTERS and word not in second and (word.isalpha() or _counts(word)):
+                missing.add(word)
+                if len(missing) > enough:
+                    return True
+        return False
+
+
+def _counted(text: str) -> set[str]:
+    return {word for word in text.split(" ") if _counts(word)}
+
+
+def _counts(word: str) -> bool:
+    return len(word) >= _LETTERS and (word.isalpha() or any(map(str.isalpha, word)))
+
+
+def _start_differently(first: str, second: str) -> bool:
+    """Whether the first letters tell two texts apart."""
+    one, other = first[:2], second[:2]
+    if one.isascii() and one.isalpha():
+        if other.isascii() and other.isalpha():
+            if one[0].lower() != other[0].lower():
+                return True
+        elif _other_script(other[:1]):
+            return True
+    one, other = bare(first[:_START])[:-1], bare(second[:_START])[:-1]  # an accent behind it changes the last letter
+    length = min(len(one), len(other))
+    return one[:length] != other[:length]
+
+
+def _other_script(character: str) -> bool:
+    """Whether it is a letter that stays outside ASCII whatever is done to it; of Greek to Georgian, Han, Hangul."""
+    return character.isalpha() and (
+        "\u0386" <= character <= "\u10ff" or "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
+    )

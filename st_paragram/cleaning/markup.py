@@ -1,0 +1,124 @@
+"""What is no text: tags, entities, subtitle codes, template residue, bare addresses, broken characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from html.entities import html5
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.broken_characters import LEADS, NO_TEXT, TRAILS, has_broken_characters
+from st_paragram.cleaning.code_points import CodePoints, table
+from st_paragram.cleaning.options import as_choices, set_field
+
+MARKUP, BROKEN = "markup", "broken characters"
+
+_TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--|-->")
+_ENTITY = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{1,30};)|#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};)")
+_SUBTITLE = re.compile(r"</?(?:i|b|u|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}|[♩-♬]", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
+_ADDRESS = re.compile(r"[a-z]{2,9}://\S+|[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
+
+
+_MARKS, _BROKEN, _LEAD, _TRAIL, _MISREAD = 1, 2, 4, 8, 16
+
+
+class Kind(str, Enum):
+    """Kinds of markup.
+
+    Tags and template residue that stand on both sides alike are the content of documentation and stay.
+    """
+
+    TAGS = "tags"
+    ENTITIES = "entities"
+    SUBTITLES = "subtitles"
+    TEMPLATES = "templates"
+    ADDRESSES = "addresses"
+    CHARACTERS = "characters"
+
+
+@dataclass(frozen=True)
+class Markup(RowFilter):
+    r"""Drop pairs with markup or broken characters.
+
+    Attributes:
+        which: The kinds looked for: tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if
+            the sides differ in them; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, notes of music); addresses (a
+            side of nothing but web or mail addresses); characters (control characters, replacement and private
+            characters, UTF-8 read as something else).
+    """
+
+    name: ClassVar[str] = "markup"
+    reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
+
+    which: tuple[Kind, ...] = tuple(Kind)
+
+    def __post_init__(self) -> None:
+        """Check the option.
+
+        Raises:
+            SettingsError: An unknown kind, or none.
+        """
+        set_field(self, "which", as_choices(self.name, "which", self.which, Kind))
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return for each row the reason to drop it, or None to keep it."""
+        which = frozenset(self.which)
+        flags = _flags([f"{row[0]}\t{row[1]}" for row in rows])
+        verdicts: list[str | None] = [None] * len(rows)
+        for index in np.flatnonzero(flags & (_MARKS | _BROKEN | _MISREAD)).tolist():
+            first, second = rows[index][:2]
+            if flags[index] & _MARKS and _has_markup(first, second, which):
+                verdicts[index] = MARKUP
+            elif Kind.CHARACTERS in which and (has_broken_characters(first) or has_broken_characters(second)):
+                verdicts[index] = BROKEN
+        return verdicts
+
+    def identity(self) -> dict[str, Any]:
+        """The kinds looked for."""
+        return {"which": [kind.value for kind in self.which]}
+
+
+def _flags(texts: list[str]) -> NDArray[np.uint8]:
+    """What each text may hold, by its characters alone."""
+    points = CodePoints(texts)
+    flags = _table().take(points.codes)
+    misread = (flags[:-1] & _LEAD > 0) & (flags[1:] & _TRAIL > 0)
+    flags[:-1][misread] |= _MISREAD
+    return points.flags(flags)
+
+
+@cache
+def _table() -> NDArray[np.uint8]:
+    flags = table({r"<&@/{}\[\]♩-♬": _MARKS, NO_TEXT: _BROKEN, LEADS: _LEAD, TRAILS: _TRAIL})
+    flags[ord("\t")] = 0  # stands between the sides
+    return flags
+
+
+def _has_markup(first: str, second: str, which: frozenset[Kind]) -> bool:
+    for text in (first, second):
+        if Kind.ENTITIES in which and "&" in text and any(not n or n in html5 for n in _ENTITY.findall(text)):
+            return True
+        if Kind.SUBTITLES in which and _SUBTITLE.search(text):
+            return True
+        if Kind.ADDRESSES in which and ("://" in text or "@" in text) and _nothing_but_addresses(text):
+            return True
+    if Kind.TAGS in which and _differ(_TAG, first, second):
+        return True
+    return Kind.TEMPLATES in which and _differ(_TEMPLATE, first, second)
+
+
+def _nothing_but_addresses(text: str) -> bool:
+    rest, found = _ADDRESS.subn("", text)
+    return found > 0 and not any(map(str.isalpha, rest))
+
+
+def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:
+    return sorted(pattern.findall(first)) != sorted(pattern.findall(second))

@@ -1,0 +1,55 @@
+"""Sides of very different length: one of them says more than the other, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.code_points import as_verdicts
+from st_paragram.cleaning.options import check_number
+from st_paragram.cleaning.spaceless import Measures
+
+LENGTH_RATIO = "length ratio"
+_WORD = 5  # letters: what a word is worth where words cannot be counted
+
+
+@dataclass(frozen=True)
+class Ratio(RowFilter):
+    """Drop pairs whose longer side has more words than `max` times those of the shorter side, and `slack` more.
+
+    If a side is in a script without spaces, five letters of either side count as a word; a Han character counts as
+    three letters and a kana as two, for that is what they are worth in translations.
+
+    Attributes:
+        max: Largest ratio.
+        slack: Words that may come on top, for short sentences.
+    """
+
+    name: ClassVar[str] = "ratio"
+    reasons: ClassVar[tuple[str, ...]] = (LENGTH_RATIO,)
+
+    max: float = 2.5
+    slack: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            SettingsError: An option is out of range.
+        """
+        check_number(self.name, "max", self.max, low=1)
+        check_number(self.name, "slack", self.slack, low=0)
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return for each row the reason to drop it, or None to keep it."""
+        first, second = Measures([row[0] for row in rows]), Measures([row[1] for row in rows])
+        one, other = first.words.astype(np.float64), second.words.astype(np.float64)
+        if (letterwise := first.spaceless | second.spaceless).any():
+            one = np.where(letterwise, first.letters() / _WORD, one)
+            other = np.where(letterwise, second.letters() / _WORD, other)
+        different = np.maximum(one, other) > self.max * np.minimum(one, other) + self.slack
+        return as_verdicts(different, self.reasons)

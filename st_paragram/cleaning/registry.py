@@ -1,0 +1,49 @@
+"""The filters by name; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import MISSING, fields
+
+from st_paragram.cleaning.base import RowFilter
+
+FILTERS = {
+    "length": "st_paragram.cleaning.length:Length",
+    "ratio": "st_paragram.cleaning.ratio:Ratio",
+    "copied": "st_paragram.cleaning.copied:Copied",
+    "script": "st_paragram.cleaning.script:Script",
+    "language": "st_paragram.cleaning.language:Language",
+    "markup": "st_paragram.cleaning.markup:Markup",
+    "test_sets": "st_paragram.cleaning.test_sets:TestSentences",
+    "overlap": "st_paragram.paraphrases.overlap:Overlap",
+    "paraphrase_score": "st_paragram.paraphrases.score:ParaphraseScore",
+    "label": "st_paragram.paraphrases.label:Label",
+}
+
+LANGUAGES = "languages"
+"""A field of filters that is no option: it is given where the filters are made."""
+
+
+def filter_class(name: str) -> type[RowFilter]:
+    """The class of a filter.
+
+    Raises:
+        KeyError: there is no filter of this name.
+    """
+    module, _, attribute = FILTERS[name].partition(":")
+    found: type[RowFilter] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def needs_languages(cls: type[RowFilter]) -> bool:
+    """Whether a filter must know the languages of the rows."""
+    return any(field.name == LANGUAGES for field in fields(cls))  # type: ignore[arg-type]
+
+
+def option_names(cls: type[RowFilter]) -> dict[str, bool]:
+    """The options of a filter, in order, and whether each must be given."""
+    return {
+        field.name: field.default is MISSING and field.default_factory is MISSING
+        for field in fields(cls)  # type: ignore[arg-type]
+        if field.init and field.name != LANGUAGES
+    }

@@ -1,0 +1,86 @@
+"""Sides in another script than their language is written in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.code_points import CodePoints, as_verdicts, letters_table, table
+from st_paragram.cleaning.languages import scripts
+from st_paragram.cleaning.options import check_languages, check_number
+from st_paragram.cleaning.spaceless import HAN_LETTERS, KANA_LETTERS
+from st_paragram.cleaning.unicode_scripts import NEUTRAL, SCRIPTS
+
+NO_LETTERS, WRONG_SCRIPT = "no letters", "wrong script"
+
+_NO_LETTERS, _WRONG_SCRIPT = 1, 2  # places in `reasons`, from 1
+_OWN, _FOREIGN = 1, 2
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Script(RowFilter):
+    """Drop pairs with a side of no letters, or of which too few letters are of a script of the side's language.
+
+    A Han character counts as three letters and a kana as two, so that names and code in Latin letters do not outweigh
+    a Chinese sentence. Sides in a language that is not known here must only have letters.
+
+    Attributes:
+        languages: Codes of the two sides.
+        min_share: Least share of a side's letters that must be of the scripts of its language, 0 .. 1.
+    """
+
+    name: ClassVar[str] = "script"
+    reasons: ClassVar[tuple[str, ...]] = (NO_LETTERS, WRONG_SCRIPT)
+
+    languages: tuple[str, str]
+    min_share: float = 0.25
+
+    def __post_init__(self) -> None:
+        """Check the options; warn, once, of a language that is not known here.
+
+        Raises:
+            SettingsError: An option is out of range.
+        """
+        check_languages(self.name, self.languages)
+        check_number(self.name, "min_share", self.min_share, low=0, high=1)
+        for code in self.languages:
+            if not scripts(code):
+                _warn_unknown(code)
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return for each row the reason to drop it, or None to keep it."""
+        first, second = ([row[side] for row in rows] for side in (0, 1))
+        found = self._reasons(first, scripts(self.languages[0]))
+        found = np.where(found == 0, self._reasons(second, scripts(self.languages[1])), found)
+        return as_verdicts(found, self.reasons)
+
+    def _reasons(self, texts: list[str], names: tuple[str, ...]) -> NDArray[np.int8]:
+        points = CodePoints(texts)
+        kinds = _kinds(names).take(points.codes)
+        own, foreign = points.count(kinds == _OWN), points.count(kinds == _FOREIGN)
+        reasons = np.where(own + foreign == 0, _NO_LETTERS, 0)
+        if names:
+            own = own * (KANA_LETTERS if "Kana" in names else HAN_LETTERS if "Han" in names else 1)
+            reasons[(reasons == 0) & (own < self.min_share * (own + foreign))] = _WRONG_SCRIPT
+        return reasons.astype(np.int8)
+
+
+@cache
+def _warn_unknown(code: str) -> None:
+    _LOG.warning("script: no script known for the language %s; its sides must only have letters", code)
+
+
+@cache
+def _kinds(names: tuple[str, ...]) -> NDArray[np.uint8]:
+    own = table({SCRIPTS[name]: 1 for name in names}) > 0
+    kinds = np.where(own, np.uint8(_OWN), np.uint8(_FOREIGN))
+    kinds[~letters_table() | (table({NEUTRAL: 1}) > 0)] = 0
+    return kinds

@@ -1,0 +1,107 @@
+"""Sentences of test sets in training data: the same, or nearly so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.code_points import as_verdicts
+from st_paragram.cleaning.known_test_sentences import TestSets, digest, known_hashes, sentence_hashes, telling
+from st_paragram.cleaning.near_sentences import NearSentences
+from st_paragram.cleaning.options import as_choices, check_languages, refuse, set_field
+from st_paragram.cleaning.test_set_files import files_digest, read_sentences, test_set_files
+
+TEST, NEAR = "test sentence", "near a test sentence"
+
+
+@dataclass(frozen=True)
+class TestSentences(RowFilter):
+    """Drop pairs with a side that is a sentence of a test set by its letters and digits.
+
+    The sentences of STS 2012-2017, the STS Benchmark and Tatoeba (development parts too) are known by hashes that come
+    with the package; sentences that everybody says ("How old is he?") are not among them. A folder of test sets adds
+    what it holds, of Tatoeba for the languages of the rows, and sentences that differ from these by one word.
+
+    Attributes:
+        languages: Codes of the two sides.
+        sets: The families of test sets, "sts" and "tatoeba".
+        folder: A folder with `sts2012/*.tsv`, ..., `stsb/*.tsv` (`grade TAB sentence TAB sentence`) and
+            `tatoeba/xxx-eng.tsv` (`foreign TAB English`), as `data_prep/get_sts.py` makes it.
+    """
+
+    __test__: ClassVar[bool] = False  # no test, whatever pytest thinks
+    name: ClassVar[str] = "test_sets"
+    reasons: ClassVar[tuple[str, ...]] = (TEST, NEAR)
+
+    languages: tuple[str, str]
+    sets: tuple[TestSets, ...] = tuple(TestSets)
+    folder: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            SettingsError: An unknown family of test sets, or a folder without files of them.
+        """
+        check_languages(self.name, self.languages)
+        set_field(self, "sets", as_choices(self.name, "sets", self.sets, TestSets))
+        if self.folder is not None:
+            set_field(self, "folder", str(self.folder))
+            if not self._files():
+                refuse(self.name, "folder", self.folder, "a folder with sts20XX/*.tsv, stsb/*.tsv or tatoeba/*.tsv")
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return for each row the reason to drop it, or None to keep it.
+
+        Raises:
+            SettingsError: A file of the folder is not readable.
+        """
+        files = self._files()
+        hashes, near = _known(self.sets, files), _near(files) if files else None
+        found = np.zeros(len(rows), np.int8)
+        for side in (0, 1):
+            texts = [row[side] for row in rows]
+            found |= _among(sentence_hashes(texts), hashes)
+            if near is not None:
+                found |= 2 * np.array(near.near(texts), np.int8)
+        return as_verdicts(np.where(found & 1, 1, found), self.reasons)
+
+    def identity(self) -> dict[str, Any]:
+        """The families of test sets and digests of what is known of them."""
+        files = self._files()
+        return {
+            "sets": [kind.value for kind in self.sets],
+            "known": digest(),
+            "folder": files_digest(files) if files else None,
+        }
+
+    def _files(self) -> tuple[Path, ...]:
+        return _files(self.folder, self.sets, self.languages) if self.folder is not None else ()
+
+
+@cache
+def _files(folder: str, sets: tuple[TestSets, ...], languages: tuple[str, str]) -> tuple[Path, ...]:
+    return tuple(path for kind in sets for path in test_set_files(Path(folder).expanduser(), kind, languages))
+
+
+def _among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    places = np.searchsorted(known, hashes)
+    return known[np.minimum(places, len(known) - 1)] == hashes if len(known) else np.zeros(len(hashes), np.bool_)
+
+
+@cache
+def _known(sets: tuple[TestSets, ...], files: tuple[Path, ...]) -> NDArray[np.uint64]:
+    more = [sentence for sentence in read_sentences(files) if telling(sentence)]
+    return np.union1d(known_hashes(sets), sentence_hashes(more))
+
+
+@cache
+def _near(files: tuple[Path, ...]) -> NearSentences:
+    return NearSentences(read_sentences(files))

@@ -1,0 +1,166 @@
+"""Lists of filters: what YAML says, what is refused and how."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.cleaning.config import (
+    Cleaning,
+    Step,
+    default_cleaning,
+    only_length,
+    paper_cleaning,
+    parse_cleaning,
+    read_cleaning,
+)
+from st_paragram.cleaning.duplicates import Copies, Duplicates, Key
+from st_paragram.cleaning.length import LengthOn
+from st_paragram.cleaning.registry import FILTERS, filter_class, option_names
+from st_paragram.errors import SettingsError
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_default():
+    cleaning = default_cleaning()
+    assert [step.name for step in cleaning.steps] == ["length", "ratio", "copied", "script", "markup", "test_sets"]
+    assert cleaning.duplicates == Duplicates(("pair",), "one")
+    for rule, step in zip(cleaning.filters(("en", "de")), cleaning.steps, strict=True):
+        defaults = filter_class(step.name)
+        assert type(rule) is defaults and getattr(rule, "languages", ("en", "de")) == ("en", "de")
+        assert rule == Step(step.name).make(("en", "de")), "default.yaml writes the defaults out"
+        json.dumps(rule.identity())
+
+
+def test_the_paper():
+    cleaning = paper_cleaning()
+    (rule,) = cleaning.filters(("en", "de"))
+    assert (rule.min_length, rule.max_length, rule.length_on) == (3, 100, LengthOn.ENGLISH)
+    assert cleaning.duplicates.on == (Key.PAIR,) and cleaning.duplicates.copies is Copies.NONE
+    assert rule.reject([("a b c", "x"), ("a b", "x y z")]) == [None, "too short"]
+
+
+def test_only_length():
+    (rule,) = only_length().filters(("en", "de"))
+    assert rule == filter_class("length")() and only_length().duplicates == Duplicates("pair")
+    (rule,) = only_length(2, 9, 99, LengthOn.ENGLISH).filters(("en", "de"))
+    assert dataclasses.astuple(rule) == (2, 9, 99, LengthOn.ENGLISH)
+    with pytest.raises(SettingsError, match="length: min_length is 0"):
+        only_length(min_length=0)
+
+
+@pytest.mark.parametrize("make", [default_cleaning, paper_cleaning, only_length, Cleaning])
+def test_a_list_reads_back(make):
+    cleaning = make()
+    assert parse_cleaning(json.loads(json.dumps(cleaning.as_json())), "x") == cleaning
+    assert pickle.loads(pickle.dumps(cleaning)) == cleaning
+
+
+def test_a_file(tmp_path):
+    path = write(
+        tmp_path / "mine.yaml",
+        "# mine\n- markup\n- copied:\n"
+        "- length: {min_length: 2, length_on: english}\n- duplicates: {on: [first, second], copies: none}\n"
+        "- test_sets: {sets: sts}\n- label: {column: 0, value: no}\n",
+    )
+    cleaning = read_cleaning(path)
+    assert [step.name for step in cleaning.steps] == ["markup", "copied", "length", "test_sets", "label"]
+    assert cleaning.steps[2].options == {"min_length": 2, "length_on": "english"}
+    assert cleaning.steps[4].options == {"column": 0, "value": "no"}  # no truth value, as in YAML 1.1
+    assert cleaning.duplicates == Duplicates((Key.FIRST, Key.SECOND), Copies.NONE)
+    assert len(cleaning.filters(("en", "es"))) == 5
+
+
+def test_without_duplicates_all_rows_stay(tmp_path):
+    assert read_cleaning(write(tmp_path / "x.yaml", "- markup\n")).duplicates.on == ()
+    assert parse_cleaning(["duplicates"], "x").duplicates.on == (Key.PAIR,)
+    assert parse_cleaning([{"duplicates": {"on": []}}], "x").duplicates.on == ()
+    assert parse_cleaning([], "x") == Cleaning()
+
+
+def test_lists_in_options_become_tuples():
+    (rule,) = parse_cleaning([{"markup": {"which": ["tags", "entities"]}}], "x").filters(("en", "es"))
+    assert [kind.value for kind in rule.which] == ["tags", "entities"] and hash(rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("markup", r"a list of filters was expected, like `- markup`; saw 'markup'"),
+        ("markup: {}", "a list of filters was expected"),
+        ("", "a list of filters was expected.*saw None"),
+        ("- 3", "entry 1: expected one filter, .* saw 3"),
+        ("- markup\n- {copied: {}, ratio: {}}", "entry 2: expected one filter"),
+        ("- []", "entry 1: expected one filter"),
+        ("- spam", "entry 1: no filter 'spam'; there are length, ratio, .*, label, duplicates"),
+        ("- true", "entry 1: expected one filter"),
+        ("- ? [a]\n  : 1", "no YAML|no filter"),
+        ("- markup\n- copied\n- markup: {}", "entry 3: markup is there twice; leave one"),
+        ("- duplicates\n- duplicates", "entry 2: duplicates is there twice"),
+        ("- ratio: {minimum: 3}", "entry 1: ratio has no option 'minimum'; there are max, slack"),
+        ("- ratio: 3", "entry 1: ratio: expected options, `{option: value}`; saw 3"),
+        ("- ratio: {1: 3}", "entry 1: ratio: expected options"),
+        ("- ratio: {max: 0.1}", "entry 1: ratio: max is 0.1; it must be a number of at least 1"),
+        ("- ratio: {max: [3]}", r"entry 1: ratio: max is \(3,\)"),
+        ("- script: {languages: [en, es]}", "entry 1: script has no option 'languages'; there are min_share"),
+        ("- duplicates: {on: [both]}", "entry 1: duplicates: on is 'both'; it must be pair or first or second"),
+        ("- duplicates: {copies: two}", "entry 1: duplicates: copies is 'two'; it must be one or none"),
+        ("- duplicates: {off: pair}", "entry 1: duplicates has no option 'off'; there are on, copies"),
+        ("- label", "entry 1: label needs column, value"),
+        ("- test_sets: {folder: nowhere}", "entry 1: test_sets: folder is 'nowhere'; it must be a folder with sts20XX"),
+        ("- [", "no YAML: while parsing"),
+        ("- \x00", "no YAML: "),
+        ("- !!python/object:os.system {}", "no YAML: could not determine a constructor"),
+    ],
+)
+def test_what_is_refused_is_named_in_one_line(tmp_path, text, message):
+    path = write(tmp_path / "mine.yaml", text)
+    with pytest.raises(SettingsError, match=message) as refused:
+        read_cleaning(path)
+    assert str(refused.value).startswith(str(path)) and "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(SettingsError, match="no such list of filters"):
+        read_cleaning(tmp_path / "absent.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"- \xff\xfe\x80")
+    with pytest.raises(SettingsError, match=r"bytes\.yaml: no YAML"):
+        read_cleaning(tmp_path / "bytes.yaml")
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([*FILTERS, "duplicates", "max", "on", "which"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*FILTERS, "max", "on", 1]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+
+
+@given(JSON)
+def test_any_value_is_read_or_refused(items):
+    try:
+        cleaning = parse_cleaning(items, "somewhere")
+    except SettingsError as error:
+        assert str(error).startswith("somewhere: ") and "\n" not in str(error)
+    else:
+        assert parse_cleaning(cleaning.as_json(), "again") == cleaning
+
+
+def test_every_filter_is_there():
+    for name in FILTERS:
+        cls = filter_class(name)
+        assert cls.name == name and cls.reasons and "languages" not in option_names(cls)
