@@ -1,0 +1,1 @@
+"""Filters for paraphrases as ParaNMT has them, and paraphrases made of bitext."""

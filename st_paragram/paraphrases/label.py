@@ -1,0 +1,67 @@
+"""The filter `label`: rows whose further column, a language label for example, says what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.options import check_count, refuse
+from st_paragram.errors import TextError
+
+
+def further_column(row: Row, column: int, wanted: str) -> str:
+    """A column after the two texts.
+
+    Args:
+        row: The row.
+        column: 0 for the first column after the texts.
+        wanted: The filter that wants it, for the message.
+
+    Raises:
+        TextError: The row has no such column.
+    """
+    try:
+        return row[2 + column]
+    except IndexError:
+        shown = " | ".join(text if len(text) <= 40 else text[:37] + "..." for text in row[:2])
+        seen = f"a row has {len(row)} columns ({shown!r})"
+        raise TextError(
+            f"{wanted}: {seen}, where column {column} after the two texts is wanted; check the columns"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Label(RowFilter):
+    """Keep rows with a given value in a further column.
+
+    Attributes:
+        column: 0 for the first column after the two texts.
+        value: What it must say, letter by letter.
+    """
+
+    name: ClassVar[str] = "label"
+    reasons: ClassVar[tuple[str, ...]] = ("other label",)
+
+    column: int
+    value: str
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            SettingsError: The column is no number from 0 up, or the value no text.
+        """
+        check_count(self.name, "column", self.column)
+        if not isinstance(self.value, str):  # YAML reads a bare `no` as False
+            refuse(self.name, "value", self.value, "a text, in quotation marks")
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "other label" for rows that say something else.
+
+        Raises:
+            TextError: A row has too few columns.
+        """
+        labels = (further_column(row, self.column, self.name) for row in rows)
+        return [None if label == self.value else self.reasons[0] for label in labels]
