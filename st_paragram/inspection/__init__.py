@@ -1,0 +1,1 @@
+"""Look at a pair store: numbers, text and a picture."""
