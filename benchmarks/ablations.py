@@ -14,13 +14,13 @@ from statistics import mean
 from typing import Any
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.prepare import prepare_cached
-from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.text import parse_source
 from st_paragram.evaluation.development import development_pairs
 from st_paragram.evaluation.record import new_record, write_record
 from st_paragram.evaluation.tables import markdown_table
 from st_paragram.paths import cache_folder
+from st_paragram.preparation.prepare import prepare_cached
+from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.training.ablations import read_ablations, run_ablations
 
 CONFIG = Path(__file__).parent.parent / "recipes" / "configs" / "ablations.yaml"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from st_paragram.cleaning.config import only_length
 from st_paragram.cli import prepare
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError, StoreError
@@ -42,8 +43,10 @@ def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     store = PairStore(output)
     assert (store.languages, len(store), store.lower_case, store.max_length) == (("en", "es"), 44, True, 100)
     lines = capsys.readouterr().out.split("\n")
-    assert lines[0].split()[:2] == ["rows", "kept"]
-    assert [line.split()[:2] for line in lines[1:5]] == [["40", "40"], ["3", "3"], ["2", "1"], ["45", "44"]]
+    assert [line.split()[1:] for line in lines[1:2]] == [["40", "3", "2", "45"]]
+    assert next(line for line in lines if line.startswith("- too short")).split()[3:] == ["0", "0", "1", "1"]
+    assert next(line for line in lines if line.startswith("stored")).split()[1:] == ["40", "3", "1", "44"]
+    assert lines[-3].startswith("seconds: read ") and "encode" in lines[-3]
     assert lines[-2] == f"{output}: 44 pairs"
 
 
@@ -73,8 +76,9 @@ def test_options_reach_the_settings(tmp_path: Path) -> None:
         *more.split(),
     )
     settings = PairStore(output).settings
-    expected = {"lower_case": False, "length_on": "english", "min_length": 2, "max_length": 90}
-    expected |= {"max_characters": 150, "max_pieces": 50, "seed": 7, "sample_pairs": 30, "vocab_size": 80}
+    lengths = {"length_on": "english", "min_length": 2, "max_length": 90, "max_characters": 150}
+    expected = {"lower_case": False, "cleaning": only_length(**lengths).as_json()}
+    expected |= {"max_pieces": 50, "seed": 7, "sample_pairs": 30, "vocab_size": 80}
     expected |= {
         "character_coverage": 0.99,
         "drop_invalid": True,
@@ -108,3 +112,31 @@ def test_refusals(tmp_path: Path) -> None:
         command("--lang", "es", "--output", tmp_path / "t.h5")
     with pytest.raises(SettingsError, match="columns en-de"):
         command("--lang", "es", "--text", f"en-de:{path}", "--output", tmp_path / "t.h5")
+    with pytest.raises(SettingsError, match="--min-length beside --cleaning default"):
+        command("--lang", "es", "--text", path, "--cleaning", "default", "--min-length", 2, "--output", "t.h5")
+    with pytest.raises(SettingsError, match="--executor-option are for --executor datatrove"):
+        command("--lang", "es", "--text", path, "--executor-option", "a=b", "--output", tmp_path / "t.h5")
+
+
+def test_filters_by_name_file_and_rejects(tmp_path: Path) -> None:
+    path = Path(text(tmp_path / "a.tsv"))
+    path.write_text(
+        path.read_text() + "The same words here\tThe same words here\n" + "One <b>bold</b> word\tUna en negrita\n"
+    )
+    (tmp_path / "mine.yaml").write_text("- length\n- markup\n")
+    for name, kept in (("default", 40), (tmp_path / "mine.yaml", 41), ("paper", 42)):
+        more = ["--cleaning", name, "--rejects", tmp_path / f"{kept}"]
+        command("--lang", "es", "--text", path, "--output", tmp_path / f"{kept}.h5", *more)
+        assert len(PairStore(tmp_path / f"{kept}.h5")) == kept
+    assert (tmp_path / "41" / "markup.tsv").read_text() == "One <b>bold</b> word\tUna en negrita\n"
+    assert [file.name for file in (tmp_path / "42").iterdir()] == []
+
+
+def test_work_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--lang", "es", "--text", text(tmp_path / "a.tsv"), "--output", tmp_path / "s.h5"]
+    arguments += ["--work", tmp_path / "work"]
+    for expected in ("seconds: read", "seconds: none, all was done before", "seconds: encode"):
+        command(*arguments, *(["--force", "encode"] if expected.endswith("encode") else []))
+        assert expected in capsys.readouterr().out
+        arguments.append("--overwrite")
+    assert (tmp_path / "work" / "read").is_dir()

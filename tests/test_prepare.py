@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import random
-import tempfile
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -15,20 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from st_paragram.cleaning.config import only_length
 
-from st_paragram.data import prepare_encode
-from st_paragram.data.external_shuffle import RowFormat, Scatter, read_bucket
-from st_paragram.data.filters import DropReason, LengthFilter, LengthOn, without_spaces
 from st_paragram.data.pair_store import PairStore
-from st_paragram.data.parallel import ordered_map
-from st_paragram.data.prepare import prepare, prepare_cached
-from st_paragram.data.prepare_report import PrepareReport
-from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.text import moses_source, parse_source
 from st_paragram.data.vocabulary import Segmentation, Vocabulary, train_vocabulary
-from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
+from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.preparation import encode_stage
+from st_paragram.preparation.encode_stage import EncodeStage
+from st_paragram.preparation.executors import LocalExecutor
+from st_paragram.preparation.pipeline import Sizes
+from st_paragram.preparation.prepare import Work, prepare, prepare_cached
+from st_paragram.preparation.report import NUL, PrepareReport
+from st_paragram.preparation.settings import PrepareSettings
 
 EN_ES = ("en", "es")
 PLAIN = PrepareSettings(EN_ES, vocab_size=300, character_coverage=1.0, max_pieces=1000)
@@ -58,8 +57,8 @@ def run(
 ) -> tuple[PairStore, PrepareReport]:
     paths = [write(folder / f"{i}.tsv", pairs) for i, pairs in enumerate(texts)]
     sources = [parse_source(str(path), options.languages) for path in paths]
-    report = prepare(sources, folder / name, options, **arguments)
-    return PairStore(folder / name), report
+    prepared = prepare(sources, folder / name, options, **arguments)
+    return PairStore(folder / name), prepared.report
 
 
 def stored(store: PairStore) -> Pairs:
@@ -67,18 +66,18 @@ def stored(store: PairStore) -> Pairs:
     return list(zip(store.texts("a", rows), store.texts("b", rows), strict=True))
 
 
-def reference(pairs: Pairs) -> tuple[set[tuple[str, str]], Counter[DropReason]]:
+def reference(pairs: Pairs) -> tuple[set[tuple[str, str]], Counter[str]]:
     """Filter and deduplicate in memory, with the default limits."""
     kept: set[tuple[str, str]] = set()
-    dropped: Counter[DropReason] = Counter()
+    dropped: Counter[str] = Counter()
     for a, b in pairs:
         pair = " ".join(a.lower().split()), " ".join(b.lower().split())
         if not all(pair):
-            dropped[DropReason.EMPTY] += 1
+            dropped["empty side"] += 1
         elif min(len(side.split()) for side in pair) < 3:
-            dropped[DropReason.SHORT] += 1
+            dropped["too short"] += 1
         elif pair in kept:
-            dropped[DropReason.DUPLICATE] += 1
+            dropped["duplicate"] += 1
         else:
             kept.add(pair)
     return kept, dropped
@@ -102,20 +101,23 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
     assert [source.rows for source in report.sources] == [len(first), len(second)]
     assert report.sources[0].kept == len(reference(first)[0])  # a pair of both texts stays with the first
     assert report.total.kept == len(store) == len(reference(first + second[:-1])[0])
-    assert report.sources[1].dropped[DropReason.NUL] == 1
+    assert report.sources[1].dropped[NUL] == 1
     assert store.settings["report"] == report.as_json()
     assert report.pieces == tuple(len(store.take(side, np.arange(len(store)))[0]) for side in "ab")
     table = report.table().split("\n")
-    assert table[0].split()[:2] == ["rows", "kept"]
-    assert [line.split()[0] for line in table[1:4]] == [f"{len(t):,}" for t in (first, second, first + second)]
+    assert table[0].split() == ["1", "2", "all"]
+    assert table[1].split() == ["read", *(f"{len(text):,}" for text in (first, second, first + second))]
+    assert "- NUL byte      0      1      1" in [
+        re.sub(" +", lambda m: m[0] if len(m[0]) == 1 else "      ", row) for row in table
+    ]
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
 
 
-def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("st_paragram.data.prepare_rows._BATCH_PAIRS", 100)  # many tasks, to come back in order
-    monkeypatch.setattr("st_paragram.data.prepare_encode._TASK_BYTES", 4000)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_neither_workers_nor_sizes_of_tasks_change_anything(workers: int, tmp_path: Path) -> None:
     run(tmp_path, corpus(), name="one.h5")
-    run(tmp_path, corpus(), name="two.h5", options=dataclasses.replace(PLAIN, workers=2))
+    work = Work(executor=LocalExecutor(workers), sizes=Sizes(shard_rows=170, task_bytes=4000))
+    run(tmp_path, corpus(), name="two.h5", work=work)
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
 
 
@@ -145,69 +147,6 @@ def test_texts_of_every_form_make_the_same_store(tmp_path: Path) -> None:
         assert stored(PairStore(tmp_path / "t.h5")) == expected
 
 
-@pytest.mark.parametrize(
-    ("english", "other", "reason"),
-    [
-        ("a b c", "uno dos tres", None),
-        ("a b", "uno dos tres", DropReason.SHORT),
-        ("a b c", "uno dos", DropReason.SHORT),
-        (" ".join("a" * 100), "x y z", None),
-        (" ".join("a" * 101), "x y z", DropReason.LONG),
-        ("a b c", " ".join("x" * 101), DropReason.LONG),
-        ("a b c", "\u3000 ", DropReason.EMPTY),
-        ("", "x y z", DropReason.EMPTY),
-        ("a b c", "一只狗", None),
-        ("a b c", "狗。", DropReason.SHORT),
-        ("a b c", "狗" * 200, None),
-        ("a b c", "狗 " * 200, None),
-        ("a b c", "狗" * 201, DropReason.LONG),
-        ("a b c", "สวัสดีครับ", None),
-        ("a b c", "わたしは犬です", None),
-        ("a b c", "안녕하세요 여러분", DropReason.SHORT),  # Korean puts spaces between words
-        ("a b c", "привет мир", DropReason.SHORT),
-    ],
-)
-def test_length_filter(english: str, other: str, reason: DropReason | None) -> None:
-    assert LengthFilter().reject(english.split(), other.split()) is reason
-    expected = reason if english != "a b c" or reason is DropReason.EMPTY else None
-    assert LengthFilter(length_on=LengthOn.ENGLISH).reject(english.split(), other.split()) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("我用TensorFlow", True),
-        ("I live in 北京 now", False),
-        ("ภาษาไทย 2024", True),
-        ("2024!", False),
-        ("", False),
-    ],
-)
-def test_the_script_is_decided_per_text(text: str, answer: bool) -> None:
-    assert without_spaces(text.split()) is answer
-
-
-SHORT_TEXT = st.text("ab ", min_size=1, max_size=3)
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.tuples(SHORT_TEXT, SHORT_TEXT)), min_size=1), st.integers(1, 400))
-def test_external_sort_against_a_set(rows: list[tuple[int, tuple[str, str]]], max_bytes: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        coarse, fine = (Scatter(Path(folder) / name, buffer_bytes=size) for name, size in (("c", 1 << 20), ("f", 64)))
-        for source, pair in rows:
-            for scatter in (coarse, fine):
-                scatter.add(RowFormat(seed=5).pack([pair], source))
-        results = [[read_bucket(path) for path in paths] for paths in (coarse.finish(), fine.finish(max_bytes))]
-    order, order_fine = ([pair for bucket in result for pair in bucket.pairs] for result in results)
-    assert order == order_fine  # however finely the buckets are split
-    assert sorted(order) == sorted({pair for _, pair in rows})
-    kept = sum((bucket.kept for bucket in results[0]), Counter())
-    lost = sum((bucket.duplicates for bucket in results[0]), Counter())
-    first = {pair: min(source for source, other in rows if other == pair) for _, pair in rows}
-    assert kept == Counter(first.values())
-    assert kept + lost == Counter(source for source, _ in rows)
-
-
 def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
     store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, max_pieces=7))
     whole = store.vocabulary().encode([text for pair in reference(corpus())[0] for text in pair])[1]
@@ -217,12 +156,12 @@ def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
 
 
 def test_settings_are_stored_but_not_the_workers(tmp_path: Path) -> None:
-    options = dataclasses.replace(PLAIN, length_on=LengthOn.ENGLISH, seed=3)
+    options = dataclasses.replace(PLAIN, cleaning=only_length(length_on="english"), seed=3)
     store, _ = run(tmp_path, corpus(), options=options)
     described = {name: value for name, value in store.settings.items() if name != "report"}
     assert described == options.as_json() | {"vocabulary_given": False}
-    assert "workers" not in described
-    assert (store.languages, store.seed, described["length_on"]) == (EN_ES, 3, "english")
+    assert (store.languages, store.seed) == (EN_ES, 3)
+    assert described["cleaning"] == only_length(length_on="english").as_json()
 
 
 def test_case_is_kept_on_demand(tmp_path: Path) -> None:
@@ -248,7 +187,7 @@ def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkey
         seen.extend(sentences)
         return train_vocabulary(seen, **options)
 
-    monkeypatch.setattr(prepare_encode, "train_vocabulary", train)
+    monkeypatch.setattr(encode_stage, "train_vocabulary", train)
     pairs = stored(run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, sample_pairs=200))[0])
     assert seen == [text for pair in pairs[:200] for text in pair]
 
@@ -279,28 +218,48 @@ def test_too_few_pairs_are_refused(pairs: Pairs, message: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("disk full"), ValueError("odd")])
-def test_an_interrupted_run_leaves_nothing_behind(error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_keeps_its_work_and_goes_on(
+    error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(tmp_path, corpus(seed=1))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix == ".h5"}
+    before = (tmp_path / "s.h5").read_bytes()
+    encode, done = EncodeStage.run, []
 
-    def interrupt(buckets: Any, *rest: Any) -> Iterator[Any]:
-        yield next(iter([list(buckets)]))
-        raise error
+    def interrupt(stage: EncodeStage, task: int) -> None:
+        if len(done) == 2:
+            raise error
+        done.append(task)
+        encode(stage, task)
 
-    monkeypatch.setattr(prepare_encode, "_group", interrupt)
+    work = Work(sizes=Sizes(task_bytes=20_000))
+    monkeypatch.setattr(EncodeStage, "run", interrupt)
     with pytest.raises((KeyboardInterrupt, StoreError, ValueError)):
-        run(tmp_path, corpus(), overwrite=True)
-    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", *before}
-    assert (tmp_path / "s.h5").read_bytes() == before["s.h5"]
+        run(tmp_path, corpus(), overwrite=True, work=work)
+    assert (tmp_path / "s.h5").read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", ".s.h5.work"}
+    assert not list(tmp_path.rglob("*.part"))
+
+    monkeypatch.setattr(EncodeStage, "run", encode)
+    os.utime(tmp_path / "0.tsv", ns=(times := (tmp_path / "0.tsv").stat().st_mtime_ns, times))
+    prepared = prepare(
+        [parse_source(str(tmp_path / "0.tsv"), EN_ES)], tmp_path / "s.h5", PLAIN, overwrite=True, work=work
+    )
+    tasks = {each.name: each.tasks for each in prepared.times}
+    assert tasks["read"] == tasks["clean"] == tasks["distinct"] == tasks["vocabulary"] == 0
+    assert tasks["encode"] > 2
+    run(tmp_path, corpus(), name="whole.h5")
+    assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "whole.h5"}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_bad_text_leaves_nothing_behind(workers: int, tmp_path: Path) -> None:
+    write(tmp_path / "good.tsv", corpus())
     write(tmp_path / "bad.tsv", [*corpus(), ("three\tcolumns", "here")])
-    source = parse_source(str(tmp_path / "bad.tsv"), EN_ES)
+    sources = [parse_source(str(tmp_path / name), EN_ES) for name in ("good.tsv", "bad.tsv")]
     with pytest.raises(TextError, match=rf"bad.tsv: row {len(corpus()) + 1} has 3 columns"):
-        prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, workers=workers))
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.tsv"]
+        prepare(sources, tmp_path / "s.h5", PLAIN, work=Work(executor=LocalExecutor(workers)))
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "good.tsv"}
 
 
 def test_an_output_is_not_overwritten_unasked(tmp_path: Path) -> None:
@@ -319,14 +278,15 @@ def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     path = prepare_cached([source], PLAIN, folder)
     made = path.stat().st_mtime_ns
-    assert prepare_cached([source], dataclasses.replace(PLAIN, workers=2), folder) == path
+    assert prepare_cached([source], PLAIN, folder, executor=LocalExecutor(2)) == path
     assert path.stat().st_mtime_ns == made
     assert prepare_cached([source], dataclasses.replace(PLAIN, seed=1), folder) != path
     path.write_bytes(b"damaged")
     assert len(PairStore(prepare_cached([source], PLAIN, folder))) == len(reference(corpus())[0])
     os.utime(tmp_path / "a.tsv", (1, 1))
     assert prepare_cached([source], PLAIN, folder) != path
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.glob("*.h5"))) == 3
+    assert not list(folder.glob(".*.work"))
     with pytest.raises(TextError, match="not a regular file"):
         prepare_cached([parse_source("-", EN_ES)], PLAIN, folder)
 
@@ -334,16 +294,13 @@ def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"min_length": 0}, "min_length is 0; it must be at least 1"),
-        ({"min_length": 5, "max_length": 4}, "max_length is 4; it must be at least 5"),
-        ({"max_characters": 2}, "max_characters is 2"),
-        ({"workers": 0}, "workers is 0"),
+        ({"temperature": 0.5}, "temperature is 0.5; it must be at least 1"),
+        ({"temperature": math.nan}, "temperature is nan"),
         ({"max_pieces": 0}, "max_pieces is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 1 << 32}, "below"),
         ({"character_coverage": 0.5}, "character_coverage is 0.5"),
         ({"segmentation": "space"}, "segmentation is 'space'; it must be one of none, jieba"),
-        ({"length_on": "spanish"}, "length_on is 'spanish'"),
         ({"languages": ("en", "")}, "languages is"),
     ],
 )
@@ -357,20 +314,3 @@ def test_coverage_follows_the_script() -> None:
     assert PrepareSettings(("en", "zh_cn")).coverage == PrepareSettings(("en", "ja")).coverage == 0.995
     assert PrepareSettings(("en", "ru")).coverage == 0.9995
     assert PrepareSettings(("en", "zh"), character_coverage=0.99).coverage == 0.99
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ordered_map(workers: int) -> None:
-    drawn = []
-    items = (drawn.append(i) or float(i) for i in range(30))
-    results = ordered_map(math.sqrt, items, workers)
-    assert next(results) == 0
-    assert len(drawn) <= 2 * workers  # items are read as they are needed
-    assert list(results) == [math.sqrt(i) for i in range(1, 30)]
-    with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
-        list(ordered_map(math.sqrt, [1.0, -1.0], workers))
-
-
-def test_a_dead_worker_is_reported() -> None:
-    with pytest.raises(ParagramError, match="use fewer workers"):
-        list(ordered_map(os._exit, [1, 1], 2))

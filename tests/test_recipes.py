@@ -12,9 +12,8 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
-from st_paragram.data import training_data
 from st_paragram.errors import SettingsError
-from st_paragram.training import run
+from st_paragram.training import run, training_data
 from st_paragram.training.settings import TrainingSettings
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -59,7 +58,7 @@ def test_train_bitext_from_text(folder, capsys):
 
 def test_the_same_text_is_prepared_once(folder, monkeypatch):
     first = training_data.find_training_data("es", ["pairs.tsv"], 200)
-    monkeypatch.setattr("st_paragram.data.prepare.prepare", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("st_paragram.preparation.prepare.prepare", lambda *a, **k: 1 / 0)
     again = training_data.find_training_data("es", ["pairs.tsv"], 200)
     assert again.store.path == first.store.path
     with pytest.raises(ZeroDivisionError):
@@ -71,7 +70,7 @@ def test_a_store_under_data_is_found(folder, capsys):
 
     prepare = ["prepare", "--lang", "es", "--text", "pairs.tsv", "--vocab-size", "200", "--output", "data/en-es.h5"]
     assert main(prepare) == 0
-    assert "kept" in capsys.readouterr().out
+    assert "stored" in capsys.readouterr().out
     assert recipe("train_bitext", "--lang", "es", *QUICK) == 0
     assert "training on en-es.h5" in capsys.readouterr().out
 
@@ -83,7 +82,7 @@ def test_a_store_under_data_is_found(folder, capsys):
 def test_without_data_the_built_in_bitext_serves_with_a_warning(folder, monkeypatch, caplog, name, arguments, model):
     monkeypatch.setattr(training_data, "BUILT_IN_PAIRS", 300)
     assert recipe(name, *arguments, *QUICK) == 0
-    assert any("built-in bitext: a demonstration" in m and "st-paragram prepare" in m for m in caplog.messages)
+    assert any("built-in bitext: a demonstration" in m and "st-paragram bitext --lang" in m for m in caplog.messages)
     loaded = st_paragram.load(model)
     assert loaded.encode(["the woman"]).shape == (1, 8)
     assert "| negatives | opposite |" in Path(model, "README.md").read_text()

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from st_paragram import __version__
 from st_paragram.errors import ParagramError
 
-_COMMANDS = ("prepare", "embed", "score", "export")
+_COMMANDS = ("bitext", "download", "prepare", "paranmt", "inspect_store", "embed", "score", "export")
+_FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -29,7 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = build_parser().parse_args(argv)
-    command = importlib.import_module(f"st_paragram.cli.{arguments.command}")
+    command = importlib.import_module(f"st_paragram.cli.{_FILES.get(arguments.command, arguments.command)}")
     return run_reporting_errors(f"st-paragram {arguments.command}", lambda: command.run(arguments))
 
 

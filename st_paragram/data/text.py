@@ -46,11 +46,22 @@ class TextSource:
         paths: One file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
         languages: Codes of the columns, or of the two files.
         swapped: The second column is the one that comes out first.
+        further_columns: Columns behind the two texts, such as a score; only a file of columns has any.
+        cap: At most so many pairs of this text shall be stored, a random choice of them.
+        codes: What members of a zip archive end in, where that is not `languages`.
     """
 
     paths: tuple[str, ...]
     languages: tuple[str, str]
     swapped: bool = False
+    further_columns: int = 0
+    cap: int | None = None
+    codes: tuple[str, str] | None = None
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The languages in the order in which texts come out."""
+        return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
     @property
     def name(self) -> str:
@@ -93,18 +104,22 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         spec: A file, ``-`` for standard input, or either behind the order of its columns, e.g.
             ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`. Paraphrases of the
             first language may be mixed in: ``en-en:paraphrases.tsv``.
-        languages: The languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``.
+        languages: The languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``; several
+            with dashes between, ``("en", "fr-es-de")``, for one store of many languages.
 
     Raises:
-        SettingsError: If the prefix names other languages than `languages`.
+        SettingsError: If the prefix names other languages than `languages`, or is missing where there are several.
     """
     match = _SPEC.fullmatch(spec)
+    others = languages[1].split("-")
     if match is None:
+        if len(others) > 1:
+            raise SettingsError(f"{spec}: which of {', '.join(others)} is it? Write {languages[0]}-{others[0]}:{spec}")
         return TextSource((spec,), languages)
     first, second, path = match.groups()
-    if _fits(first, languages[0]) and (_fits(second, languages[1]) or first == second):
+    if _fits(first, languages[0]) and (any(_fits(second, other) for other in others) or first == second):
         return TextSource((path,), (first, second))
-    if _fits(first, languages[1]) and _fits(second, languages[0]):
+    if any(_fits(first, other) for other in others) and _fits(second, languages[0]):
         return TextSource((path,), (first, second), swapped=True)
     expected = "-".join(languages)
     raise SettingsError(f"{spec}: columns {first}-{second}, but the pairs wanted are {expected}; correct one of them")
@@ -124,7 +139,14 @@ def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSou
 def read_pairs(
     source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a source in their order, wholly blank rows of two-column files as two empty strings.
+    """Yield the pairs of a source, as `read_rows` does, without further columns."""
+    return ((row[0], row[1]) for row in read_rows(source, counts, drop_invalid))
+
+
+def read_rows(
+    source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool = False
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
 
     Args:
         source: The text.
@@ -132,7 +154,7 @@ def read_pairs(
         drop_invalid: Drop and count rows that are not UTF-8 instead of refusing the text.
 
     Raises:
-        TextError: If the text is missing, empty, cut off, not UTF-8, has rows of other than two columns, or
+        TextError: If the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
             files of unequal length. The message names file and row.
     """
     counts = ReadCounts() if counts is None else counts
@@ -142,10 +164,13 @@ def read_pairs(
             (name, chain.from_iterable(_line_blocks(name, stream, counts, drop_invalid)))
             for name, stream in _open_source(source, stack)
         ]
-        pairs = _tabbed_pairs(*texts[0], counts) if len(texts) == 1 else _moses_pairs(*texts[0], *texts[1], counts)
-        if source.swapped:
-            pairs = ((english, other) for other, english in pairs)
-        yield from pairs
+        if len(texts) == 1:
+            rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns)
+        elif source.further_columns:
+            raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
+        else:
+            rows = _moses_pairs(*texts[0], *texts[1], counts)
+        yield from ((second, first, *rest) for first, second, *rest in rows) if source.swapped else rows
     if counts.rows == start:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
@@ -155,7 +180,7 @@ def _open_source(source: TextSource, stack: ExitStack) -> list[tuple[str, ByteSt
     if len(source.paths) == 2 or not is_zip(source.paths[0]):
         return [("standard input" if path == STDIN else path, open_stream(path, stack)) for path in source.paths]
     archive = open_zip(source.paths[0], stack)
-    members = _choose_members(archive, source.languages)
+    members = _choose_members(archive, source.codes or source.languages)
     return [(f"{source.paths[0]}:{member}", open_member(archive, member, stack)) for member in members]
 
 
@@ -227,28 +252,30 @@ def _clean(text: str, counts: ReadCounts) -> str:
     return text
 
 
-def _tabbed_pairs(name: str, lines: Iterable[str | _BadRow], counts: ReadCounts) -> Iterator[tuple[str, str]]:
+def _tabbed_rows(
+    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int
+) -> Iterator[tuple[str, ...]]:
     for row, line in enumerate(lines, 1):
         counts.rows += 1
         if isinstance(line, _BadRow):
             _count_bad(line, counts)
             continue
-        columns = line.split("\t")
-        if len(columns) == 2:
-            yield columns[0], columns[1]
+        columns = tuple(line.split("\t"))
+        if len(columns) == expected:
+            yield columns
         elif not line.strip():
-            yield "", ""
+            yield ("",) * expected
         else:
-            raise TextError(_wrong_columns(name, row, columns))
+            raise TextError(_wrong_columns(name, row, columns, expected))
 
 
-def _wrong_columns(name: str, row: int, columns: list[str]) -> str:
+def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) -> str:
     found = f"{len(columns)} columns" if len(columns) > 1 else "1 column"
     last = columns[-1] if len(columns[-1]) <= 30 else columns[-1][:27] + "..."
-    remedy = (
-        "keep the two text columns alone, e.g. with cut -f" if len(columns) > 2 else "put one tab between the texts"
-    )
-    return f"{name}: row {row} has {found}, the last {last!r}, where 2 are expected; {remedy}"
+    remedy = "keep the two text columns alone, e.g. with cut -f"
+    if len(columns) < expected or expected > 2:
+        remedy = "put one tab between the texts" if expected == 2 else "correct the row, or say which columns there are"
+    return f"{name}: row {row} has {found}, the last {last!r}, where {expected} are expected; {remedy}"
 
 
 def _moses_pairs(
@@ -257,7 +284,7 @@ def _moses_pairs(
     second_name: str,
     second: Iterable[str | _BadRow],
     counts: ReadCounts,
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, ...]]:
     for row, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None:
             short, long = (first_name, second_name) if one is None else (second_name, first_name)

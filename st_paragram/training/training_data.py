@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.data.pair_store import PairStore
-from st_paragram.data.prepare import prepare_cached
-from st_paragram.data.prepare_settings import PrepareSettings
 from st_paragram.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import SettingsError
 from st_paragram.paths import cache_folder
+from st_paragram.preparation.executors import LocalExecutor
+from st_paragram.preparation.prepare import prepare_cached
+from st_paragram.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
 
 _NO_DATA = (
     "WARNING: no data/en-%s.h5, so this trains on the small built-in bitext: a demonstration, not a usable model. For "
-    "real data, get parallel text (for instance from OPUS), run `st-paragram prepare --lang %s --text FILE "
-    "--output data/en-%s.h5`, and start again."
+    "real data, run `st-paragram bitext --lang %s`, which gets public parallel text and makes data/en-%s.h5 (or "
+    "`st-paragram prepare` with text of your own), and start again."
 )
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 BUILT_IN = "built-in"
@@ -103,7 +104,5 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _prepare(language: str, sources: Sequence[TextSource], vocab_size: int | None, workers: int) -> PairStore:
-    settings = PrepareSettings(
-        languages=("en", language), vocab_size=50_000 if vocab_size is None else vocab_size, workers=workers
-    )
-    return PairStore(prepare_cached(sources, settings, cache_folder() / "stores"))
+    settings = PrepareSettings(languages=("en", language), vocab_size=50_000 if vocab_size is None else vocab_size)
+    return PairStore(prepare_cached(sources, settings, cache_folder() / "stores", executor=LocalExecutor(workers)))

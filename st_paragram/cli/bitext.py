@@ -1,0 +1,99 @@
+"""`st-paragram bitext`: from the web to a pair store in one command: download, clean, prepare."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from st_paragram.cli.preparation_options import (
+    add_store_options,
+    add_work_options,
+    settings_from,
+    vocabulary_from,
+    work_from,
+    write_report,
+)
+from st_paragram.cli.prepare import add_cleaning_options, add_text_options, cleaning_from, sources_from
+from st_paragram.errors import SettingsError
+
+if TYPE_CHECKING:
+    from st_paragram.data.text import TextSource
+
+_EPILOG = """\
+Without --corpus it takes what the papers took for a language (for others: what the catalogue has), with their caps.
+The filters are `--cleaning default` unless told otherwise. Texts of your own are added with --text and --moses.
+
+  st-paragram bitext --lang es
+  st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
+  st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
+  st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
+
+A run that was broken off, by whatever, goes on where it stopped; one with other settings redoes what they change.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the parser of this command."""
+    parser = subparsers.add_parser(
+        "bitext",
+        help="get public parallel text and make a pair store of it",
+        description="Download parallel text, clean it and make a pair store: data/en-LANG.h5.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options, for the command and for the script that does the same."""
+    add = parser.add_argument
+    add("--lang", required=True, metavar="CODE[-CODE...]", help="the languages beside English, e.g. es or fr-es-de")
+    add("--output", type=Path, metavar="FILE.h5", help="the pair store to make (data/en-LANG.h5)")
+    add = parser.add_argument_group("download").add_argument
+    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help="take these alone; repeatable")
+    add("--mirror", metavar="URL", help="fetch from this server, with the same paths")
+    add("--folder", type=Path, default=Path("data/raw"), help="for what is fetched (%(default)s)")
+    add("--parallel", type=int, default=4, help="files fetched at a time (%(default)s)")
+    add("--no-download", action="store_true", help="use --text and --moses alone")
+    add_text_options(parser)
+    add_cleaning_options(parser)
+    add_store_options(parser)
+    add_work_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do all of it and print the table; returns the exit status.
+
+    Raises:
+        ParagramError: Something could not be fetched, or the text, the settings or the output are refused.
+    """
+    from st_paragram.preparation.prepare import prepare
+
+    output = arguments.output or Path("data") / f"en-{arguments.lang}.h5"
+    settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments, "default"))
+    vocabulary = vocabulary_from(arguments, settings)
+    sources = sources_from(arguments, settings.languages)
+    if not arguments.no_download:
+        sources = [*_fetched(arguments), *sources]
+    if not sources:
+        raise SettingsError("no text: --no-download, and no --text and no --moses; name at least one")
+    work = work_from(arguments, output.with_name(f"{output.stem}.work"))
+    prepared = prepare(sources, output, settings, vocabulary, arguments.overwrite, work)
+    write_report(prepared, output)
+    sys.stdout.write(f"{work.folder} is kept for later runs\n")
+    return 0
+
+
+def _fetched(arguments: argparse.Namespace) -> list[TextSource]:
+    from st_paragram.corpora.download import download
+    from st_paragram.corpora.resolve import corpora_for, language_pairs
+    from st_paragram.corpora.text_sources import text_source
+
+    files = [
+        file
+        for pair in language_pairs(arguments.lang)
+        for file in corpora_for(pair, arguments.corpus, arguments.mirror)
+    ]
+    return [text_source(got) for got in download(files, arguments.folder, arguments.parallel)]

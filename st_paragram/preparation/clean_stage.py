@@ -1,0 +1,144 @@
+"""Second stage: filter rows, normalise them and sort them by their keys, shard by shard."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+from st_paragram import __version__
+from st_paragram.cleaning.base import RowFilter
+from st_paragram.cleaning.config import Cleaning, parse_cleaning
+from st_paragram.cleaning.duplicates import Key
+from st_paragram.data.vocabulary import Segmentation, normalizer
+from st_paragram.errors import TextError
+from st_paragram.preparation.read_stage import ReadStage, read_shard
+from st_paragram.preparation.row_files import Keys, write_rows
+from st_paragram.preparation.stage import Stage
+from st_paragram.preparation.work import atomic, digest, write_facts
+
+VERSION = 1  # of the results: count it up when they change
+_BATCH_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class CleanStage(Stage):
+    """A task cleans one shard of one text.
+
+    The facts of a task have `rows`, `kept` and `dropped` (by reason). With `rejects`, the rows dropped stand in
+    `<shard>.rejects.tsv` as `reason TAB columns`.
+
+    Attributes:
+        read: Whose shards come in.
+        cleaning: The filters.
+        identities: For each text what `filters_digest` gives, once for the run: it may take reading large models.
+        lower_case: Lower-case the texts.
+        segmentation: Of Chinese.
+        by: What the keys of rows are made of.
+        seed: Of the keys.
+        rejects: Leave the rows dropped in files, too.
+    """
+
+    name: ClassVar[str] = "clean"
+    read: ReadStage
+    cleaning: Cleaning
+    identities: tuple[str, ...]
+    lower_case: bool
+    segmentation: Segmentation
+    by: Key
+    seed: int
+    rejects: bool
+
+    def digest(self, source: int) -> str:
+        """Tells the cleaning of a text from others."""
+        text = [self.read.digests[source], source, self.lower_case, self.segmentation.value]
+        return digest(VERSION, self.identities[source], text, self.by.value, self.seed, self.rejects)
+
+    def results(self) -> list[Path]:
+        """A file of rows per shard, text by text."""
+        return [result for _, _, result in self._tasks()]
+
+    @property
+    def folders(self) -> set[Path]:
+        """One for each text."""
+        return {self._folder(source) for source in range(len(self.read.sources))}
+
+    def filters(self, source: int) -> list[RowFilter]:
+        """The filters for the languages of a text."""
+        return _filters(json.dumps(self.cleaning.as_json()), self.read.sources[source].pair)
+
+    def results_of(self, source: int) -> list[Path]:
+        """The results of one text."""
+        return [result for number, _, result in self._tasks() if number == source]
+
+    def run(self, task: int) -> None:
+        """Clean a shard.
+
+        Raises:
+            TextError: A row has not what a filter needs.
+        """
+        source, shard, result = self._tasks()[task]
+        started = time.perf_counter()
+        filters = self.filters(source)
+        normalize = normalizer(self.lower_case, self.segmentation)
+        keys = Keys(self.by, self.seed)
+        dropped, rejects = Counter[str](), list[str]()
+        packed: list[bytes] = []
+        read = 0
+        for rows in read_shard(shard, _BATCH_ROWS):
+            first = int(shard.stem) * self.read.shard_rows + read + 1
+            read += len(rows)
+            try:
+                for each in filters:
+                    rows = _apply(each, rows, dropped, rejects if self.rejects else None)
+            except TextError as error:
+                where = f"{self.read.sources[source].name}: among rows {first}..{first + _BATCH_ROWS - 1}"
+                raise TextError(f"{where}: {error}") from error
+            packed += keys.pack(((normalize(row[0]), normalize(row[1])) for row in rows), source)
+        if self.rejects:
+            with atomic(result.with_suffix(".rejects.tsv")) as handle:
+                handle.write("".join(rejects).encode("utf-8"))
+        write_rows(result, packed)
+        seconds = time.perf_counter() - started
+        write_facts(result, {"rows": read, "kept": len(packed), "dropped": dropped, "seconds": seconds})
+
+    def _tasks(self) -> list[tuple[int, Path, Path]]:
+        """Number of the text, shard, result."""
+        return [
+            (source, shard, self._folder(source) / f"{shard.stem}.rows")
+            for source in range(len(self.read.sources))
+            for shard in self.read.shards(source)
+        ]
+
+    def _folder(self, source: int) -> Path:
+        return self.read.folder / self.name / self.digest(source)
+
+
+def filters_digest(cleaning: Cleaning, languages: tuple[str, str]) -> str:
+    """Tell filters apart by all that their verdicts depend on: options, files that they read, and our version."""
+    return digest(__version__, [[each.name, each.identity()] for each in cleaning.filters(languages)])
+
+
+def _apply(
+    each: RowFilter, rows: list[tuple[str, ...]], dropped: Counter[str], rejects: list[str] | None
+) -> list[tuple[str, ...]]:
+    reasons = each.reject(rows)
+    found = Counter(reasons)
+    if found[None] == len(rows):
+        return rows
+    dropped.update({reason: count for reason, count in found.items() if reason is not None})
+    if rejects is not None:
+        rejects += [f"{why}\t{chr(9).join(row)}\n" for row, why in zip(rows, reasons, strict=True) if why is not None]
+    return [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+
+
+@lru_cache(maxsize=64)
+def _filters(cleaning: str, languages: tuple[str, str]) -> list[RowFilter]:
+    """Made once in a process: what filters load stays loaded from shard to shard."""
+    items: Sequence[object] = json.loads(cleaning)
+    return parse_cleaning(list(items), "the settings").filters(languages)

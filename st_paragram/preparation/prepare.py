@@ -1,0 +1,186 @@
+"""From parallel text to a pair store: read, clean, make distinct, shuffle, train a vocabulary, encode, write.
+
+Each stage leaves its results in a work folder, task by task, so a run that was interrupted, by whatever, goes on where
+it stopped, and one with other settings does only what they change. Memory stays bounded whatever the size. The pairs
+stored, and their order, depend on the set of rows, the settings and the seed, not on who worked on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_paragram.data.pair_store import FORMAT_VERSION, PairStore
+from st_paragram.data.text import TextSource
+from st_paragram.data.vocabulary import Vocabulary
+from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
+from st_paragram.preparation.executors import Executor, LocalExecutor, StageTime
+from st_paragram.preparation.pipeline import Sizes, build
+from st_paragram.preparation.read_stage import text_digest
+from st_paragram.preparation.rejects import gather_rejects
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.preparation.row_files import MAX_SOURCES
+from st_paragram.preparation.settings import PrepareSettings
+from st_paragram.preparation.work import digest, locked
+from st_paragram.tokenizer_conversion import convert_tokenizer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a preparation goes about its work; nothing here changes the pairs of the store or their order.
+
+    Attributes:
+        folder: For the results of stages. None: hidden beside the output, `.<output>.work`.
+        keep: Leave the folder there, so that another run need not do again what has not changed.
+        force: A stage to do again, with all that follow it, though nothing has changed.
+        rejects: A folder for the rows dropped, one file for each reason.
+        executor: Who does the work; None: this process.
+        sizes: Of tasks.
+    """
+
+    folder: Path | None = None
+    keep: bool = False
+    force: str | None = None
+    rejects: Path | None = None
+    executor: Executor | None = None
+    sizes: Sizes | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What came of a preparation."""
+
+    report: PrepareReport
+    times: list[StageTime]
+
+
+def prepare(
+    sources: Sequence[TextSource],
+    output: str | Path,
+    settings: PrepareSettings,
+    vocabulary: Vocabulary | None = None,
+    overwrite: bool = False,
+    work: Work | None = None,
+) -> Prepared:
+    """Make a pair store of parallel texts.
+
+    The work folder takes about four times the size of the text. It is removed at the end, and if something is refused;
+    after Ctrl-C, a full disk or a killed process it stays, and the same call goes on from it.
+
+    Args:
+        sources: The texts, see `text.parse_source` and `text.moses_source`.
+        output: The HDF5 file to make.
+        settings: What to do.
+        vocabulary: Use this vocabulary instead of training one.
+        overwrite: Replace an output that exists. One that was made in this very work folder, of the same texts and
+            with the same settings, stays in any case.
+        work: How to go about it.
+
+    Returns:
+        The numbers of the preparation, which the store keeps as well (`PairStore.settings["report"]`), and its times.
+
+    Raises:
+        TextError: If a text cannot be read, or fewer than two pairs are left.
+        StoreError: If the output exists, or cannot be written.
+        SettingsError: If settings are refused, or the vocabulary does not go with them.
+        ParagramError: Another run is at work in the folder.
+    """
+    output, work = Path(output), work or Work()
+    _check_arguments(sources, output, settings, vocabulary)
+    folder = work.folder or output.with_name(f".{output.name}.work")
+    try:
+        with locked(folder), _tidy(folder, work.keep):
+            pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
+            if output.exists() and not overwrite and pipeline.store.pending():
+                raise StoreError(f"{output}: exists already; choose another name or allow to overwrite it")
+            if work.force:
+                pipeline.forget(work.force)
+            times = (work.executor or LocalExecutor()).run(pipeline.stages)
+            report = pipeline.store.report()
+            if work.rejects:
+                gather_rejects(pipeline, work.rejects)
+            pipeline.forget_others()
+    except OSError as error:
+        message = f"{output}: could not be made ({error}); free space, or choose another folder, and start again"
+        raise StoreError(message) from error
+    logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
+    return Prepared(report, times)
+
+
+@contextmanager
+def _tidy(folder: Path, keep: bool) -> Iterator[None]:
+    """Remove a work folder when all is done, or nothing can come of it; after an interruption there is work to save."""
+    try:
+        yield
+    except ParagramError:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except KeyboardInterrupt:
+        logger.warning("what is done stays in %s; the same command goes on from there", folder)
+        raise
+    if not keep:
+        shutil.rmtree(folder)
+
+
+def prepare_cached(
+    sources: Sequence[TextSource],
+    settings: PrepareSettings,
+    cache_dir: str | Path,
+    vocabulary: Vocabulary | None = None,
+    executor: Executor | None = None,
+) -> Path:
+    """Return a store of these texts and settings from a cache folder, made first if it is not there yet.
+
+    The texts are told apart by absolute path, size and time of change.
+
+    Raises:
+        TextError: If a text is missing or is no regular file (standard input cannot be cached).
+        StoreError: As in `prepare`.
+        SettingsError: As in `prepare`.
+    """
+    for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
+        raise TextError(f"{text}: not a regular file; a text must be one for its store to be cached")
+    texts = [[text_digest(source, settings.drop_invalid), source.cap] for source in sources]
+    identity = digest(texts, settings.as_json(), _digest(vocabulary), FORMAT_VERSION)
+    path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{identity}.h5"
+    with locked(Path(cache_dir), wait=True):  # two processes may want the same store at once
+        if path.is_file():
+            try:
+                PairStore(path, check_ids=False)
+                return path
+            except StoreError as error:
+                logger.warning("cached store is made again: %s", error)
+        prepare(sources, path, settings, vocabulary, overwrite=True, work=Work(executor=executor))
+    return path
+
+
+def _check_arguments(
+    sources: Sequence[TextSource], output: Path, settings: PrepareSettings, vocabulary: Vocabulary | None
+) -> None:
+    if not 1 <= len(sources) <= MAX_SOURCES:
+        raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {MAX_SOURCES:,}")
+    if output.is_dir():
+        raise StoreError(f"{output}: is a folder; name a file")
+    for source in sources:
+        if source.cap is not None and source.cap < 1:
+            raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
+    if vocabulary is None:
+        return
+    convert_tokenizer(vocabulary.model_proto)  # a model that no directory can hold should fail here, not after hours
+    given = (vocabulary.lower_case, vocabulary.segmentation.value)
+    wanted = (settings.lower_case, settings.segmentation.value)
+    if given != wanted:
+        seen = f"the vocabulary has (lower_case, segmentation) {given}, the settings have {wanted}"
+        raise SettingsError(f"{seen}; make them agree")
+
+
+def _digest(vocabulary: Vocabulary | None) -> str | None:
+    return hashlib.sha256(vocabulary.model_proto).hexdigest() if vocabulary else None

@@ -1,0 +1,123 @@
+"""First stage: read each text once and leave it in shards, so that the stages after it can share the work."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tqdm import tqdm
+
+from st_paragram.data.streams import STDIN
+from st_paragram.data.text import ReadCounts, TextSource, read_rows
+from st_paragram.errors import TextError
+from st_paragram.preparation.stage import Stage
+from st_paragram.preparation.work import atomic, digest, facts_file, read_facts, write_facts
+
+VERSION = 1  # of the shards: count it up when they change
+SHARD_ROWS = 100_000
+
+
+def text_digest(source: TextSource, drop_invalid: bool, shard_rows: int = SHARD_ROWS) -> str:
+    """Tell texts, and ways of reading them, apart: by absolute path, size and time of change.
+
+    A pipe is like no other text, not even like itself in another run.
+
+    Raises:
+        TextError: A text is missing.
+    """
+    how = [source.languages, source.codes, source.swapped, source.further_columns, drop_invalid, shard_rows]
+    return digest(VERSION, how, [_identity(path) for path in source.paths])
+
+
+@dataclass(frozen=True)
+class ReadStage(Stage):
+    r"""A task reads one text to `<text>/00000.tsv`, ...: rows of columns, words parted by single spaces.
+
+    The facts of a text have `shards`, `shard_rows`, `seconds` and the fields of `ReadCounts`. A text whose reading was
+    interrupted is read from its start again, but complete shards are not written again.
+    """
+
+    name: ClassVar[str] = "read"
+    folder: Path
+    sources: tuple[TextSource, ...]
+    digests: tuple[str, ...]
+    drop_invalid: bool
+    shard_rows: int = SHARD_ROWS
+
+    def results(self) -> list[Path]:
+        """One per text; only its facts are there, beside the shards."""
+        return [self.folder / self.name / each / "text" for each in self.digests]
+
+    def local(self, task: int) -> bool:
+        """Pipes can be read by the process that was started with them, and by no other."""
+        return any(_is_pipe(path) for path in self.sources[task].paths)
+
+    @property
+    def folders(self) -> set[Path]:
+        """The folders of the texts."""
+        return {path.parent for path in self.results()}
+
+    def shards(self, task: int) -> list[Path]:
+        """The shards of a text that has been read, in order."""
+        text = self.results()[task]
+        return [_shard(text, number) for number in range(read_facts(text)["shards"])]
+
+    def run(self, task: int) -> None:
+        """Read a text.
+
+        Raises:
+            TextError: It cannot be read.
+        """
+        source, text, counts = self.sources[task], self.results()[task], ReadCounts()
+        rows = tqdm(
+            read_rows(source, counts, self.drop_invalid),
+            desc=f"reading {Path(source.name).name}",
+            unit=" rows",
+            unit_scale=True,
+            disable=None,
+            leave=False,
+        )
+        lines = ("\t".join([" ".join(cell.split()) for cell in row]) + "\n" for row in rows)
+        shards = 0
+        while shard := list(islice(lines, self.shard_rows)):
+            path = _shard(text, shards)
+            if not facts_file(path).is_file():
+                with atomic(path) as handle:
+                    handle.write("".join(shard).encode("utf-8"))
+                write_facts(path, {"rows": len(shard)})
+            shards += 1
+        write_facts(text, {"shards": shards, **asdict(counts)})
+
+
+def read_shard(path: Path, rows: int) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the rows of a shard in batches of `rows`."""
+    with path.open(encoding="utf-8", newline="\n") as handle:
+        yield from _batches((tuple(line[:-1].split("\t")) for line in handle), rows)
+
+
+def _batches(items: Iterable[tuple[str, ...]], count: int) -> Iterator[list[tuple[str, ...]]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, count)):
+        yield batch
+
+
+def _shard(text: Path, number: int) -> Path:
+    return text.with_name(f"{number:05d}.tsv")
+
+
+def _is_pipe(path: str) -> bool:
+    return path == STDIN or (Path(path).exists() and not Path(path).is_file())
+
+
+def _identity(path: str) -> list[Any]:
+    if _is_pipe(path):
+        return [path, uuid.uuid4().hex]
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise TextError(f"{path}: {(error.strerror or 'unreadable').lower()}; check the path") from error
+    return [str(Path(path).resolve()), status.st_size, status.st_mtime_ns]

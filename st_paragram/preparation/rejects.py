@@ -1,0 +1,44 @@
+"""Collect the rows that stages dropped into one file for each reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from st_paragram.preparation.pipeline import Pipeline
+from st_paragram.preparation.work import atomic
+
+
+def gather_rejects(pipeline: Pipeline, folder: Path) -> list[Path]:
+    """Write `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ...: the rows dropped, as columns.
+
+    Rows dropped by filters are as they were read, with single spaces; repeated rows are lower-cased and segmented as
+    they were compared.
+
+    Returns:
+        The files written, one for each reason that occurred.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handles: dict[bytes, IO[bytes]] = {}
+    with ExitStack() as stack:
+        for reason, row in _rejects(pipeline):
+            if reason not in handles:
+                handles[reason] = stack.enter_context(atomic(_file(folder, reason)))
+            handles[reason].write(row)
+    return [_file(folder, reason) for reason in handles]
+
+
+def _rejects(pipeline: Pipeline) -> Iterator[tuple[bytes, bytes]]:
+    for stage in (pipeline.clean, *pipeline.distinct):
+        for result in stage.results():
+            with result.with_suffix(".rejects.tsv").open("rb") as handle:
+                for line in handle:
+                    reason, _, row = line.partition(b"\t")
+                    yield reason, row
+
+
+def _file(folder: Path, reason: bytes) -> Path:
+    return folder / f"{re.sub('[^a-z0-9]+', '-', reason.decode().lower())}.tsv"

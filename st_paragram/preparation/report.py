@@ -1,0 +1,196 @@
+"""What a preparation read, kept, dropped and repaired, in numbers that add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from st_paragram.errors import TextError
+from st_paragram.preparation.clean_stage import CleanStage
+from st_paragram.preparation.distinct_stage import DUPLICATE, DistinctStage
+from st_paragram.preparation.work import read_facts
+
+if TYPE_CHECKING:
+    from st_paragram.preparation.encode_stage import EncodeStage
+
+NUL, INVALID, NOT_TAKEN, REPEATED = "NUL byte", "not UTF-8", "over the cap", "repeated for balance"
+_REPAIRS = {
+    "trailing_returns": "lines that ended in a carriage return (removed)",
+    "inner_returns": "carriage returns inside lines (made spaces)",
+    "line_separators": "other line-ending characters inside lines (made spaces)",
+    "byte_order_marks": "byte order marks (removed)",
+}
+
+
+@dataclass
+class SourceReport:
+    """The numbers of one text, or of all together: `rows` is `kept` plus everything in `dropped`, less `repeated`.
+
+    Attributes:
+        name: The file, or "all".
+        languages: Of the text, "en-es".
+        rows: Rows read.
+        kept: Pairs in the store.
+        dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
+        repeated: Copies added to balance languages.
+        repairs: Fields of `ReadCounts` that tell of repaired characters.
+    """
+
+    name: str
+    languages: str = ""
+    rows: int = 0
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+    repairs: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as JSON values."""
+        return {
+            "name": self.name,
+            "languages": self.languages,
+            "rows": self.rows,
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "repeated": self.repeated,
+            "repairs": {name: self.repairs[name] for name in _REPAIRS},
+        }
+
+
+@dataclass
+class PrepareReport:
+    """The numbers of a preparation.
+
+    Attributes:
+        sources: One report per text; all have the same reasons in `dropped`, in the order they were looked for.
+        vocabulary_size: Pieces in the vocabulary.
+        pieces: Pieces stored, for side a and side b.
+        max_pieces: Where sentences were cut.
+        cut_sentences: Sentences (of either side) that were cut there.
+    """
+
+    sources: list[SourceReport]
+    vocabulary_size: int = 0
+    pieces: tuple[int, ...] = (0, 0)
+    max_pieces: int = 0
+    cut_sentences: int = 0
+
+    @property
+    def total(self) -> SourceReport:
+        """The sum over the texts."""
+        total = SourceReport("all")
+        for source in self.sources:
+            total.rows += source.rows
+            total.kept += source.kept
+            total.repeated += source.repeated
+            total.repairs += source.repairs
+            for reason, count in source.dropped.items():  # `+=` would lose what is zero
+                total.dropped[reason] += count
+        return total
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as JSON values, to be stored with the pairs."""
+        return {
+            "sources": [source.as_json() for source in self.sources],
+            "all": self.total.as_json(),
+            "vocabulary_size": self.vocabulary_size,
+            "pieces": list(self.pieces),
+            "max_pieces": self.max_pieces,
+            "cut_sentences": self.cut_sentences,
+        }
+
+    def table(self) -> str:
+        """Render a plain text table, a column per text, and below it what was repaired and cut."""
+        columns = [*self.sources, self.total] if len(self.sources) > 1 else self.sources
+        names = [str(number) for number in range(1, len(self.sources) + 1)] + ["all"]
+        lines = [["", *names[: len(columns)]] if len(columns) > 1 else ["", "rows"]]
+        lines += [["read", *(f"{each.rows:,}" for each in columns)]]
+        lines += [
+            [f"- {reason}", *(f"{each.dropped[reason]:,}" for each in columns)]
+            for reason, count in self.total.dropped.items()
+            if count
+        ]
+        if self.total.repeated:
+            lines += [[f"+ {REPEATED}", *(f"{each.repeated:,}" for each in columns)]]
+        lines += [["stored", *(f"{each.kept:,}" for each in columns)]]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        rendered = [
+            "  ".join([label.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
+            for label, *cells in lines
+        ]
+        texts = [f"{number}: {each.name}" for number, each in enumerate(self.sources, 1)]
+        return "\n".join([*rendered, *texts, *self._notes()])
+
+    def _notes(self) -> list[str]:
+        total = self.total
+        notes = [f"{total.repairs[name]:,} {text}" for name, text in _REPAIRS.items() if total.repairs[name]]
+        if self.cut_sentences:
+            notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
+        if self.vocabulary_size:
+            notes.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
+        if total.kept:
+            means = " and ".join(f"{pieces / total.kept:.1f}" for pieces in self.pieces)
+            notes.append(f"{means} pieces per sentence on the two sides")
+        return notes
+
+    def check_enough(self) -> None:
+        """Refuse a preparation that leaves fewer than two pairs.
+
+        Raises:
+            TextError: With the names of the texts and where their rows went.
+        """
+        total = self.total
+        if total.kept >= 2:
+            return
+        names = ", ".join(source.name for source in self.sources[:3])
+        if len(self.sources) > 3:
+            names += f" and {len(self.sources) - 3} more"
+        losses = ", ".join(f"{count:,} {reason}" for reason, count in total.dropped.items() if count)
+        raise TextError(
+            f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}), at least 2 needed; "
+            "give more text or widen the filters"
+        )
+
+
+def filtered(last: DistinctStage) -> PrepareReport:
+    """The numbers of reading, cleaning and of removing repeated rows, down to the last stage that does so."""
+    distinct = [last]
+    while isinstance(before := distinct[0].before, DistinctStage):
+        distinct.insert(0, before)
+    clean = before
+    assert isinstance(clean, CleanStage)
+    reports = []
+    for number, source in enumerate(clean.read.sources):
+        counts = read_facts(clean.read.results()[number])
+        report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
+        report.repairs = Counter({name: counts[name] for name in _REPAIRS})
+        report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
+        report.dropped.update(dict.fromkeys((why for each in clean.filters(number) for why in each.reasons), 0))
+        for path in clean.results_of(number):
+            report.dropped.update(read_facts(path)["dropped"])
+        for stage in distinct:
+            report.dropped[DUPLICATE[stage.by]] += 0
+            for path in stage.results():
+                report.dropped[DUPLICATE[stage.by]] += read_facts(path)["dropped"].get(str(number), 0)
+        report.kept = report.rows - report.dropped.total()
+        reports.append(report)
+    reasons = list(dict.fromkeys(reason for report in reports for reason in report.dropped))
+    for report in reports:  # every reason in every report, in one order
+        report.dropped = Counter({reason: report.dropped[reason] for reason in reasons})
+    return PrepareReport(reports)
+
+
+def collect(encode: EncodeStage) -> PrepareReport:
+    """The numbers of all stages."""
+    report = filtered(encode.order.distinct)
+    plan = encode.order.plan()
+    for source, kept, quota in zip(report.sources, plan.kept, plan.quotas, strict=True):
+        source.dropped[NOT_TAKEN] = max(kept - quota, 0)
+        source.repeated = max(quota - kept, 0)
+        source.kept = quota
+    facts = [read_facts(path) for path in encode.results()]
+    report.vocabulary_size = len(encode.load_vocabulary())
+    report.pieces = tuple(sum(each["pieces"][side] for each in facts) for side in (0, 1))
+    report.max_pieces, report.cut_sentences = encode.max_pieces, sum(each["cut"] for each in facts)
+    return report

@@ -1,0 +1,41 @@
+"""What a stage is: tasks that can be done in any order, anywhere, each leaving one result and its marker."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from st_paragram.preparation.work import facts_file
+
+
+class Stage(ABC):
+    """A stage of a preparation. Stages are small and travel to other processes; what they work on is in files.
+
+    Attributes:
+        name: Of the stage and of its folder.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def results(self) -> Sequence[Path]:
+        """The results of all tasks, in order; may look at what earlier stages have left."""
+
+    @abstractmethod
+    def run(self, task: int) -> None:
+        """Do a task: write its result, then its facts, each atomically."""
+
+    @property
+    @abstractmethod
+    def folders(self) -> set[Path]:
+        """The folders with the results."""
+
+    def local(self, task: int) -> bool:
+        """Whether only the process that was started by the user can do this task."""
+        return False
+
+    def pending(self) -> list[int]:
+        """Tasks that are not done."""
+        return [task for task, path in enumerate(self.results()) if not facts_file(path).is_file()]
