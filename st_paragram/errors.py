@@ -33,3 +33,7 @@ class EvaluationError(ParagramError):
 
 class DownloadError(ParagramError):
     """A file that could not be fetched, or is not what was promised; the message says from where and what to do."""
+
+
+class MiningError(ParagramError):
+    """Sentences, vectors or an index that cannot be mined, or that do not belong together."""

@@ -13,11 +13,11 @@ import pytest
 
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
-from st_paragram.preparation.distributed import Cluster, ClusterExecutor
 from st_paragram.preparation.pipeline import Sizes
 from st_paragram.preparation.prepare import Work, prepare
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.preparation.stage import Stage
+from st_paragram.stages.distributed import Cluster, ClusterExecutor
+from st_paragram.stages.stage import Stage
 
 PLAIN = PrepareSettings(("en", "es"), vocab_size=120, character_coverage=1.0)
 SIZES = Sizes(shard_rows=200, task_bytes=8000)

@@ -24,14 +24,14 @@ from st_paragram.data.pair_store import PairStore
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.preparation.distinct_stage import DistinctStage
-from st_paragram.preparation.executors import LocalExecutor
 from st_paragram.preparation.order import quotas
 from st_paragram.preparation.pipeline import Sizes
 from st_paragram.preparation.prepare import Work, prepare
 from st_paragram.preparation.row_files import SOURCE, Keys, group_ranges, read_range, texts_of, write_rows
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import atomic, locked, write_facts
+from st_paragram.stages.executors import LocalExecutor
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import atomic, locked, write_facts
 
 PLAIN = PrepareSettings(("en", "es"), vocab_size=120, character_coverage=1.0)
 SMALL = Sizes(shard_rows=200, task_bytes=8000)
@@ -320,11 +320,9 @@ def test_a_filter_that_misses_a_column_says_where(tmp_path: Path) -> None:
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from st_paragram.preparation import pipeline, stage
 from st_paragram.preparation.prepare import Work, prepare
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.preparation.pipeline import Sizes
-from st_paragram.preparation.work import write_facts
 import st_paragram.preparation.{module} as module
 from st_paragram.data.text import parse_source
 
@@ -374,7 +372,7 @@ def test_a_killed_run_goes_on_to_the_same_store(module: str, function: str, call
 def test_workers_end_with_a_process_that_was_killed(tmp_path: Path) -> None:
     code = (
         "import os, signal, time\n"
-        "from st_paragram.preparation.executors import _start_worker\n"
+        "from st_paragram.stages.executors import _start_worker\n"
         "from concurrent.futures import ProcessPoolExecutor\n"
         "from multiprocessing import get_context\n"
         "if __name__ == '__main__':\n"

@@ -19,8 +19,8 @@ from st_paragram.data.vocabulary import Segmentation, normalizer
 from st_paragram.errors import TextError
 from st_paragram.preparation.read_stage import ReadStage, read_shard
 from st_paragram.preparation.row_files import Keys, write_rows
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import atomic, digest, write_facts
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import atomic, digest, write_facts
 
 VERSION = 1  # of the results: count it up when they change
 _BATCH_ROWS = 1024

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from st_paragram.cleaning.duplicates import Copies, Key
 from st_paragram.preparation.row_files import KEY_DIGITS, SOURCE, TEXTS, Keys, group_ranges, read_range, write_rows
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import atomic, digest, write_facts
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import atomic, digest, write_facts
 
 VERSION = 1  # of the results: count it up when they change
 TASK_BYTES = 1 << 23

@@ -15,8 +15,8 @@ from st_paragram.data.vocabulary import Segmentation, Vocabulary, train_vocabula
 from st_paragram.preparation.order import PlanStage
 from st_paragram.preparation.row_files import texts_of
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import atomic, digest, write_facts
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import atomic, digest, write_facts
 
 VERSION = 1  # of the results: count it up when they change
 

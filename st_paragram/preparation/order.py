@@ -19,8 +19,8 @@ from st_paragram.errors import SettingsError
 from st_paragram.preparation.distinct_stage import DistinctStage
 from st_paragram.preparation.report import filtered
 from st_paragram.preparation.row_files import KEY_DIGITS, SOURCE
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import digest, read_facts, write_facts
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import digest, read_facts, write_facts
 
 MOST_COPIES = 1000
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +10,15 @@ from pathlib import Path
 from st_paragram.cleaning.duplicates import Copies, Key
 from st_paragram.data.text import TextSource
 from st_paragram.data.vocabulary import Vocabulary
-from st_paragram.errors import SettingsError
 from st_paragram.preparation.clean_stage import CleanStage, filters_digest
 from st_paragram.preparation.distinct_stage import TASK_BYTES, DistinctStage
 from st_paragram.preparation.encode_stage import EncodeStage, VocabularyStage
 from st_paragram.preparation.order import PlanStage
 from st_paragram.preparation.read_stage import SHARD_ROWS, ReadStage, text_digest
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.preparation.stage import Stage
 from st_paragram.preparation.store_stage import StoreStage
-from st_paragram.preparation.work import atomic, prune
-
-STAGES = ("read", "clean", "distinct", "plan", "vocabulary", "encode", "store")
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import atomic, prune
 
 
 @dataclass(frozen=True)
@@ -54,20 +50,6 @@ class Pipeline:
     def stages(self) -> list[Stage]:
         """All of them, in order."""
         return [self.read, self.clean, *self.distinct, self.plan, self.vocabulary, self.encode, self.store]
-
-    def forget(self, name: str) -> None:
-        """Remove what a stage and those after it have done.
-
-        Raises:
-            SettingsError: There is no such stage.
-        """
-        if name not in STAGES:
-            raise SettingsError(f"no stage {name!r}; there are {', '.join(STAGES)}")
-        later = STAGES[STAGES.index(name) :]
-        for stage in reversed(self.stages):  # an earlier one knows the folders of a later one
-            if stage.name in later:
-                for folder in stage.folders:
-                    shutil.rmtree(folder, ignore_errors=True)
 
     def forget_others(self) -> None:
         """Remove what was done for other texts and settings in the same work folder."""

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.data.text import TextSource
 from st_paragram.data.vocabulary import Vocabulary
-from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
-from st_paragram.preparation.executors import Executor, LocalExecutor, StageTime
+from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.preparation.pipeline import Sizes, build
 from st_paragram.preparation.read_stage import text_digest
 from st_paragram.preparation.rejects import gather_rejects
 from st_paragram.preparation.report import PrepareReport
 from st_paragram.preparation.row_files import MAX_SOURCES
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.preparation.work import digest, locked
+from st_paragram.stages.executors import Executor, LocalExecutor, StageTime
+from st_paragram.stages.stage import forget
+from st_paragram.stages.work import digest, locked, tidied
 from st_paragram.tokenizer_conversion import convert_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -96,12 +95,12 @@ def prepare(
     _check_arguments(sources, output, settings, vocabulary)
     folder = work.folder or output.with_name(f".{output.name}.work")
     try:
-        with locked(folder), _tidy(folder, work.keep):
+        with tidied(folder, work.keep):
             pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
             if output.exists() and not overwrite and pipeline.store.pending():
                 raise StoreError(f"{output}: exists already; choose another name or allow to overwrite it")
             if work.force:
-                pipeline.forget(work.force)
+                forget(pipeline.stages, work.force)
             times = (work.executor or LocalExecutor()).run(pipeline.stages)
             report = pipeline.store.report()
             if work.rejects:
@@ -112,22 +111,6 @@ def prepare(
         raise StoreError(message) from error
     logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
     return Prepared(report, times)
-
-
-@contextmanager
-def _tidy(folder: Path, keep: bool) -> Iterator[None]:
-    """Remove a work folder when all is done, or nothing can come of it; after an interruption there is work to save."""
-    try:
-        yield
-    except ParagramError:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except KeyboardInterrupt:
-        logger.warning("what is done stays in %s; the same command goes on from there", folder)
-        raise
-    if not keep:
-        shutil.rmtree(folder)
 
 
 def prepare_cached(

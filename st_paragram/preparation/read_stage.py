@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tqdm import tqdm
 
-from st_paragram.data.streams import STDIN
 from st_paragram.data.text import ReadCounts, TextSource, read_rows
-from st_paragram.errors import TextError
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import atomic, digest, facts_file, read_facts, write_facts
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import atomic, digest, facts_file, file_digest, is_pipe, read_facts, write_facts
 
 VERSION = 1  # of the shards: count it up when they change
 SHARD_ROWS = 100_000
@@ -30,7 +27,7 @@ def text_digest(source: TextSource, drop_invalid: bool, shard_rows: int = SHARD_
         TextError: A text is missing.
     """
     how = [source.languages, source.codes, source.swapped, source.further_columns, drop_invalid, shard_rows]
-    return digest(VERSION, how, [_identity(path) for path in source.paths])
+    return digest(VERSION, how, [file_digest(path) for path in source.paths])
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class ReadStage(Stage):
 
     def local(self, task: int) -> bool:
         """Pipes can be read by the process that was started with them, and by no other."""
-        return any(_is_pipe(path) for path in self.sources[task].paths)
+        return any(is_pipe(path) for path in self.sources[task].paths)
 
     @property
     def folders(self) -> set[Path]:
@@ -107,17 +104,3 @@ def _batches(items: Iterable[tuple[str, ...]], count: int) -> Iterator[list[tupl
 
 def _shard(text: Path, number: int) -> Path:
     return text.with_name(f"{number:05d}.tsv")
-
-
-def _is_pipe(path: str) -> bool:
-    return path == STDIN or (Path(path).exists() and not Path(path).is_file())
-
-
-def _identity(path: str) -> list[Any]:
-    if _is_pipe(path):
-        return [path, uuid.uuid4().hex]
-    try:
-        status = Path(path).stat()
-    except OSError as error:
-        raise TextError(f"{path}: {(error.strerror or 'unreadable').lower()}; check the path") from error
-    return [str(Path(path).resolve()), status.st_size, status.st_mtime_ns]

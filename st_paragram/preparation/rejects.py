@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from st_paragram.preparation.pipeline import Pipeline
-from st_paragram.preparation.work import atomic
+from st_paragram.stages.work import atomic
 
 
 def gather_rejects(pipeline: Pipeline, folder: Path) -> list[Path]:

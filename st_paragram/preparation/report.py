@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.errors import TextError
 from st_paragram.preparation.clean_stage import CleanStage
 from st_paragram.preparation.distinct_stage import DUPLICATE, DistinctStage
-from st_paragram.preparation.work import read_facts
+from st_paragram.stages.work import read_facts
 
 if TYPE_CHECKING:
     from st_paragram.preparation.encode_stage import EncodeStage

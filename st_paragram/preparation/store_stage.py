@@ -15,8 +15,8 @@ from st_paragram.data.pair_store import PairStoreWriter
 from st_paragram.preparation.encode_stage import EncodeStage
 from st_paragram.preparation.report import PrepareReport, collect
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.preparation.stage import Stage
-from st_paragram.preparation.work import digest, facts_file, write_facts
+from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import digest, facts_file, write_facts
 
 
 @dataclass(frozen=True)

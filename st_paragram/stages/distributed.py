@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
-from st_paragram.preparation.executors import StageTime
-from st_paragram.preparation.stage import Stage
+from st_paragram.stages.executors import StageTime
+from st_paragram.stages.stage import Stage
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The folder a preparation works in: results of tasks by stage and digest, and who is at work there.
+"""The folder that stages work in: results of tasks by stage and digest, and who is at work there.
 
 `<folder>/<stage>/<digest>/<task>` with `<task>.json` beside it, written last: a task is done if its JSON file is there.
 The digest is of all that a stage's results depend on, so that what has changed is made anew and nothing else.
@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from st_paragram.errors import ParagramError, StoreError
+from st_paragram.data.streams import STDIN
+from st_paragram.errors import ParagramError, StoreError, TextError
+
+logger = logging.getLogger(__name__)
 
 _LOCK = "in-use.lock"
 
@@ -37,6 +42,26 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def file_digest(path: str | Path) -> str:
+    """Tell files apart by absolute path, size and time of change; a pipe is like no other, not even itself later.
+
+    Raises:
+        TextError: There is no such file.
+    """
+    if is_pipe(path):
+        return digest(str(path), uuid.uuid4().hex)
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise TextError(f"{path}: {(error.strerror or 'unreadable').lower()}; check the path") from error
+    return digest(str(Path(path).resolve()), status.st_size, status.st_mtime_ns)
+
+
+def is_pipe(path: str | Path) -> bool:
+    """Whether only this process can read it, and only once: standard input (`-`), a pipe."""
+    return str(path) == STDIN or (Path(path).exists() and not Path(path).is_file())
 
 
 def facts_file(path: Path) -> Path:
@@ -78,6 +103,26 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     with (folder / _LOCK).open("w") as handle:
         _lock(handle, folder, wait)
         yield
+
+
+@contextmanager
+def tidied(folder: Path, keep: bool) -> Iterator[None]:
+    """Work in a folder and remove it when all is done, or nothing can come of it, unless it is to be kept.
+
+    After an interruption or a full disk there is work to save, and it stays.
+    """
+    with locked(folder):
+        try:
+            yield
+        except ParagramError:
+            if not keep:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        except KeyboardInterrupt:
+            logger.warning("what is done stays in %s; the same command goes on from there", folder)
+            raise
+        if not keep:
+            shutil.rmtree(folder)
 
 
 def prune(folder: Path, keep: Callable[[Path], bool]) -> None:

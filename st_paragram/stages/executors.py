@@ -17,7 +17,7 @@ from typing import Protocol
 from tqdm import tqdm
 
 from st_paragram.errors import ParagramError, SettingsError
-from st_paragram.preparation.stage import Stage
+from st_paragram.stages.stage import Stage
 
 logger = logging.getLogger(__name__)
 
