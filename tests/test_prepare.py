@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from st_paragram.cleaning.config import only_length
 
+from st_paragram.cleaning.config import only_length
 from st_paragram.data.pair_store import PairStore
 from st_paragram.data.text import moses_source, parse_source
 from st_paragram.data.vocabulary import Segmentation, Vocabulary, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.preparation import encode_stage
 from st_paragram.preparation.encode_stage import EncodeStage
-from st_paragram.preparation.executors import LocalExecutor
 from st_paragram.preparation.pipeline import Sizes
 from st_paragram.preparation.prepare import Work, prepare, prepare_cached
 from st_paragram.preparation.report import NUL, PrepareReport
 from st_paragram.preparation.settings import PrepareSettings
+from st_paragram.stages.executors import LocalExecutor
 
 EN_ES = ("en", "es")
 PLAIN = PrepareSettings(EN_ES, vocab_size=300, character_coverage=1.0, max_pieces=1000)

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.preparation.work import atomic
+from st_paragram.stages.work import atomic
 
 _SAME = 0.1  # of the repeats are left as they are, to be found as repeated rows
 

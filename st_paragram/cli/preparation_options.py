@@ -13,7 +13,7 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.cleaning.config import Cleaning
     from st_paragram.data.vocabulary import Vocabulary
-    from st_paragram.preparation.executors import Executor
+    from st_paragram.stages.executors import Executor
     from st_paragram.preparation.prepare import Prepared, Work
     from st_paragram.preparation.settings import PrepareSettings
 
@@ -35,7 +35,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--sample-pairs",
         type=int,
-        default=500_000,
+        default=300_000,
         help="pairs to train it on, 4 KB of memory each (%(default)s)",
     )
     add("--max-sentence-bytes", type=int, default=4192, help="leave longer sentences out of it (%(default)s)")
@@ -125,8 +125,8 @@ def write_report(prepared: Prepared, output: Path) -> None:
 
 
 def _executor(arguments: argparse.Namespace) -> Executor:
-    from st_paragram.preparation.distributed import Cluster, ClusterExecutor
-    from st_paragram.preparation.executors import LocalExecutor
+    from st_paragram.stages.distributed import Cluster, ClusterExecutor
+    from st_paragram.stages.executors import LocalExecutor
 
     if arguments.executor == "local":
         if arguments.executor_option or arguments.ranks:

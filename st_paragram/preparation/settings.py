@@ -46,7 +46,7 @@ class PrepareSettings:
     temperature: float = 1.0
     vocab_size: int = 50_000
     character_coverage: float | None = None
-    sample_pairs: int = 500_000
+    sample_pairs: int = 300_000
     max_sentence_bytes: int = 4192
     vocab_threads: int = 8
     max_pieces: int = 100
