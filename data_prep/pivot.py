@@ -1,52 +1,23 @@
 """Paraphrases of bitext: `python data_prep/pivot.py --text en-de:de.tsv.xz --text en-es:es.zip --output en-en.tsv`.
 
-Sentences that share a translation become pairs, two columns with a tab between, in random order. Text is read as by
-`st-paragram prepare`, and must name the languages of its columns. Filter what comes out like any other paraphrases
-(data_prep/paranmt.py).
+The same as `st-paragram pivot`. Text is read as by `st-paragram prepare`, and must name the languages of its columns.
+Filter what comes out like any other paraphrases (data_prep/paranmt.py).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.paraphrases.pivot import pivot, pivot_source
-from st_paragram.paraphrases.pivot_pairs import PivotSettings
+from st_paragram.cli.pivot import add_options, run
 
 
 def main() -> int:
     """Make the pairs and print the numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = PivotSettings()
-    add = parser.add_argument
-    add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="bitext of two columns; repeatable")
-    add("--lang", default="en", help="the language to find paraphrases in (%(default)s)")
-    add("--output", type=Path, required=True, metavar="FILE.tsv", help="what to make; replaced if it exists")
-    add("--min-words", type=int, default=default.min_words, help="of a sentence (%(default)s)")
-    add("--min-pivot-letters", type=int, default=default.min_pivot_letters, help="of a translation (%(default)s)")
-    add("--most-sentences", type=int, default=default.most_sentences, help="of one translation (%(default)s)")
-    add("--most-pairs", type=int, default=default.most_pairs, help="of one translation (%(default)s)")
-    add("--seed", type=int, default=default.seed, help="(%(default)s)")
-    add("--drop-invalid", action="store_true", help="leave out rows that are not UTF-8, do not stop there")
-    add("--json", type=Path, metavar="FILE", help="write the numbers there too")
-    arguments = parser.parse_args()
-
-    settings = PivotSettings(
-        arguments.min_words,
-        arguments.min_pivot_letters,
-        arguments.most_sentences,
-        arguments.most_pairs,
-        arguments.seed,
-    )
-    sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
-    report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{report.table()}\n")
-    return 0
+    add_options(parser)
+    return run(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,60 @@
+"""`st-paragram pivot`: paraphrases out of bitext: sentences that share a translation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the parser of this command."""
+    parser = subparsers.add_parser(
+        "pivot",
+        help="make paraphrases of bitext",
+        description="Sentences that share a translation become pairs, two columns with a tab between, in random order.",
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options, for the command and for the script that does the same."""
+    from st_paragram.paraphrases.pivot_pairs import PivotSettings
+
+    default = PivotSettings()
+    add = parser.add_argument
+    add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="bitext of two columns; repeatable")
+    add("--lang", default="en", help="the language to find paraphrases in (%(default)s)")
+    add("--output", type=Path, required=True, metavar="FILE.tsv", help="what to make; replaced if it exists")
+    add("--min-words", type=int, default=default.min_words, help="of a sentence (%(default)s)")
+    add("--min-pivot-letters", type=int, default=default.min_pivot_letters, help="of a translation (%(default)s)")
+    add("--most-sentences", type=int, default=default.most_sentences, help="of one translation (%(default)s)")
+    add("--most-pairs", type=int, default=default.most_pairs, help="of one translation (%(default)s)")
+    add("--seed", type=int, default=default.seed, help="(%(default)s)")
+    add("--drop-invalid", action="store_true", help="leave out rows that are not UTF-8, do not stop there")
+    add("--json", type=Path, metavar="FILE", help="write the numbers there too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the pairs and print the numbers; returns the exit status.
+
+    Raises:
+        ParagramError: A text or a setting is refused.
+    """
+    from st_paragram.paraphrases.pivot import pivot, pivot_source
+    from st_paragram.paraphrases.pivot_pairs import PivotSettings
+
+    settings = PivotSettings(
+        arguments.min_words,
+        arguments.min_pivot_letters,
+        arguments.most_sentences,
+        arguments.most_pairs,
+        arguments.seed,
+    )
+    sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
+    report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{report.table()}\n")
+    return 0
