@@ -35,13 +35,15 @@ class Candidates(str, Enum):
     """Which pairs are put forward (section 3.2 of the paper).
 
     FORWARD: each source sentence with the best of its k neighbours. BACKWARD: each target sentence with the best of
-    its own. INTERSECTION: pairs found both ways. MAX: those found either way, best first, each sentence once.
+    its own. INTERSECTION: pairs found both ways. MAX: those found either way, best first, each sentence once. ALL
+    (not in the paper): each sentence with every of its neighbours, either way.
     """
 
     FORWARD = "forward"
     BACKWARD = "backward"
     INTERSECTION = "intersection"
     MAX = "max"
+    ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ def candidate_pairs(
         margin: which score.
         candidates: which pairs.
     """
+    if candidates is Candidates.ALL:
+        return all_pairs(forward, backward, margin)
     found, scores = best_neighbours(forward, backward, margin)
     ahead = ScoredPairs(np.arange(len(found)), found, scores)
     found, scores = best_neighbours(backward, forward, margin)
@@ -135,6 +139,27 @@ def candidate_pairs(
             np.concatenate((ahead.scores, back.scores)),
         )
     )
+
+
+def all_pairs(forward: Neighbours, backward: Neighbours, margin: Margin) -> ScoredPairs:
+    """Every pair of neighbours, found either way, once; arguments as `candidate_pairs`."""
+    width = len(backward.indices)
+    keys, scores = [], []
+    for own, other, ahead in ((forward, backward, True), (backward, forward, False)):
+        rows = np.repeat(np.arange(len(own.indices)), own.indices.shape[1])
+        found, cosines = own.indices.ravel(), own.similarities.ravel().astype(np.float64)
+        keys.append(rows * width + found if ahead else found * width + rows)
+        scores.append(margin_scores(cosines, own.means[rows], other.means[found], margin))
+    distinct, first = np.unique(np.concatenate(keys), return_index=True)
+    return best_first(ScoredPairs(distinct // width, distinct % width, np.concatenate(scores)[first]))
+
+
+def unordered(pairs: ScoredPairs) -> ScoredPairs:
+    """Pairs of one text: each once, whichever way it was found, the earlier row first, with its best score."""
+    low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
+    pairs = best_first(ScoredPairs(low, high, pairs.scores))
+    _, first = np.unique(np.stack([pairs.source, pairs.target]), axis=1, return_index=True)
+    return _taken(pairs, np.sort(first))
 
 
 def best_first(pairs: ScoredPairs) -> ScoredPairs:

@@ -15,7 +15,7 @@ Vectors = NDArray[np.float32]
 # Squared lengths of embeddings normalised in float32, or in float16 and back, stay well within this of 1.
 _LENGTH_TOLERANCE = 0.01
 # The search rounds to 1e-7 or so, differently for equal vectors at different places; it must not decide between them.
-_SPARE = 4
+SPARE = 12
 _BLOCK_BYTES = 64 << 20
 
 
@@ -65,8 +65,8 @@ def nearest_neighbours(queries: Vectors, corpus: Vectors, k: int) -> Neighbours:
         raise EvaluationError(f"{seen}; embed both with one model")
     if not 1 <= k <= len(corpus):
         raise SettingsError(f"{k} neighbours asked for in a corpus of {len(corpus)} sentences; ask for 1 .. its size")
-    indices = _search(queries, corpus, min(k + _SPARE, len(corpus)))
-    similarities = _cosines(queries, corpus, indices)
+    indices = _search(queries, corpus, min(k + SPARE, len(corpus)))
+    similarities = cosines(queries, corpus, indices)
     order = np.lexsort((indices, -similarities), axis=1)[:, :k]
     return Neighbours(np.take_along_axis(similarities, order, 1), np.take_along_axis(indices, order, 1))
 
@@ -83,7 +83,7 @@ def _checked(vectors: Vectors, name: str) -> Vectors:
     return vectors
 
 
-def _cosines(queries: Vectors, corpus: Vectors, indices: NDArray[np.int64]) -> Vectors:
+def cosines(queries: Vectors, corpus: Vectors, indices: NDArray[np.int64]) -> Vectors:
     """Cosine of each query with the rows given for it, float32 (n, k)."""
     result = np.empty(indices.shape, dtype=np.float32)
     step = max(1, _BLOCK_BYTES // (8 * indices.shape[1] * corpus.shape[1]))
@@ -97,7 +97,7 @@ def _cosines(queries: Vectors, corpus: Vectors, indices: NDArray[np.int64]) -> V
 def _search(queries: Vectors, corpus: Vectors, k: int) -> NDArray[np.int64]:
     import torch
 
-    faiss = _import_faiss()
+    faiss = import_faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(torch.get_num_threads())
     try:
@@ -108,7 +108,12 @@ def _search(queries: Vectors, corpus: Vectors, k: int) -> NDArray[np.int64]:
     return indices
 
 
-def _import_faiss() -> ModuleType:
+def import_faiss() -> ModuleType:
+    """The module faiss.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
     try:
         import faiss
     except ImportError as error:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from st_paragram import __version__
 from st_paragram.errors import ParagramError
 
-_COMMANDS = ("bitext", "download", "prepare", "paranmt", "pivot", "inspect_store", "embed", "score", "export")
+_COMMANDS = ("bitext", "download", "prepare", "paranmt", "pivot", "inspect_store", "mine", "embed", "score", "export")
 _FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own
 
 

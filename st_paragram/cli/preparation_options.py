@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.cleaning.config import Cleaning
     from st_paragram.data.vocabulary import Vocabulary
-    from st_paragram.stages.executors import Executor
     from st_paragram.preparation.prepare import Prepared, Work
     from st_paragram.preparation.settings import PrepareSettings
 
@@ -45,24 +44,10 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options of how the work is done, which change nothing in the store."""
     add = parser.add_argument_group("work").add_argument
-    add("--workers", type=int, default=1, help="processes; on a cluster: parts worked on at once (%(default)s)")
     add("--work", type=Path, metavar="DIR", help="keep results of stages here: later runs redo only what changed")
     add("--force", metavar="STAGE", help="do this stage and those after it again")
     add("--rejects", type=Path, metavar="DIR", help="write the rows dropped here, one file for each reason")
-    add(
-        "--executor",
-        choices=("local", "datatrove", "ray", "slurm"),
-        default="local",
-        help="who does the work (%(default)s); the others need st_paragram[distributed] and a shared file system",
-    )
-    add("--ranks", type=int, help="parts a stage is cut into on a cluster (as many as workers)")
-    add(
-        "--executor-option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="for datatrove's executor, such as partition=cpu, time=4:00:00, address=HOST:PORT (Ray); repeatable",
-    )
+    add_executor_options(parser)
 
 
 def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cleaning: Cleaning) -> PrepareSettings:
@@ -114,7 +99,7 @@ def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Work
     from st_paragram.preparation.prepare import Work
 
     kept = arguments.work or folder
-    return Work(kept, kept is not None, arguments.force, arguments.rejects, _executor(arguments))
+    return Work(kept, kept is not None, arguments.force, arguments.rejects, executor_from(arguments, kept))
 
 
 def write_report(prepared: Prepared, output: Path) -> None:
@@ -122,27 +107,3 @@ def write_report(prepared: Prepared, output: Path) -> None:
     done = [f"{each.name} {each.seconds:.1f}" for each in prepared.times if each.tasks]
     sys.stdout.write(f"{prepared.report.table()}\nseconds: {', '.join(done) or 'none, all was done before'}\n")
     sys.stdout.write(f"{output}: {prepared.report.total.kept:,} pairs\n")
-
-
-def _executor(arguments: argparse.Namespace) -> Executor:
-    from st_paragram.stages.distributed import Cluster, ClusterExecutor
-    from st_paragram.stages.executors import LocalExecutor
-
-    if arguments.executor == "local":
-        if arguments.executor_option or arguments.ranks:
-            raise SettingsError("--ranks and --executor-option are for --executor datatrove, ray or slurm; name one")
-        return LocalExecutor(arguments.workers)
-    options = _options(arguments.executor_option)
-    logs = (arguments.work or Path()) / "logs"
-    ranks = arguments.ranks or arguments.workers
-    return ClusterExecutor(Cluster(arguments.executor), logs.absolute(), ranks, arguments.workers, options)
-
-
-def _options(given: Sequence[str]) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not (name and equals):
-            raise SettingsError(f"--executor-option {item}: write NAME=VALUE")
-        options[name] = int(value) if value.lstrip("-").isdigit() else value
-    return options

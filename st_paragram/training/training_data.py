@@ -14,9 +14,9 @@ from st_paragram.data.sample.grammar import LANGUAGES, sample_pairs, sample_para
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import SettingsError
 from st_paragram.paths import cache_folder
-from st_paragram.stages.executors import LocalExecutor
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
+from st_paragram.stages.executors import LocalExecutor
 
 logger = logging.getLogger(__name__)
 

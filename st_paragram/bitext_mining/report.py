@@ -1,0 +1,100 @@
+"""What a mining read, searched and found, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from st_paragram.bitext_mining.pair_stage import PairStage
+from st_paragram.bitext_mining.sentences import SentenceCounts
+from st_paragram.bitext_mining.settings import FLAT
+from st_paragram.stages.executors import StageTime
+from st_paragram.stages.work import read_facts
+
+
+@dataclass(frozen=True)
+class Searched:
+    """How one side was searched.
+
+    Attributes:
+        index: "Flat", or the factory string of an inexact index.
+        parts: Indexes that were searched one after another.
+        effort: Lists or nodes looked at for a query; None if exact.
+        recall: Share of the true neighbours found on a sample; 1 if exact.
+        tried: Recall by effort.
+    """
+
+    index: str
+    parts: int = 1
+    effort: int | None = None
+    recall: float = 1.0
+    tried: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class MiningReport:
+    """The numbers of a mining.
+
+    Attributes:
+        texts: Names of the texts.
+        counts: What became of their lines.
+        searched: One for each direction.
+        pairs: Written.
+        scores: Scores at some shares of the pairs, best first: {"0": best, ..., "1": worst}.
+        times: Of the stages.
+    """
+
+    texts: tuple[str, ...]
+    counts: tuple[SentenceCounts, ...]
+    searched: tuple[Searched, ...]
+    pairs: int
+    scores: dict[str, float]
+    times: list[StageTime]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """Render plain text."""
+        lines = [_of_text(name, counts) for name, counts in zip(self.texts, self.counts, strict=True)]
+        for number, each in enumerate(self.searched):
+            way = "among themselves" if len(self.texts) == 1 else ("source to target", "target to source")[number]
+            how = "exact" if each.effort is None else f"effort {each.effort}, recall {each.recall:.3f} on a sample"
+            parts = f" in {each.parts} parts" if each.parts > 1 else ""
+            lines.append(f"{way}: index {each.index}{parts}, {how}")
+        if self.scores:
+            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in self.scores.items())
+            lines.append(f"scores of the best so many pairs and better: {shown}")
+        done = [f"{each.name} {each.seconds:.1f}" for each in self.times if each.tasks]
+        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, all was done before'}"])
+
+
+def collect(pairs: PairStage, times: list[StageTime]) -> MiningReport:
+    """The numbers of all stages."""
+    effort = pairs.search.before
+    plan = effort.before.plan
+    sentences = plan.embed.before
+    searched = []
+    for direction in range(len(plan.directions)):
+        factory = plan.factory(direction)
+        if factory == FLAT:
+            searched.append(Searched(FLAT))
+            continue
+        facts = effort.of(direction)
+        searched.append(Searched(factory, len(plan.parts(direction)), facts["effort"], facts["recall"], facts["tried"]))
+    counts = tuple(sentences.sentences(side).counts for side in range(len(sentences.texts)))
+    facts = read_facts(pairs.results()[0])
+    return MiningReport(sentences.texts, counts, tuple(searched), facts["pairs"], facts["scores"], times)
+
+
+def _of_text(name: str, counts: SentenceCounts) -> str:
+    left_out = {
+        "blank": counts.blank,
+        "near-empty": counts.near_empty,
+        "repeated": counts.repeated,
+        "too frequent": counts.boilerplate,
+    }
+    shown = ", ".join(f"{count:,} {what}" for what, count in left_out.items() if count)
+    most = f"; the most frequent occurs {counts.most_repeated:,} times" if counts.most_repeated > 1 else ""
+    return f"{name}: {counts.lines:,} lines, {counts.sentences:,} sentences ({shown or 'nothing left out'}{most})"
