@@ -29,9 +29,14 @@ def text(path: Path) -> TextSource:
     return parse_source(str(path), PLAIN.languages)
 
 
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def same_store(folder: Path, executor: ClusterExecutor) -> None:
-    source = text(folder / "a.tsv")
-    times = prepare([source], folder / "cluster.h5", PLAIN, work=Work(executor=executor, sizes=SIZES)).times
+    source = text(Path("a.tsv"))
+    times = prepare([source], "cluster.h5", PLAIN, work=Work(executor=executor, sizes=SIZES)).times
     assert sum(each.tasks for each in times) > 20
     prepare([source], folder / "one.h5", PLAIN)
     assert (folder / "cluster.h5").read_bytes() == (folder / "one.h5").read_bytes()

@@ -392,7 +392,7 @@ def test_the_command(model, texts, tmp_path, capsys):
     assert printed.endswith(f"p.tsv: {len(rows_of(tmp_path / 'p.tsv')):,} pairs\n")
     assert run("--paraphrase", texts[0], *arguments, "--overwrite", "--margin", "absolute", "--index", "IVF4,Flat") == 0
     assert "among themselves: index IVF4,Flat, effort" in capsys.readouterr().out
-    with pytest.raises(SettingsError, match="--source given; give --source and --target, or --paraphrase"):
+    with pytest.raises(SettingsError, match="--source given; give --source and --target, --paraphrase or --documents"):
         run("--source", texts[0], *arguments)
 
 

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from st_paragram.bitext_mining import indexes
+from st_paragram.bitext_mining.cached_model import cached_model
 from st_paragram.bitext_mining.neighbours import Neighbours
 from st_paragram.bitext_mining.sentences import Sentences, write_sentences
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
@@ -21,9 +22,6 @@ from st_paragram.bitext_mining.vectors import StoredVectors, blocks, pack
 from st_paragram.errors import MiningError
 from st_paragram.stages.stage import Stage
 from st_paragram.stages.work import atomic, digest, read_facts, write_facts
-
-if TYPE_CHECKING:
-    from st_paragram.encoder import ParagramEncoder
 
 VERSION = 1  # of results: count it up when they change
 _SAMPLE = 1000  # queries that recall is measured on
@@ -103,7 +101,7 @@ class EmbedStage(Stage):
         side = next(side for side in range(len(self.before.texts)) if path.parent == self._folder(side))
         sentences, first = self.before.sentences(side), int(path.stem) * self.settings.rows
         rows = range(first, min(first + self.settings.rows, len(sentences)))
-        model = _model(self.model, self.fingerprint, self.threads)
+        model = cached_model(self.model, self.fingerprint, self.threads)
         vectors = model.encode(sentences.texts(rows), show_progress_bar=False)
         with atomic(path) as handle:
             np.save(handle, pack(vectors, self.settings.precision, self.before.texts[side]))
@@ -341,13 +339,3 @@ def _recall(found: Neighbours, true: Neighbours) -> float:
 @lru_cache(maxsize=64)
 def _index(path: Path) -> Any:  # noqa: ANN401
     return indexes.read(path)
-
-
-@lru_cache(maxsize=1)
-def _model(path: Path, fingerprint: str, threads: int) -> ParagramEncoder:
-    import torch
-
-    from st_paragram import model_directory
-
-    torch.set_num_threads(threads)
-    return model_directory.load(path)

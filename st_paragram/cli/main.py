@@ -13,7 +13,19 @@ from collections.abc import Callable, Sequence
 from st_paragram import __version__
 from st_paragram.errors import ParagramError
 
-_COMMANDS = ("bitext", "download", "prepare", "paranmt", "pivot", "inspect_store", "mine", "embed", "score", "export")
+_COMMANDS = (
+    "bitext",
+    "download",
+    "prepare",
+    "paranmt",
+    "pivot",
+    "inspect_store",
+    "mine",
+    "align",
+    "embed",
+    "score",
+    "export",
+)
 _FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own
 
 
@@ -22,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
     parser.add_argument("--version", action="version", version=f"st-paragram {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in _COMMANDS:
+    for name in (*_DATA, *_USE):
         importlib.import_module(f"st_paragram.cli.{name}").add_parser(subparsers)
     return parser
 

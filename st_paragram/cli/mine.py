@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.errors import SettingsError
+
+if TYPE_CHECKING:
+    from st_paragram.bitext_mining.miner import Work
+    from st_paragram.bitext_mining.settings import MiningSettings
 
 _EPILOG = """\
 Texts have a sentence a line, plain or compressed; with --ids, `id TAB sentence`. The output is `score TAB source TAB
@@ -78,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.bitext_mining.settings import MiningSettings, parse_memory
     from st_paragram.bitext_mining.vectors import Precision
 
-    texts = _texts(arguments)
+    texts = [] if arguments.documents else _texts(arguments)
     settings = MiningSettings(
         k=arguments.k,
         margin=Margin(arguments.margin),
@@ -96,8 +101,21 @@ def run(arguments: argparse.Namespace) -> int:
     model = arguments.model or str(model_directory.only_model_here())
     executor = executor_from(arguments, arguments.work)
     work = Work(arguments.work, arguments.work is not None, arguments.force, executor, arguments.workers)
+    if arguments.documents:
+        return _mine_documents(arguments, model, settings, work)
     report = mine(texts, arguments.output, model, settings, arguments.overwrite, work)
     sys.stdout.write(f"{report.table()}\n{arguments.output}: {report.pairs:,} pairs\n")
+    return 0
+
+
+def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningSettings, work: Work) -> int:
+    from st_paragram.bitext_mining.documents import mine_documents
+
+    if arguments.source or arguments.target or arguments.paraphrase:
+        raise SettingsError("--documents beside --source, --target or --paraphrase; give the list alone")
+    report = mine_documents(arguments.documents, arguments.output, model, settings, arguments.overwrite, work)
+    seen = f"{report.documents:,} pairs of documents with {report.source:,} and {report.target:,} sentences"
+    sys.stdout.write(f"{seen}\n{arguments.output}: {report.pairs:,} pairs\n")
     return 0
 
 
@@ -105,5 +123,5 @@ def _texts(arguments: argparse.Namespace) -> list[str]:
     given = [name for name in ("source", "target", "paraphrase") if getattr(arguments, name)]
     if given not in (["source", "target"], ["paraphrase"]):
         seen = ", ".join(f"--{name}" for name in given) or "nothing"
-        raise SettingsError(f"{seen} given; give --source and --target, or --paraphrase")
+        raise SettingsError(f"{seen} given; give --source and --target, --paraphrase or --documents")
     return [getattr(arguments, name) for name in given]

@@ -7,6 +7,7 @@ is told by the markers in the work folder alone, so executors can be changed bet
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import subprocess
 import time
@@ -121,9 +122,11 @@ class RunTasks:
         """Keep the stage, and the folder for what goes wrong on purpose."""
         self.stage = stage
         self.errors = errors
+        self.folder = Path.cwd()  # paths may be relative to it, and other processes start elsewhere
 
     def __call__(self, data: object, rank: int = 0, world_size: int = 1) -> None:
         """Do tasks; errors raised on purpose are left for the process that waits, since trying again is no use."""
+        os.chdir(self.folder)
         pending = set(self.stage.pending())
         for task in range(rank, len(self.stage.results()), world_size):
             if task not in pending:
