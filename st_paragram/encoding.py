@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from tqdm import tqdm
 
 from st_paragram.data.streams import STDIN, open_stream, read_blocks
 from st_paragram.data.text import ReadCounts, TextSource, read_pairs
-from st_paragram.errors import TextError
+from st_paragram.errors import MiningError, TextError
 from st_paragram.paths import check_output
 
 logger = logging.getLogger(__name__)
+
+Vectors = NDArray[np.float32]
+Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
 
 _LINES = 1 << 14  # lines encoded and written at a time
 _BATCH = 4096  # texts in one forward pass
@@ -164,46 +171,106 @@ def _whole_rows(file: BinaryIO, dimension: int) -> int:
     return int(rows)
 
 
+def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
+    """Cosines of pairs of rows of length 1: (n, D) twice to (n,)."""
+    return np.einsum("nd,nd->n", first, second)
+
+
 def score_pairs(
-    model: SentenceTransformer, pairs: Iterable[tuple[str, str]], report: EncodingReport | None = None
+    model: SentenceTransformer,
+    pairs: Iterable[tuple[str, str]],
+    report: EncodingReport | None = None,
+    scorer: Scorer = cosines,
 ) -> Iterator[tuple[float, str, str]]:
-    """Yield (cosine, first, second) for pairs of texts, in order; `report` counts pairs and those with a blank side."""
+    """Yield (score, first, second) for pairs of texts, in order.
+
+    Args:
+        model: any SentenceTransformer.
+        pairs: of texts.
+        report: counts pairs, and those with a blank side.
+        scorer: scores pairs of embeddings of length 1.
+
+    Raises:
+        MiningError: a score is not finite.
+    """
     report = report or EncodingReport()
     pairs = iter(pairs)
     while batch := list(islice(pairs, _LINES)):
         texts = [text for pair in batch for text in pair]
         rows = model.encode(texts, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
-        cosines = np.einsum("nd,nd->n", rows[0::2], rows[1::2])
+        scores = scorer(rows[0::2], rows[1::2])
+        first_number = report.lines + 1
         report.lines += len(batch)
         report.blank += sum(not (first.strip() and second.strip()) for first, second in batch)
-        for cosine, (first, second) in zip(cosines, batch, strict=True):
-            yield float(cosine), first, second
+        for number, (score, (first, second)) in enumerate(zip(scores, batch, strict=True), first_number):
+            if not math.isfinite(score):
+                raise MiningError(f"pair {number}: its score is {score}; the model is damaged, take another")
+            yield float(score), first, second
 
 
 def score_file(
-    model: SentenceTransformer, source: TextSource, output: str | Path, overwrite: bool = False
+    model: SentenceTransformer,
+    source: TextSource,
+    output: str | Path,
+    overwrite: bool = False,
+    scorer: Scorer = cosines,
+    scores: array[float] | None = None,
+    sort: bool = False,
 ) -> EncodingReport:
-    """Score a file of pairs; write `cosine TAB first TAB second` per pair, in order.
+    """Score a file of pairs; write `score TAB first TAB second` per pair.
+
+    Args:
+        model: any SentenceTransformer.
+        source: the pairs.
+        output: the file to make.
+        overwrite: replace an existing output.
+        scorer: scores pairs of embeddings of length 1.
+        scores: the scores are appended to it, as they are written: 8 bytes a pair.
+        sort: best pairs first, equally good ones in their order, instead of all in their order. Takes 40 bytes of
+            memory a pair, and room on disk for the output twice.
 
     Raises:
         ParagramError: the output exists.
         TextError: the pairs cannot be read.
+        MiningError: a score is not finite.
     """
     output = Path(output)
     check_output(output, overwrite)
     report, counts = EncodingReport(), ReadCounts()
     part = output.with_name(output.name + ".part")
     output.parent.mkdir(parents=True, exist_ok=True)
+    if sort and scores is None:
+        scores = array("d")
+    ends = array("q", [0])
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            scored = score_pairs(model, read_pairs(source, counts), report)
-            for cosine, first, second in tqdm(scored, unit="pair", unit_scale=True, disable=None):
-                file.write(f"{cosine:.6f}\t{first}\t{second}\n")
+        with part.open("wb") as file:
+            scored = score_pairs(model, read_pairs(source, counts), report, scorer)
+            for score, first, second in tqdm(scored, unit="pair", unit_scale=True, disable=None):
+                line = f"{score:.6f}\t{first}\t{second}\n".encode()
+                file.write(line)
+                if scores is not None:
+                    scores.append(round(score, 6))
+                if sort:
+                    ends.append(ends[-1] + len(line))
         if counts.nul_rows:
             raise TextError(
                 f"{source.name}: {counts.nul_rows} rows hold NUL bytes and cannot be scored; remove the bytes"
             )
+        if sort and scores is not None:
+            _sort_rows(part, np.frombuffer(ends, np.int64), np.frombuffer(scores))
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)
     return report
+
+
+def _sort_rows(path: Path, ends: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    """Bring the rows of a file, which end where `ends` says, into the order of falling scores."""
+    part = path.with_name(f"{path.name}.sorted")
+    try:
+        with path.open("rb") as rows, mmap(rows.fileno(), 0, access=ACCESS_READ) as text, part.open("wb") as file:
+            for row in np.argsort(-scores, kind="stable"):
+                file.write(text[ends[row] : ends[row + 1]])
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

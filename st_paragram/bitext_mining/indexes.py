@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,16 @@ def build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int)
         MissingExtraError: faiss is not installed.
     """
     faiss = import_faiss()
+    before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(os.cpu_count() or 1)
+    try:
+        return _build(factory, vectors, begin, end, seed)
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def _build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int) -> Any:  # noqa: ANN401
+    faiss = import_faiss()
     try:
         index = faiss.index_factory(vectors.dim, factory, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
@@ -72,8 +82,15 @@ def build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int)
 
 
 def write(index: Any, path: Path) -> None:  # noqa: ANN401
-    """Write an index."""
-    import_faiss().write_index(index, str(path))
+    """Write an index.
+
+    Raises:
+        OSError: The disk is full, or the place cannot be written to.
+    """
+    try:
+        import_faiss().write_index(index, str(path))
+    except RuntimeError as error:  # what faiss raises
+        raise OSError(str(error).strip().split("\n")[-1]) from error
 
 
 def read(path: Path) -> Any:  # noqa: ANN401
@@ -88,6 +105,12 @@ def read(path: Path) -> Any:  # noqa: ANN401
     except RuntimeError as error:
         reason = str(error).strip().split("\n")[-1]
         raise MiningError(f"{path}: no index that faiss can read ({reason}); build it again") from error
+
+
+def most_effort(factory: str) -> int:
+    """The effort beyond which nothing more is found: the number of lists; without lists, no limit is known."""
+    lists = re.search(r"IVF(\d+)", factory)
+    return int(lists[1]) if lists else EFFORTS[-1]
 
 
 def set_effort(index: Any, effort: int) -> None:  # noqa: ANN401

@@ -18,7 +18,7 @@ from st_paragram.bitext_mining.neighbours import Neighbours
 from st_paragram.bitext_mining.sentences import Sentences, write_sentences
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
 from st_paragram.bitext_mining.stored_search import approximate, exact, without_self
-from st_paragram.bitext_mining.vectors import StoredVectors, blocks, pack
+from st_paragram.bitext_mining.vectors import StoredVectors, blocks, even_blocks, pack
 from st_paragram.errors import MiningError
 from st_paragram.stages.stage import Stage
 from st_paragram.stages.work import atomic, digest, read_facts, write_facts
@@ -159,7 +159,7 @@ class SearchPlan:
     def parts(self, direction: int) -> list[tuple[int, int]]:
         """Rows of each index; all indexes of a direction together are one corpus."""
         rows = indexes.rows_in(self.settings.memory, self.embed.vectors(0).dim)
-        return list(blocks(self.sizes(direction)[1], rows))
+        return list(even_blocks(self.sizes(direction)[1], rows))  # a small last one would be too small for its lists
 
     def exact_rows(self) -> int:
         """Rows that an exact search holds in memory at a time."""
@@ -256,7 +256,7 @@ class EffortStage(Stage):
         for effort in indexes.EFFORTS:
             found = approximate(sample, corpus, search_parts(self.before, direction), k, effort)
             tried[str(effort)] = _recall(found, true)
-            if tried[str(effort)] >= plan.settings.recall:
+            if tried[str(effort)] >= plan.settings.recall or effort >= indexes.most_effort(plan.factory(direction)):
                 break
         write_facts(result, {"effort": effort, "recall": tried[str(effort)], "tried": tried})
 

@@ -32,7 +32,7 @@ def exact(queries: Vectors, corpus: StoredVectors, k: int, part_rows: int) -> Ne
     found: NDArray[np.int64] | None = None
     for begin, end in blocks(len(corpus), part_rows):
         part = corpus.rows(begin, end)
-        indices = _knn(queries, part, min(k + SPARE, end - begin)) + begin
+        indices = _shifted(_knn(queries, part, min(k + SPARE, end - begin)), begin)
         found = indices if found is None else np.concatenate([found, indices], axis=1)
         if found.shape[1] > 4 * (k + SPARE):  # keep what there is small
             found = ranked(queries, corpus, found, k + SPARE).indices
@@ -59,8 +59,7 @@ def approximate(
             indexes.search(index, queries[first:last], min(k + SPARE, index.ntotal))
             for first, last in blocks(len(queries), QUERY_BLOCK)
         ]
-        indices = np.concatenate(rows)
-        found.append(np.where(indices < 0, -1, indices + begin))
+        found.append(_shifted(np.concatenate(rows), begin))
     return ranked(queries, corpus, np.concatenate(found, axis=1), k)
 
 
@@ -107,6 +106,11 @@ def _knn(queries: Vectors, part: Vectors, k: int) -> NDArray[np.int64]:
     else:
         _, indices = faiss.knn(queries, part, k, metric=faiss.METRIC_INNER_PRODUCT)
     return np.asarray(indices, dtype=np.int64)
+
+
+def _shifted(indices: NDArray[np.int64], begin: int) -> NDArray[np.int64]:
+    """Rows of a part as rows of the whole; -1 stays what it is."""
+    return np.where(indices < 0, -1, indices + begin)
 
 
 def _row_blocks(count: int, width: int) -> Iterator[tuple[int, int]]:

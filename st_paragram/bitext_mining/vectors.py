@@ -124,3 +124,8 @@ def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
     """Cut `count` rows into neighbouring blocks of `size`."""
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)
+
+
+def even_blocks(count: int, most: int) -> Iterator[tuple[int, int]]:
+    """Cut `count` rows into the fewest blocks of at most `most`, all of about one size."""
+    return blocks(count, -(-count // -(-count // most)))

@@ -20,10 +20,12 @@ _COMMANDS = (
     "paranmt",
     "pivot",
     "inspect_store",
-    "mine",
-    "align",
     "embed",
     "score",
+    "mine",
+    "align",
+    "index",
+    "search",
     "export",
 )
 _FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own

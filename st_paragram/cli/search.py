@@ -1,0 +1,97 @@
+"""`st-paragram search`: find sentences like others."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+from st_paragram.errors import SettingsError
+
+_BLOCK = 4096  # queries searched together
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "search",
+        help="find sentences like others in an index",
+        description="Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that "
+        "are nearest to a query, best first; the score is their cosine. With several queries, or --queries, each row "
+        "begins with its query. An index smaller than -k gives all of its sentences.",
+    )
+    add = parser.add_argument
+    add("index", type=Path, metavar="FOLDER")
+    add("query", nargs="*", metavar="QUERY")
+    add("--queries", metavar="FILE", help="a query a line, plain or compressed, or -; blank lines are passed over")
+    add("-k", type=int, default=10, help="sentences for a query (%(default)s)")
+    add("--threshold", type=float, metavar="COSINE", help="least score")
+    add("--output", type=Path, metavar="OUT.tsv", help="instead of standard output")
+    add("--overwrite", action="store_true", help="replace an existing output")
+    add("--model", help="where the model of the index is; the name it was built with if not given")
+    add("--effort", type=int, help="lists (IVF) or nodes (HNSW) looked at; as measured for the index if not given")
+    add("--memory", default="4G", metavar="SIZE", help="for vectors at a time (%(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search and write what was found.
+
+    Raises:
+        ParagramError: No query, or index, model or output are refused.
+    """
+    from st_paragram.bitext_mining.search_index import SearchIndex
+    from st_paragram.bitext_mining.settings import parse_memory
+    from st_paragram.paths import check_output
+
+    if bool(arguments.query) == bool(arguments.queries):
+        raise SettingsError("give queries either as arguments or in a file (--queries)")
+    if not all(map(str.strip, arguments.query)):
+        raise SettingsError("a query is blank; give a sentence")
+    for name in ("k", "effort"):
+        if (value := getattr(arguments, name)) is not None and value < 1:
+            raise SettingsError(f"{name} is {value}; it must be at least 1")
+    if arguments.output:
+        check_output(arguments.output, arguments.overwrite)
+    index = SearchIndex(arguments.index, arguments.model, parse_memory(arguments.memory))
+    index.effort = arguments.effort or index.effort
+    named = len(arguments.query) != 1
+    queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
+    with _opened(arguments.output) as handle:
+        while block := list(islice(queries, _BLOCK)):
+            found = index.search(block, arguments.k, arguments.threshold)
+            for query, hits in zip(block, found, strict=True):
+                start = " ".join(query.split()) + "\t" if named else ""
+                handle.writelines(f"{start}{hit.score:.6f}\t{hit.line}\t{hit.sentence}\n" for hit in hits)
+    return 0
+
+
+def _queries(path: str) -> Iterator[str]:
+    from st_paragram.encoding import read_lines
+
+    found = 0
+    for line in read_lines(path):
+        if line.strip():
+            found += 1
+            yield line
+    if not found:
+        raise SettingsError(f"{path}: no query; give a file with a sentence a line")
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[IO[str]]:
+    """Standard output, or a file that takes its name when all is written."""
+    if output is None:
+        yield sys.stdout
+        return
+    part = output.with_name(f"{output.name}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as handle:
+            yield handle
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
