@@ -36,7 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
     parser.add_argument("--version", action="version", version=f"st-paragram {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in (*_DATA, *_USE):
+    for name in _COMMANDS:
         importlib.import_module(f"st_paragram.cli.{name}").add_parser(subparsers)
     return parser
 
