@@ -106,7 +106,7 @@ def test_pairs_are_those_of_a_plain_search(model, texts, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "p.tsv"}
 
 
-@pytest.mark.parametrize("index", ["Flat", "IVF8,SQfp16", "HNSW8"])
+@pytest.mark.parametrize("index", ["Flat", "IVF8,SQfp16", "HNSW8", "IVF4,PQ6x4fs"])
 def test_shards_and_workers_change_nothing(model, texts, tmp_path, index, monkeypatch):
     settings = replace(PLAIN, index=index, recall=0.5)
     mine(texts, tmp_path / "one.tsv", model, settings)
@@ -339,7 +339,8 @@ def test_an_index_that_is_damaged(tmp_path):
 
 def test_which_index_is_chosen():
     assert indexes.choose_index("auto", 10_000, 10_000, 300) == "Flat"
-    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF4096,SQfp16"
+    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF2048,PQ150x4fs"
+    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 1024) == "IVF2048,PQ256x4fs"
     assert indexes.choose_index("HNSW32", 10, 10, 300) == "HNSW32"
 
 

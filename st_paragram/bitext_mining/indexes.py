@@ -19,6 +19,7 @@ from st_paragram.errors import MiningError, SettingsError
 _EXACT_WORK = 1e13  # multiplications of an exact search that takes minutes on two cores
 _TRAINING_ROWS_A_LIST = 40  # faiss asks for 39
 _ADD_ROWS = 1 << 16
+_ROUNDS = 10  # of k-means
 #: Lists (IVF) or nodes (HNSW) looked at for a query: the first with enough recall is taken.
 EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)
 
@@ -36,7 +37,18 @@ def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str:
         return wanted
     if queries * corpus * dim <= _EXACT_WORK:
         return FLAT
-    return f"IVF{1 << round(math.log2(4 * math.sqrt(corpus)))},SQfp16"
+    lists = 1 << round(math.log2(2 * math.sqrt(corpus)))
+    return f"IVF{lists},PQ{_subvectors(dim)}x4fs"
+
+
+def _subvectors(dim: int) -> int:
+    """Into how many parts vectors are cut, each of which becomes 4 bits: of two components, of four if there are many.
+
+    Measured on a million averaged embeddings of 300 components: as many neighbours are found as with whole vectors
+    in the lists, at a fraction of the time, since what is found is ranked by the stored vectors anyway.
+    """
+    most = dim // 2 if dim <= 512 else dim // 4
+    return next(parts for parts in range(max(most, 1), 0, -1) if dim % parts == 0)
 
 
 def rows_in(memory: int, dim: int) -> int:
@@ -70,7 +82,10 @@ def _build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int
         reason = str(error).strip().split("\n")[0]
         raise SettingsError(f"index {factory!r}: faiss cannot make it ({reason}); give another, or Flat") from error
     if not index.is_trained:
-        lists = getattr(faiss.try_extract_index_ivf(index), "nlist", 256)
+        ivf = faiss.try_extract_index_ivf(index)
+        lists = 256 if ivf is None else ivf.nlist
+        if ivf is not None:
+            ivf.cp.niter = _ROUNDS
         if end - begin < lists:
             seen = f"index {factory!r} has {lists} lists, but there are {end - begin} sentences"
             raise SettingsError(f"{seen}; give fewer lists, or Flat")
@@ -94,7 +109,7 @@ def write(index: Any, path: Path) -> None:  # noqa: ANN401
 
 
 def read(path: Path) -> Any:  # noqa: ANN401
-    """Map an index: processes share its pages.
+    """Read an index, mapped where faiss can do that.
 
     Raises:
         MiningError: It is damaged.

@@ -20,15 +20,17 @@ class Searched:
         index: "Flat", or the factory string of an inexact index.
         parts: Indexes that were searched one after another.
         effort: Lists or nodes looked at for a query; None if exact.
-        recall: Share of the true neighbours found on a sample; 1 if exact.
-        tried: Recall by effort.
+        recall: Share of a sample of queries whose nearest neighbour was found; 1 if exact.
+        recall_at_k: Share of their k nearest neighbours that were.
+        tried: Both by effort.
     """
 
     index: str
     parts: int = 1
     effort: int | None = None
     recall: float = 1.0
-    tried: dict[str, float] | None = None
+    recall_at_k: float = 1.0
+    tried: dict[str, tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class MiningReport:
         lines = [_of_text(name, counts) for name, counts in zip(self.texts, self.counts, strict=True)]
         for number, each in enumerate(self.searched):
             way = "among themselves" if len(self.texts) == 1 else ("source to target", "target to source")[number]
-            how = "exact" if each.effort is None else f"effort {each.effort}, recall {each.recall:.3f} on a sample"
+            found = f"{each.recall:.1%} of the nearest and {each.recall_at_k:.1%} of all neighbours of a sample found"
+            how = "exact" if each.effort is None else f"effort {each.effort}, {found}"
             parts = f" in {each.parts} parts" if each.parts > 1 else ""
             lines.append(f"{way}: index {each.index}{parts}, {how}")
         if self.scores:
@@ -82,7 +85,8 @@ def collect(pairs: PairStage, times: list[StageTime]) -> MiningReport:
             searched.append(Searched(FLAT))
             continue
         facts = effort.of(direction)
-        searched.append(Searched(factory, len(plan.parts(direction)), facts["effort"], facts["recall"], facts["tried"]))
+        names = ("effort", "recall", "recall_at_k", "tried")
+        searched.append(Searched(factory, len(plan.parts(direction)), *(facts[name] for name in names)))
     counts = tuple(sentences.sentences(side).counts for side in range(len(sentences.texts)))
     facts = read_facts(pairs.results()[0])
     return MiningReport(sentences.texts, counts, tuple(searched), facts["pairs"], facts["scores"], times)

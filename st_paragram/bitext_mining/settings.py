@@ -26,8 +26,8 @@ class MiningSettings:
         threshold: Least score of a pair; None for no limit.
         paraphrase: Look within one text.
         index: "Flat" compares everything with everything, exactly. Others are faiss factory strings, such as
-            "IVF4096,SQfp16" or "HNSW32", which lose some neighbours. "auto": exact while that takes minutes.
-        recall: Share of the true neighbours that an inexact index must find, on a sample, before it is used.
+            "IVF2048,SQfp16" or "HNSW32", which lose some neighbours. "auto": exact while that takes minutes.
+        recall: Share of the sentences of a sample whose nearest neighbour an inexact index must find before it is used.
         precision: Of the embeddings on disk.
         memory: Bytes that vectors and indexes may take in memory at a time; libraries take some 500 MB beside.
         shard_rows: Sentences that one task embeds, or searches for; rounded up to a multiple of `QUERY_BLOCK`.
@@ -42,7 +42,7 @@ class MiningSettings:
     threshold: float | None = None
     paraphrase: bool = False
     index: str = AUTO
-    recall: float = 0.95
+    recall: float = 0.98
     precision: Precision = Precision.FLOAT16
     memory: int = 4 << 30
     shard_rows: int = 1 << 15

@@ -22,8 +22,8 @@ target`, best pairs first; with --ids, ids in place of sentences.
   st-paragram mine --paraphrase questions.txt --model p-sp-en --output pairs.tsv --margin absolute --threshold 0.8
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --workers 4 --work mining
 
-All sentences are compared with all others while that takes minutes; beyond, with an inexact index that finds at least
---recall of the true neighbours on a sample. A run that was interrupted goes on where it stopped.
+All sentences are compared with all others while that takes minutes; beyond, with an inexact index that finds the
+nearest neighbour of at least --recall of a sample. A run that was interrupted goes on where it stopped.
 """
 
 
@@ -61,8 +61,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--threshold", type=float, metavar="T", help="least score of a pair")
     add = parser.add_argument_group("search").add_argument
-    add("--index", default="auto", help="Flat (exact), a faiss factory string such as IVF4096,SQfp16, or %(default)s")
-    add("--recall", type=float, default=0.95, help="that an inexact index must reach on a sample (%(default)s)")
+    add("--index", default="auto", help="Flat (exact), a faiss factory string such as IVF2048,SQfp16, or %(default)s")
+    add(
+        "--recall",
+        type=float,
+        default=0.98,
+        help="nearest neighbours that an inexact index must find (%(default)s)",
+    )
     add("--precision", choices=("float16", "int8"), default="float16", help="of embeddings on disk (%(default)s)")
     add("--memory", default="4G", help="for vectors and indexes, all processes together (%(default)s)")
     add("--shard-rows", type=int, default=1 << 15, help="sentences of one task (%(default)s)")
