@@ -165,16 +165,13 @@ def _add_parts(folder: Path, facts: IndexFacts, settings: MiningSettings) -> Ind
 
     Raises:
         SettingsError: faiss cannot make such an index.
-        MiningError: It cannot be written.
+        OSError: It cannot be written.
     """
     vectors, parts = StoredVectors((folder / VECTORS,)), list[tuple[int, Any]]()
     for number, (begin, end) in enumerate(facts.parts):
         path = folder / part_name(number)
         index = indexes.build(facts.factory, vectors, begin, end, settings.seed)
-        try:
-            indexes.write(index, path)
-        except RuntimeError as error:  # faiss's own, for a full disk among others
-            raise MiningError(f"{path}: cannot be written ({str(error).strip()[-80:]}); free space") from error
+        indexes.write(index, path)
         del index
         parts.append((begin, indexes.read(path)))
     rng, k = np.random.default_rng(settings.seed), min(NEIGHBOURS + 1, len(vectors))
