@@ -42,7 +42,7 @@ class MiningSettings:
     threshold: float | None = None
     paraphrase: bool = False
     index: str = AUTO
-    recall: float = 0.98
+    recall: float = 0.9
     precision: Precision = Precision.FLOAT16
     memory: int = 4 << 30
     shard_rows: int = 1 << 15

@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--recall",
         type=float,
-        default=0.98,
+        default=0.9,
         help="nearest neighbours that an inexact index must find (%(default)s)",
     )
     add("--precision", choices=("float16", "int8"), default="float16", help="of embeddings on disk (%(default)s)")
