@@ -15,12 +15,13 @@ from st_paragram.benchmarking.machine import usable_cores
 from st_paragram.bitext_mining import indexes
 from st_paragram.bitext_mining.neighbours import Neighbours
 from st_paragram.bitext_mining.sentences import read_lines
-from st_paragram.bitext_mining.settings import FLAT
+from st_paragram.bitext_mining.settings import AUTO, FLAT
 from st_paragram.bitext_mining.stored_search import approximate, exact
 from st_paragram.bitext_mining.vectors import Precision, StoredVectors, blocks, pack
 
 HEAD = ("index", "MB", "build, s", "effort", "recall", "queries/s", "times as fast")
 _SHARD = 1 << 14
+_MANY = 1 << 40  # queries: too many for an exact search
 _PART = 1 << 16  # rows of an exact search at a time
 _ENOUGH = 0.9995  # recall from which on no further effort is of interest
 
@@ -48,15 +49,13 @@ class IndexPoint:
 
 
 def default_factories(rows: int, dim: int) -> list[str]:
-    """Indexes worth comparing for so many rows: IVF of whole, half-precision and 8-bit numbers, IVF with PQ, HNSW.
+    """Indexes worth comparing for so many rows: the one mining would take, IVF of whole and 8-bit numbers, PQ, HNSW.
 
     "np" leaves out faiss' training for polysemous codes, which takes seconds a byte of the code and is of no use here.
     """
     lists = 1 << round(np.log2(4 * np.sqrt(rows)))
-    return [f"IVF{lists},{coded}" for coded in ("Flat", "SQfp16", "SQ8", f"PQ{min(64, dim // 4)}np")] + [
-        "HNSW32",
-        "HNSW32_SQfp16",
-    ]
+    chosen = indexes.choose_index(AUTO, _MANY, rows, dim)
+    return [chosen, *(f"IVF{lists},{coded}" for coded in ("Flat", "SQ8", f"PQ{min(64, dim // 4)}np")), "HNSW32"]
 
 
 def embed_text(model: Any, text: Path, folder: Path) -> StoredVectors:  # noqa: ANN401
