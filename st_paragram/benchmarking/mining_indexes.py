@@ -55,7 +55,8 @@ def default_factories(rows: int, dim: int) -> list[str]:
     """
     lists = 1 << round(np.log2(4 * np.sqrt(rows)))
     chosen = indexes.choose_index(AUTO, _MANY, rows, dim)
-    return [chosen, *(f"IVF{lists},{coded}" for coded in ("Flat", "SQ8", f"PQ{min(64, dim // 4)}np")), "HNSW32"]
+    parts = next(parts for parts in range(min(64, max(dim // 4, 1)), 0, -1) if dim % parts == 0)
+    return [chosen, *(f"IVF{lists},{coded}" for coded in ("Flat", "SQ8", f"PQ{parts}np")), "HNSW32"]
 
 
 def embed_text(model: Any, text: Path, folder: Path) -> StoredVectors:  # noqa: ANN401
