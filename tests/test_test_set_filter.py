@@ -153,13 +153,10 @@ def test_the_shipped_file():
     assert len(KNOWN_TEST_SENTENCES.read_bytes()) < 5 * (len(sts) + len(tatoeba)) + 100
     test_sets._known.cache_clear()
     rule = TestSentences(("en", "es"))
-    known = ["A girl is styling her hair.", "The early bird catches the worm."]  # STS 2012; Tatoeba
-    assert verdicts(rule, *known, "The earliest birds catch no worms at all.", "How old is he?") == [
-        TEST,
-        TEST,
-        None,
-        None,
-    ]
+    assert 0x4265FB664A in sts  # of a sentence of STS 2012, which may not be passed on
+    proverb = "The early bird catches the worm."  # Tatoeba
+    said = verdicts(rule, proverb, "The earliest birds catch no worms at all.", "How old is he?")
+    assert said == [TEST, None, None]
 
 
 def test_the_script_makes_the_file(folder, tmp_path, monkeypatch, capsys):
