@@ -16,7 +16,6 @@ from st_paragram.bitext_mining.neighbours import nearest_neighbours
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.stages.executors import LocalExecutor
 from st_paragram.stages.work import facts_file
 
 
@@ -110,14 +109,6 @@ class Backwards:
 def test_the_order_of_the_work_changes_nothing(model, documents, tmp_path):
     mine_documents(documents, tmp_path / "1.tsv", model)
     mine_documents(documents, tmp_path / "2.tsv", model, work=Work(executor=Backwards()))
-    assert (tmp_path / "1.tsv").read_bytes() == (tmp_path / "2.tsv").read_bytes()
-
-
-@pytest.mark.slow
-def test_workers_change_nothing(model, documents, tmp_path):
-    for workers in (1, 2):
-        executor = LocalExecutor(workers)
-        mine_documents(documents, tmp_path / f"{workers}.tsv", model, work=Work(executor=executor, workers=workers))
     assert (tmp_path / "1.tsv").read_bytes() == (tmp_path / "2.tsv").read_bytes()
 
 
