@@ -29,7 +29,7 @@ from st_paragram.bitext_mining.neighbours import Neighbours, Vectors
 from st_paragram.bitext_mining.sentences import Sentences, write_sentences
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
 from st_paragram.bitext_mining.stored_search import approximate, exact
-from st_paragram.bitext_mining.vectors import Precision, StoredVectors, blocks, pack
+from st_paragram.bitext_mining.vectors import Precision, StoredVectors, blocks, even_size, pack
 from st_paragram.errors import MiningError
 from st_paragram.stages.work import atomic, locked
 
@@ -60,7 +60,7 @@ def build(source: str, output: Path, model: str, settings: MiningSettings, overw
             dimension=dim,
             precision=settings.precision.value,
             factory=indexes.choose_index(settings.index, _USUAL_QUERIES, counts.sentences, dim),
-            part_rows=_part_rows(counts.sentences, indexes.rows_in(settings.memory, dim)),
+            part_rows=even_size(counts.sentences, indexes.rows_in(settings.memory, dim)),
             effort=0,
             recall=1.0,
             neighbours=min(NEIGHBOURS, counts.sentences),
@@ -135,12 +135,6 @@ def _rename(part: Path, output: Path) -> None:
         output.rename(old)
     part.rename(output)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _part_rows(count: int, most: int) -> int:
-    """Rows of equally large parts: a small last one would be too small for its lists."""
-    parts = -(-count // most)
-    return -(-count // parts)
 
 
 def _write_vectors(

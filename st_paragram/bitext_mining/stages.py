@@ -18,7 +18,7 @@ from st_paragram.bitext_mining.neighbours import Neighbours
 from st_paragram.bitext_mining.sentences import Sentences, write_sentences
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
 from st_paragram.bitext_mining.stored_search import approximate, exact, without_self
-from st_paragram.bitext_mining.vectors import StoredVectors, blocks, even_blocks, pack
+from st_paragram.bitext_mining.vectors import StoredVectors, blocks, even_size, pack
 from st_paragram.errors import MiningError
 from st_paragram.stages.stage import Stage
 from st_paragram.stages.work import atomic, digest, read_facts, write_facts
@@ -159,7 +159,8 @@ class SearchPlan:
     def parts(self, direction: int) -> list[tuple[int, int]]:
         """Rows of each index; all indexes of a direction together are one corpus."""
         rows = indexes.rows_in(self.settings.memory, self.embed.vectors(0).dim)
-        return list(even_blocks(self.sizes(direction)[1], rows))  # a small last one would be too small for its lists
+        count = self.sizes(direction)[1]
+        return list(blocks(count, even_size(count, rows)))
 
     def exact_rows(self) -> int:
         """Rows that an exact search holds in memory at a time."""

@@ -126,6 +126,6 @@ def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + size, count)
 
 
-def even_blocks(count: int, most: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` rows into the fewest blocks of at most `most`, all of about one size."""
-    return blocks(count, -(-count // -(-count // most)))
+def even_size(count: int, most: int) -> int:
+    """Rows of the fewest blocks of at most `most`, all of one size: a small last one would not fill its lists."""
+    return -(-count // -(-count // most))

@@ -3,8 +3,7 @@ r"""Rows between stages: files sorted by a random key, so that any range of keys
 A row is `key TAB source TAB first text TAB second text \n`: the key 32 hexadecimal digits of BLAKE2b, keyed with the
 seed, of what makes two rows equal; the source a number of four digits. Keys look random, so their order is a uniform
 shuffle; it depends on the seed and on the rows alone, not on their order in the input nor on who worked on them, and
-equal rows stand side by side. The index of a file, in its facts' `.npy`, says where each of the 4,096 ranges of keys
-begins.
+equal rows stand side by side. The index of a file, `<file>.npy`, says where each of the 4,096 ranges of keys begins.
 """
 
 from __future__ import annotations
