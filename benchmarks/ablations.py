@@ -13,15 +13,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from harness.ablations import read_ablations, run_ablations
+
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import parse_source
 from st_paragram.evaluation.development import development_pairs
 from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.tables import markdown_table
-from st_paragram.paths import cache_folder
+from st_paragram.files import cache_folder
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.training.ablations import read_ablations, run_ablations
+from st_paragram.tables import markdown_table
 
 CONFIG = Path(__file__).parent.parent / "recipes" / "configs" / "ablations.yaml"
 

@@ -27,7 +27,7 @@ from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.models import load_model
 from st_paragram.evaluation.published import BUCC
 from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.tables import MISSING, hundredths, markdown_table
+from st_paragram.tables import MISSING, hundredths, markdown_table
 
 HEAD = ("model", "score", "threshold", "extracted", "right", "precision", "recall", "F1")
 LABELS = {Margin.RATIO: "ratio", Margin.DISTANCE: "distance", Margin.ABSOLUTE: "cosine"}

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.hard_sts import SPLITS, SplitScore, different_pairs, score_hard_sts, split_rows
 from st_paragram.evaluation.models import load_model
 from st_paragram.evaluation.published import HARD_STS, HARD_STS_NAMED, HARD_STS_PAIRS
 from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.sts_catalogue import YEARS
-from st_paragram.evaluation.sts_data import find_sts
-from st_paragram.evaluation.tables import MISSING, hundredths, markdown_table
+from st_paragram.evaluation.sts.catalogue import YEARS
+from st_paragram.evaluation.sts.hard import SPLITS, SplitScore, different_pairs, score_hard_sts, split_rows
+from st_paragram.evaluation.sts.sts_files import find_sts
+from st_paragram.tables import MISSING, hundredths, markdown_table
 
 NOTES = (
     "Hard+ and Hard- are as the paper's text defines them. Its Table 1 shows examples the other way round, so the "

@@ -19,17 +19,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from st_paragram.benchmarking import mining_indexes, mining_peers, mining_scaling
-from st_paragram.benchmarking.mining_known import mine_known
-from st_paragram.benchmarking.mining_planted import Recipe, write_planted
-from st_paragram.benchmarking.mining_process import WatchedMining
-from st_paragram.benchmarking.mining_scores import HEAD, LABELS, Scored, score_figures, score_rows
-from st_paragram.benchmarking.mining_texts import write_distinct
+from harness import mining_indexes, mining_peers, mining_scaling
+from harness.mining_known import mine_known
+from harness.mining_planted import Recipe, write_planted
+from harness.mining_process import WatchedMining
+from harness.mining_scores import HEAD, LABELS, Scored, score_figures, score_rows
+from harness.mining_texts import write_distinct
+
 from st_paragram.bitext_mining.margin import DEFAULT_K
 from st_paragram.bitext_mining.settings import AUTO, MiningSettings, parse_memory
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.tables import hundredths, markdown_table
+from st_paragram.tables import hundredths, markdown_table
 
 Figures = dict[str, Any]
 
@@ -77,7 +78,8 @@ def planted(arguments: argparse.Namespace, folder: Path) -> tuple[Figures, Figur
 
 def bucc(arguments: argparse.Namespace, folder: Path) -> tuple[Figures, Figures]:
     """BUCC's files, by the command and by the evaluation."""
-    from st_paragram.benchmarking.mining_scores import score_mined
+    from harness.mining_scores import score_mined
+
     from st_paragram.evaluation.bucc import mine
     from st_paragram.evaluation.bucc_files import bucc_prefix, read_bucc
     from st_paragram.evaluation.correlation import embed
@@ -118,7 +120,7 @@ def scaling(arguments: argparse.Namespace, folder: Path) -> tuple[Figures, Figur
         _say(table if len(sizes) == 1 else table.split("\n")[-1])
     _say("\nMost time: " + "; ".join(mining_scaling.growth(sizes)))
     if arguments.plot:
-        from st_paragram.benchmarking.mining_plots import plot_scaling
+        from harness.mining_plots import plot_scaling
 
         plot_scaling(sizes, arguments.plot / "mining-scaling.png")
     data = {"bitext": str(arguments.bitext), "memory": arguments.memory, "workers": arguments.workers}
@@ -142,7 +144,7 @@ def indexes(arguments: argparse.Namespace, folder: Path) -> tuple[Figures, Figur
         table = markdown_table(mining_indexes.HEAD, mining_indexes.index_rows(points))
         _say(table if len(points) == 1 else table.split("\n")[-1])
     if arguments.plot:
-        from st_paragram.benchmarking.mining_plots import plot_indexes
+        from harness.mining_plots import plot_indexes
 
         plot_indexes(points, arguments.plot / "mining-indexes.png")
     data = {"bitext": str(arguments.bitext), "sentences": arguments.sentences, "k": arguments.k}

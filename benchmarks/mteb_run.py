@@ -36,7 +36,7 @@ def main() -> int:
     arguments = parser.parse_args()
 
     os.environ.setdefault("TQDM_DISABLE", "1")  # mteb shows bars for every few hundred sentences
-    from st_paragram.evaluation.mteb_tasks import evaluate, make_tasks
+    from st_paragram.evaluation.mteb.tasks import evaluate, make_tasks
     from st_paragram.evaluation.record import new_record, write_record
 
     logging.getLogger("mteb").setLevel(logging.ERROR)
@@ -57,7 +57,7 @@ def main() -> int:
 
 def table(results: Results) -> str:
     """A row for each task, subset and metric; where there are several subsets, their mean after them."""
-    from st_paragram.evaluation.tables import hundredths, markdown_table
+    from st_paragram.tables import hundredths, markdown_table
 
     models = list(results)
     rows = []

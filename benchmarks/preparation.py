@@ -3,7 +3,7 @@
 F is a text of two tab-separated columns, plain or compressed. It is repeated, with a word changed in most repeats, to
 the sizes asked for. Each size is prepared by `st-paragram prepare` with each number of workers, in a process of its
 own; the first table has the pairs read per second by stage and the peak of the memory of all its processes. The second
-sets it beside a plain rendering of the steps (`st_paragram.benchmarking.straight_preparation`) with the same
+sets it beside a plain rendering of the steps (`harness.straight_preparation`) with the same
 vocabulary, after both were found to have stored the same pairs: medians of several rounds, taken in turn.
 """
 
@@ -16,9 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from st_paragram.benchmarking.noisy_repeats import write_repeats
-from st_paragram.benchmarking.process_memory import Run, watch
-from st_paragram.benchmarking.same_pairs import same_pairs
+from harness.noisy_repeats import write_repeats
+from harness.process_memory import Run, watch
+from harness.same_pairs import same_pairs
+
 from st_paragram.cli.main import run_reporting_errors
 
 STAGES = ("read", "clean", "distinct", "vocabulary", "encode", "store")
@@ -77,7 +78,7 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
         raise SystemExit("the comparison needs --vocab, so that both use one vocabulary; or give --straight-pairs 0")
     straight, ours = list[Run](), {workers: list[Run]() for workers in arguments.workers}
     for _ in range(arguments.rounds):
-        module = "st_paragram.benchmarking.straight_preparation"
+        module = "harness.straight_preparation"
         straight.append(
             watch([sys.executable, "-m", module, str(text), str(arguments.vocab), str(folder / "straight.h5")])
         )

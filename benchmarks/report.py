@@ -10,9 +10,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from reports.report import report_markdown
+from reports.sources import read_sources
+
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.report import report_markdown, write_text
-from st_paragram.evaluation.report_sources import read_sources
+from st_paragram.files import write_text
 
 
 def main() -> int:
@@ -30,7 +32,7 @@ def main() -> int:
     plots: list[str] = []
     report_markdown(records, speeds)  # refuses what cannot be reported before anything is written
     if not arguments.no_plots:
-        from st_paragram.evaluation.report_plots import draw_plots
+        from reports.plots import draw_plots
 
         folder = arguments.plots or arguments.output.parent / "images"
         plots = [plot.markdown(arguments.output) for plot in draw_plots(records, folder)]

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from st_paragram.benchmarking.options import Options
-from st_paragram.benchmarking.run import SECTIONS, run
+from harness.options import Options
+from harness.run import SECTIONS, run
+
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import SettingsError
 

@@ -18,9 +18,9 @@ from st_paragram.errors import SettingsError
 from st_paragram.evaluation.bootstrap import RESAMPLES
 from st_paragram.evaluation.models import load_model, random_model
 from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.sts import Bootstrap, ModelScores, results_of, score_sts
-from st_paragram.evaluation.sts_data import StsData, find_sts
-from st_paragram.evaluation.sts_tables import comparison_table, sts_tables
+from st_paragram.evaluation.sts.scores import Bootstrap, ModelScores, results_of, score_sts
+from st_paragram.evaluation.sts.sts_files import StsData, find_sts
+from st_paragram.evaluation.sts.sts_tables import comparison_table, sts_tables
 
 UNTRAINED = "untrained"
 

@@ -24,9 +24,9 @@ from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.models import load_model, random_model
 from st_paragram.evaluation.published import TATOEBA
 from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.tables import hundredths, markdown_table
 from st_paragram.evaluation.tatoeba import RetrievalScores, retrieval_scores
 from st_paragram.evaluation.tatoeba_files import Translations, read_translations, tatoeba_sets
+from st_paragram.tables import hundredths, markdown_table
 
 HEAD = (
     "language",

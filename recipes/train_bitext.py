@@ -14,10 +14,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram import model_directory
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.cli.training_options import add_training_options, overrides
 from st_paragram.evaluation.development import development_pairs, development_translations
+from st_paragram.models import directory as model_directory
 from st_paragram.training.run import remove_checkpoints, save, train, tune
 from st_paragram.training.settings import TrainingSettings
 from st_paragram.training.training_data import find_training_data

@@ -13,7 +13,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from st_paragram.encoder import ParagramEncoder
+    from st_paragram.models.encoder import ParagramEncoder
 
 try:
     __version__ = version("st_paragram")
@@ -24,7 +24,7 @@ __all__ = ["__version__", "load"]
 
 
 def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> ParagramEncoder:
-    """Load a model directory as the native pipeline; see `st_paragram.model_directory.load`."""
-    from st_paragram.model_directory import load as load_directory  # torch is not needed to prepare data
+    """Load a model directory as the native pipeline; see `st_paragram.models.directory.load`."""
+    from st_paragram.models.directory import load as load_directory  # torch is not needed to prepare data
 
     return load_directory(name, device, truncate_dim)

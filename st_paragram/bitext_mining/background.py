@@ -19,16 +19,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.index_folder import find_effort
 from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, Scores, margin_scores
-from st_paragram.bitext_mining.neighbours import Neighbours, Vectors
-from st_paragram.bitext_mining.search_index import SearchIndex
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
-from st_paragram.bitext_mining.stored_search import exact
-from st_paragram.data.streams import STDIN
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.stages.work import atomic, locked
+from st_paragram.files import STDIN, atomic, locked
+from st_paragram.search.index_folder import find_effort
+from st_paragram.search.neighbours import Neighbours, Vectors
+from st_paragram.search.search_index import SearchIndex
+from st_paragram.search.stored_search import exact
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +63,9 @@ class Background:
         for index in (self.source, self.target):
             if len(index) < self.k:
                 seen = f"{len(index)} distinct sentences, but {self.k} neighbours are wanted"
-                raise MiningError(f"{index.facts.source}: {seen}; give more text or a smaller k")
-        if self.source.facts.fingerprint != self.target.facts.fingerprint:
-            names = f"{self.source.facts.source} and {self.target.facts.source}"
+                raise MiningError(f"{index.metadata.source}: {seen}; give more text or a smaller k")
+        if self.source.metadata.fingerprint != self.target.metadata.fingerprint:
+            names = f"{self.source.metadata.source} and {self.target.metadata.source}"
             raise MiningError(f"{names} are embedded with two models; index both with one")
 
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
@@ -84,7 +83,7 @@ class Background:
     def tune(self, recall: float, seed: int) -> None:
         """Let inexact indexes look as hard as it takes to find enough neighbours of the other side's sentences."""
         for index, other in ((self.source, self.target), (self.target, self.source)):
-            if index.facts.factory != FLAT:
+            if index.metadata.factory != FLAT:
                 _tune(index, other, self.k, recall, seed)
 
 
@@ -162,7 +161,7 @@ def _index(text: str, folder: Path, model: Path, settings: MiningSettings) -> Se
 def _tune(index: SearchIndex, other: SearchIndex, k: int, recall: float, seed: int) -> None:
     rows: NDArray[np.int64] = np.sort(np.random.default_rng(seed).permutation(len(other))[:_SAMPLE])
     sample = other.vectors.take(rows)
-    part = max(1024, index.memory // 2 // (4 * index.facts.dimension))
+    part = max(1024, index.memory // 2 // (4 * index.metadata.dimension))
     true = exact(sample, index.vectors, k, part)
 
     def search(effort: int) -> Neighbours:
@@ -170,7 +169,7 @@ def _tune(index: SearchIndex, other: SearchIndex, k: int, recall: float, seed: i
         return index.neighbours(sample, k)
 
     index.effort, found = find_effort(search, true, recall)
-    logger.info("%s: %s finds %.1f %% of the nearest %d", index.facts.source, index.facts.factory, 100 * found, k)
+    logger.info("%s: %s finds %.1f %% of the nearest %d", index.metadata.source, index.metadata.factory, 100 * found, k)
 
 
 @contextmanager

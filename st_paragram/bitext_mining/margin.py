@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.neighbours import Neighbours, Vectors, nearest_neighbours
+from st_paragram.search.neighbours import Neighbours, Vectors, nearest_neighbours
 
 DEFAULT_K = 4
 # A background at or below 0 (only in tiny or untrained sets) makes a quotient meaningless; it counts as this.

@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram import model_directory
 from st_paragram.bitext_mining.pair_stage import PairStage
 from st_paragram.bitext_mining.report import MiningReport, collect
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.bitext_mining.stages import EffortStage, EmbedStage, IndexStage, SearchPlan, SearchStage, SentenceStage
 from st_paragram.errors import MiningError, ParagramError, SettingsError
+from st_paragram.files import file_digest
+from st_paragram.models import directory as model_directory
 from st_paragram.stages.executors import Executor, LocalExecutor
 from st_paragram.stages.stage import forget
-from st_paragram.stages.work import file_digest, prune, tidied
+from st_paragram.stages.work import prune, tidied
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from st_paragram.bitext_mining.margin import (
     unordered,
 )
 from st_paragram.bitext_mining.stages import EmbedStage, SearchStage
-from st_paragram.bitext_mining.vectors import blocks
+from st_paragram.files import atomic, digest
+from st_paragram.search.vectors import blocks
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import atomic, digest, facts_file, write_facts
+from st_paragram.stages.work import metadata_file, write_metadata
 
 _ROWS = 1 << 16
 
@@ -47,9 +48,9 @@ class PairStage(Stage):
     def pending(self) -> list[int]:
         """Nothing, if the pairs still are what was written."""
         (marker,) = self.results()
-        if facts_file(marker).is_file() and self.output.is_file():
+        if metadata_file(marker).is_file() and self.output.is_file():
             status = self.output.stat()
-            if json.loads(facts_file(marker).read_bytes())["output"] == [status.st_size, status.st_mtime_ns]:
+            if json.loads(metadata_file(marker).read_bytes())["output"] == [status.st_size, status.st_mtime_ns]:
                 return []
         return [0]
 
@@ -69,7 +70,7 @@ class PairStage(Stage):
                 rows = zip(pairs.scores[begin:end].tolist(), *columns, strict=True)
                 handle.write("".join(f"{score:.6f}\t{one}\t{other}\n" for score, one, other in rows).encode())
         status = self.output.stat()
-        write_facts(
+        write_metadata(
             self.results()[task],
             {"output": [status.st_size, status.st_mtime_ns], "pairs": len(pairs), "scores": _quantiles(pairs)},
         )

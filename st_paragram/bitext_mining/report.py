@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from st_paragram.bitext_mining.pair_stage import PairStage
-from st_paragram.bitext_mining.sentences import SentenceCounts
 from st_paragram.bitext_mining.settings import FLAT
+from st_paragram.search.sentences import SentenceCounts
 from st_paragram.stages.executors import StageTime
-from st_paragram.stages.work import read_facts
+from st_paragram.stages.work import read_metadata
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def collect(pairs: PairStage, times: list[StageTime]) -> MiningReport:
         names = ("effort", "recall", "recall_at_k", "tried")
         searched.append(Searched(factory, len(plan.parts(direction)), *(facts[name] for name in names)))
     counts = tuple(sentences.sentences(side).counts for side in range(len(sentences.texts)))
-    facts = read_facts(pairs.results()[0])
+    facts = read_metadata(pairs.results()[0])
     return MiningReport(sentences.texts, counts, tuple(searched), facts["pairs"], facts["scores"], times)
 
 

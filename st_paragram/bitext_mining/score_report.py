@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from st_paragram.bitext_mining.margin import Scores
 from st_paragram.bitext_mining.threshold import Extraction, best_threshold, extract
 from st_paragram.data.text import ReadCounts, TextSource, read_rows
-from st_paragram.errors import MissingExtraError, SettingsError, TextError
-from st_paragram.evaluation.tables import markdown_table
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.figures import OURS, SMALL, THEIRS, new_figure, save, tidy
+from st_paragram.tables import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,9 +177,6 @@ def plot(
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    check_plots()
-    from st_paragram.evaluation.report_plot_parts import OURS, SMALL, THEIRS, new_figure, save, tidy
-
     figure = new_figure(8, 4.4)
     axes = figure.subplots()
     low, high = np.quantile(scores, _SHOWN)
@@ -200,21 +198,7 @@ def plot(
     axes.tick_params(labelsize=SMALL)
     axes.legend(frameon=False, fontsize=9)
     tidy(axes)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(figure, path)
-
-
-def check_plots() -> None:
-    """Refuse a picture before work is done for it.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError('a picture needs matplotlib: pip install "st_paragram[plots]"') from error
+    save(figure, Path(path))
 
 
 def _bars(axes: Axes, scores: Scores, total: int, edges: Scores, style: dict[str, Any]) -> None:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from st_paragram.bitext_mining.margin import DEFAULT_K, Candidates, Margin
-from st_paragram.bitext_mining.vectors import Precision
 from st_paragram.errors import SettingsError
+from st_paragram.search.vectors import Precision
 
 AUTO, FLAT = "auto", "Flat"
 QUERY_BLOCK = 1024  # queries searched together, always the same ones: rounding must not depend on shards

@@ -12,16 +12,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from st_paragram.bitext_mining import indexes
-from st_paragram.bitext_mining.cached_model import cached_model
-from st_paragram.bitext_mining.neighbours import Neighbours
-from st_paragram.bitext_mining.sentences import Sentences, write_sentences
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
-from st_paragram.bitext_mining.stored_search import approximate, exact, without_self
-from st_paragram.bitext_mining.vectors import StoredVectors, blocks, even_size, pack
 from st_paragram.errors import MiningError
+from st_paragram.files import atomic, digest
+from st_paragram.models.cached_model import cached_model
+from st_paragram.search import indexes
+from st_paragram.search.neighbours import Neighbours
+from st_paragram.search.sentences import Sentences, write_sentences
+from st_paragram.search.stored_search import approximate, exact, without_self
+from st_paragram.search.vectors import StoredVectors, blocks, even_size, pack
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import atomic, digest, read_facts, write_facts
+from st_paragram.stages.work import read_metadata, write_metadata
 
 VERSION = 1  # of results: count it up when they change
 _SAMPLE = 1000  # queries that recall is measured on
@@ -105,7 +106,7 @@ class EmbedStage(Stage):
         vectors = model.encode(sentences.texts(rows), show_progress_bar=False)
         with atomic(path) as handle:
             np.save(handle, pack(vectors, self.settings.precision, self.before.texts[side]))
-        write_facts(path, {"rows": len(rows)})
+        write_metadata(path, {"rows": len(rows)})
 
     def _folder(self, side: int) -> Path:
         text = self.before.results()[side].parent.name
@@ -214,7 +215,7 @@ class IndexStage(Stage):
         index = indexes.build(self.plan.factory(direction), vectors, begin, end, self.plan.settings.seed)
         with atomic(path) as handle:
             indexes.write(index, Path(handle.name))
-        write_facts(path, {"seconds": time.perf_counter() - started})
+        write_metadata(path, {"seconds": time.perf_counter() - started})
 
     def _folder(self, direction: int) -> Path:
         return self.plan.root / self.name / self.plan.digest(direction)
@@ -243,7 +244,7 @@ class EffortStage(Stage):
 
     def of(self, direction: int) -> dict[str, Any]:
         """The facts of a direction."""
-        return read_facts(self._result(direction))
+        return read_metadata(self._result(direction))
 
     def run(self, task: int) -> None:
         """Search a sample exactly, then with growing effort."""
@@ -261,7 +262,7 @@ class EffortStage(Stage):
             if tried[str(effort)][0] >= plan.settings.recall or effort >= indexes.most_effort(plan.factory(direction)):
                 break
         nearest, all_k = tried[str(effort)]
-        write_facts(result, {"effort": effort, "recall": nearest, "recall_at_k": all_k, "tried": tried})
+        write_metadata(result, {"effort": effort, "recall": nearest, "recall_at_k": all_k, "tried": tried})
 
     def _result(self, direction: int) -> Path:
         return self.before.plan.root / self.name / self.before.plan.digest(direction) / "effort"
@@ -316,7 +317,7 @@ class SearchStage(Stage):
             found = without_self(found, begin, k - 1)
         with atomic(path) as handle:
             np.savez(handle, similarities=found.similarities, indices=found.indices)
-        write_facts(path, {"rows": len(rows)})
+        write_metadata(path, {"rows": len(rows)})
 
     @property
     def _plan(self) -> SearchPlan:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from st_paragram.cleaning.bare import bare
 from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.normalized_key import bare
 from st_paragram.cleaning.options import check_number
 
 IDENTICAL, COPIED = "identical sides", "mostly copied"

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.cleaning.bare import bare, bare_hashes
-from st_paragram.cleaning.spaceless import without_spaces
+from st_paragram.cleaning.normalized_key import bare, bare_hashes
+from st_paragram.cleaning.unsegmented_scripts import without_spaces
 from st_paragram.errors import EvaluationError
+from st_paragram.files import atomic
 
 KNOWN_TEST_SENTENCES = Path(__file__).with_name("known_test_sentences.bin")
 
@@ -72,12 +73,10 @@ def write_known_sentences(sentences: Mapping[TestSets, Iterable[str]], path: Pat
     """Write the file, whole or not at all, and return the number of hashes; sentences that everybody says stay out."""
     chosen = {kind: [sentence for sentence in given if telling(sentence)] for kind, given in sentences.items()}
     hashes = {kind.value: np.unique(sentence_hashes(given)) for kind, given in chosen.items()}
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
+    with atomic(path) as file:
         file.write(_HEADER + json.dumps({name: len(values) for name, values in hashes.items()}).encode() + b"\n")
         for values in hashes.values():
             file.write(values.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_BYTES:].tobytes())
-    part.replace(path)
     return sum(map(len, hashes.values()))
 
 

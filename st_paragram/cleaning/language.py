@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.languages import short_code
 from st_paragram.cleaning.options import as_choice, check_count, check_languages, check_number, set_field
-from st_paragram.errors import MissingExtraError, SettingsError
-from st_paragram.paths import cache_folder
+from st_paragram.errors import SettingsError
+from st_paragram.extras import require
+from st_paragram.files import cache_folder
 
 WRONG_LANGUAGE = "wrong language"
 
@@ -144,11 +145,7 @@ def labels(code: str) -> tuple[str, ...]:
 @cache
 def _predictor(path: Path) -> Callable[[str], list[tuple[str, float]]]:
     """What gives a text's five most probable labels, `__label__es`, and their probabilities."""
-    try:
-        import fasttext
-    except ImportError as error:
-        message = 'the filter "language" needs the package fasttext-predict: pip install "st_paragram[lid]"'
-        raise MissingExtraError(message) from error
+    fasttext = require("fasttext", "lid", 'the filter "language"')
     try:
         model = fasttext.load_model(str(path))
     except (ValueError, RuntimeError, MemoryError) as error:

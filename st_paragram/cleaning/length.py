@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import as_verdicts
 from st_paragram.cleaning.options import as_choice, check_count, refuse, set_field
-from st_paragram.cleaning.spaceless import Measures
+from st_paragram.cleaning.unsegmented_scripts import Measures
 
 EMPTY, SHORT, LONG = "empty side", "too short", "too long"
 _EMPTY, _SHORT, _LONG = 1, 2, 3  # places in `reasons`, from 1

@@ -7,8 +7,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from st_paragram.cleaning.bare import bare
-from st_paragram.cleaning.spaceless import Measures
+from st_paragram.cleaning.normalized_key import bare
+from st_paragram.cleaning.unsegmented_scripts import Measures
 
 Words = tuple[str, ...]
 

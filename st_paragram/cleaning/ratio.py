@@ -11,7 +11,7 @@ import numpy as np
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import as_verdicts
 from st_paragram.cleaning.options import check_number
-from st_paragram.cleaning.spaceless import Measures
+from st_paragram.cleaning.unsegmented_scripts import Measures
 
 LENGTH_RATIO = "length ratio"
 _WORD = 5  # letters: what a word is worth where words cannot be counted

@@ -15,9 +15,9 @@ FILTERS = {
     "language": "st_paragram.cleaning.language:Language",
     "markup": "st_paragram.cleaning.markup:Markup",
     "test_sets": "st_paragram.cleaning.test_sets:TestSentences",
-    "overlap": "st_paragram.paraphrases.overlap:Overlap",
-    "paraphrase_score": "st_paragram.paraphrases.score:ParaphraseScore",
-    "label": "st_paragram.paraphrases.label:Label",
+    "overlap": "st_paragram.cleaning.overlap:Overlap",
+    "paraphrase_score": "st_paragram.cleaning.paraphrase_score:ParaphraseScore",
+    "label": "st_paragram.cleaning.label:Label",
 }
 
 LANGUAGES = "languages"

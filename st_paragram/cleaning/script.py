@@ -15,8 +15,8 @@ from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import CodePoints, as_verdicts, letters_table, table
 from st_paragram.cleaning.languages import scripts
 from st_paragram.cleaning.options import check_languages, check_number
-from st_paragram.cleaning.spaceless import HAN_LETTERS, KANA_LETTERS
 from st_paragram.cleaning.unicode_scripts import NEUTRAL, SCRIPTS
+from st_paragram.cleaning.unsegmented_scripts import HAN_LETTERS, KANA_LETTERS
 
 NO_LETTERS, WRONG_SCRIPT = "no letters", "wrong script"
 

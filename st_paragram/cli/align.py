@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from st_paragram.bitext_mining.document_list import DocumentPair
+    from st_paragram.alignment.document_list import DocumentPair
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,11 +45,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Align and say what was done."""
-    from st_paragram import model_directory
-    from st_paragram.bitext_mining.alignment import AlignmentSettings
-    from st_paragram.bitext_mining.documents import mine_documents
+    from st_paragram.alignment.alignment import AlignmentSettings
+    from st_paragram.alignment.documents import mine_documents
     from st_paragram.bitext_mining.margin import Margin
     from st_paragram.bitext_mining.miner import Work
+    from st_paragram.models import directory as model_directory
     from st_paragram.stages.executors import LocalExecutor
 
     report = mine_documents(
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _documents(arguments: argparse.Namespace) -> str | Iterable[DocumentPair]:
-    from st_paragram.bitext_mining.document_list import DocumentPair
+    from st_paragram.alignment.document_list import DocumentPair
     from st_paragram.errors import SettingsError
 
     given = (arguments.source is not None, arguments.target is not None, arguments.documents is not None)

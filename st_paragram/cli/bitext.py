@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fetched(arguments: argparse.Namespace) -> list[TextSource]:
-    from st_paragram.corpora.download import download
+    from st_paragram.corpora.fetching.download import download
     from st_paragram.corpora.resolve import corpora_for, language_pairs
     from st_paragram.corpora.text_sources import text_source
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.corpora.corpus_file import CorpusFile
+    from st_paragram.corpora.fetching.corpus_file import CorpusFile
 
 _EPILOG = """\
 Without --corpus, the corpora of the papers for a language; for other languages all of the catalogue that have it.
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: A name is unknown, or files could not be fetched.
     """
-    from st_paragram.corpora.download import download
+    from st_paragram.corpora.fetching.download import download
 
     files = _files(arguments)
     sts = "sts" in arguments.sets
@@ -111,7 +111,7 @@ def _size(file: CorpusFile) -> str:
 
 
 def _sts(arguments: argparse.Namespace) -> int:
-    from st_paragram.data.sts_download import MICROSOFT_TERMS, SMT_TERMS, download_sts
+    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
 
     got = download_sts(arguments.folder, arguments.accept_msr_terms)
     sys.stdout.write(f"STS: {len(got.written)} sets fetched, {len(got.kept)} were there\n\n{SMT_TERMS}\n")

@@ -24,8 +24,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Encode the file and say what was done."""
-    from st_paragram import model_directory
-    from st_paragram.encoding import embed_file
+    from st_paragram.embed_files import embed_file
+    from st_paragram.models import directory as model_directory
 
     folder = model_directory.find(arguments.model or model_directory.only_model_here())
     model = model_directory.load(folder)

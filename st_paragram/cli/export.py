@@ -31,8 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the copy and say how large its table is."""
-    from st_paragram import model_directory
-    from st_paragram.training_facts import read_training_facts
+    from st_paragram.models import directory as model_directory
+    from st_paragram.models.training_record import read_training_record
 
     model_directory.check_free(arguments.output, arguments.overwrite)
     folder = model_directory.find(arguments.model)
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     text += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension)
-    training = read_training_facts(folder)
+    training = read_training_record(folder)
     model_directory.save(model, arguments.output, text, arguments.overwrite, kind, training=training)
     size = model_directory.weights_size(Path(arguments.output))
     print(

@@ -41,10 +41,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the index and say what it is."""
-    from st_paragram import model_directory
-    from st_paragram.bitext_mining.search_index import SearchIndex
     from st_paragram.bitext_mining.settings import FLAT, MiningSettings, parse_memory
-    from st_paragram.bitext_mining.vectors import Precision
+    from st_paragram.models import directory as model_directory
+    from st_paragram.search.search_index import SearchIndex
+    from st_paragram.search.vectors import Precision
 
     settings = MiningSettings(
         index=arguments.index,
@@ -56,17 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
     )
     model = arguments.model or model_directory.only_model_here()
     built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite)
-    facts, counts = built.facts, built.sentences.counts
+    metadata, counts = built.metadata, built.sentences.counts
     print(
         f"{arguments.output}: {counts.sentences:,} sentences of {counts.lines:,} lines ({counts.repeated:,} repeated, "
         f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too often)"
     )
     exact = (
         "exact search"
-        if facts.factory == FLAT
-        else f"finds {100 * facts.recall:.1f} % of the nearest {facts.neighbours}"
+        if metadata.factory == FLAT
+        else f"finds {100 * metadata.recall:.1f} % of the nearest {metadata.neighbours}"
     )
-    print(f"{facts.factory}: {exact}; {facts.precision} vectors of {facts.dimension} components by {facts.model}")
-    if facts.recall < settings.recall:
+    stored = f"{metadata.precision} vectors of {metadata.dimension} components by {metadata.model}"
+    print(f"{metadata.factory}: {exact}; {stored}")
+    if metadata.recall < settings.recall:
         print(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
     return 0

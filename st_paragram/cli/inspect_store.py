@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -34,18 +33,16 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: If the store cannot be read, or matplotlib is missing.
     """
+    from st_paragram.data.inspection.plot import plot
+    from st_paragram.data.inspection.scan import inspect
+    from st_paragram.data.inspection.text import render
     from st_paragram.data.pair_store import PairStore
-    from st_paragram.inspection.plot import plot
-    from st_paragram.inspection.scan import inspect
-    from st_paragram.inspection.text import render
+    from st_paragram.files import write_json
 
     inspection = inspect(PairStore(arguments.store, limit=arguments.limit), arguments.pairs, arguments.seed)
     sys.stdout.write(render(inspection))
     if arguments.json:
-        text = json.dumps(inspection.as_json(), ensure_ascii=False, indent=1) + "\n"
-        part = arguments.json.with_name(arguments.json.name + ".part")
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(arguments.json)
+        write_json(arguments.json, inspection.as_json())
     if arguments.plot:
         plot(inspection, arguments.plot)
     return 0

@@ -10,8 +10,8 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-from st_paragram import __version__
 from st_paragram.errors import ParagramError
+from st_paragram.version import installed_version
 
 _COMMANDS = (
     "bitext",
@@ -34,7 +34,7 @@ _FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the wa
 def build_parser() -> argparse.ArgumentParser:
     """The parser; each subcommand is a file of this folder with `add_parser(subparsers)` and `run(arguments)`."""
     parser = argparse.ArgumentParser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
-    parser.add_argument("--version", action="version", version=f"st-paragram {__version__}")
+    parser.add_argument("--version", action="version", version=f"st-paragram {installed_version()}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in _COMMANDS:
         importlib.import_module(f"st_paragram.cli.{name}").add_parser(subparsers)

@@ -82,11 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Texts, settings or the model are refused.
     """
-    from st_paragram import model_directory
     from st_paragram.bitext_mining.margin import Candidates, Margin
     from st_paragram.bitext_mining.miner import Work, mine
     from st_paragram.bitext_mining.settings import MiningSettings, parse_memory
-    from st_paragram.bitext_mining.vectors import Precision
+    from st_paragram.models import directory as model_directory
+    from st_paragram.search.vectors import Precision
 
     texts = [] if arguments.documents else _texts(arguments)
     settings = MiningSettings(
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningSettings, work: Work) -> int:
-    from st_paragram.bitext_mining.documents import mine_documents
+    from st_paragram.alignment.documents import mine_documents
 
     if arguments.source or arguments.target or arguments.paraphrase:
         raise SettingsError("--documents beside --source, --target or --paraphrase; give the list alone")

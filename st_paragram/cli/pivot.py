@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -20,7 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
-    from st_paragram.paraphrases.pivot_pairs import PivotSettings
+    from st_paragram.preparation.pivot_pairs import PivotSettings
 
     default = PivotSettings()
     add = parser.add_argument
@@ -42,8 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: A text or a setting is refused.
     """
-    from st_paragram.paraphrases.pivot import pivot, pivot_source
-    from st_paragram.paraphrases.pivot_pairs import PivotSettings
+    from st_paragram.files import write_json
+    from st_paragram.preparation.pivot import pivot, pivot_source
+    from st_paragram.preparation.pivot_pairs import PivotSettings
 
     settings = PivotSettings(
         arguments.min_words,
@@ -55,6 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
     report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
     if arguments.json:
-        arguments.json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+        write_json(arguments.json, report.as_json())
     sys.stdout.write(f"{report.table()}\n")
     return 0

@@ -12,9 +12,9 @@ from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.cleaning.config import Cleaning
-    from st_paragram.data.vocabulary import Vocabulary
     from st_paragram.preparation.prepare import Prepared, Work
     from st_paragram.preparation.settings import PrepareSettings
+    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +52,8 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cleaning: Cleaning) -> PrepareSettings:
     """The settings that the options describe."""
-    from st_paragram.data.vocabulary import Segmentation
     from st_paragram.preparation.settings import PrepareSettings
+    from st_paragram.tokenizers.sentencepiece import Segmentation
 
     return PrepareSettings(
         languages=languages,
@@ -72,13 +72,13 @@ def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cle
     )
 
 
-def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) -> Vocabulary | None:
+def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) -> SentencePieceTokenizer | None:
     """The vocabulary that was given, if one was.
 
     Raises:
         SettingsError: It cannot be read.
     """
-    from st_paragram.data.vocabulary import Vocabulary
+    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
     if arguments.vocab is None:
         return None
@@ -86,7 +86,7 @@ def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) ->
         model = arguments.vocab.read_bytes()
     except OSError as error:
         raise SettingsError(f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file") from error
-    return Vocabulary(model, settings.lower_case, settings.segmentation)
+    return SentencePieceTokenizer(model, settings.lower_case, settings.segmentation)
 
 
 def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Work:

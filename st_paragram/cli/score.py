@@ -15,7 +15,7 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.bitext_mining.settings import MiningSettings
     from st_paragram.data.text import TextSource
-    from st_paragram.encoding import Scorer
+    from st_paragram.embed_files import Scorer
 
 _EPILOG = """\
 A cosine means little by itself: some sentences are close to everything. With a background, sentences of both
@@ -73,11 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     """
     import numpy as np
 
-    from st_paragram import model_directory
-    from st_paragram.bitext_mining.score_report import check_plots, plot, read_labels, suggest, table
+    from st_paragram.bitext_mining.score_report import plot, read_labels, suggest, table
     from st_paragram.data.text import TextSource
-    from st_paragram.encoding import score_file, score_pairs
-    from st_paragram.paths import check_output
+    from st_paragram.embed_files import score_file, score_pairs
+    from st_paragram.figures import check_plots
+    from st_paragram.files import check_output
+    from st_paragram.models import directory as model_directory
 
     settings = _settings(arguments)
     check_output(Path(arguments.output), arguments.overwrite)
@@ -143,7 +144,7 @@ def _scorer(
     others: list[tuple[str, str]],
 ) -> Iterator[Scorer]:
     from st_paragram.bitext_mining import background
-    from st_paragram.encoding import cosines
+    from st_paragram.embed_files import cosines
 
     output = Path(arguments.output)
     work = output.with_name(f".{output.name}.work")

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -43,9 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: No query, or index, model or output are refused.
     """
-    from st_paragram.bitext_mining.search_index import SearchIndex
     from st_paragram.bitext_mining.settings import parse_memory
-    from st_paragram.paths import check_output
+    from st_paragram.files import check_output
+    from st_paragram.search.search_index import SearchIndex
 
     if bool(arguments.query) == bool(arguments.queries):
         raise SettingsError("give queries either as arguments or in a file (--queries)")
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _queries(path: str) -> Iterator[str]:
-    from st_paragram.encoding import read_lines
+    from st_paragram.embed_files import read_lines
 
     found = 0
     for line in read_lines(path):
@@ -87,11 +88,7 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
     if output is None:
         yield sys.stdout
         return
-    part = output.with_name(f"{output.name}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as handle:
-            yield handle
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)
+    from st_paragram.files import atomic
+
+    with atomic(output) as file, TextIOWrapper(file, encoding="utf-8", newline="\n") as handle:
+        yield handle

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from st_paragram.corpora.corpus_file import CorpusFile
-from st_paragram.errors import DownloadError, MissingExtraError, SettingsError
+from st_paragram.corpora.fetching.corpus_file import CorpusFile
+from st_paragram.errors import DownloadError, SettingsError
+from st_paragram.extras import require
 
 if TYPE_CHECKING:
     from mtdata.entry import Entry
+
+_MODULES = ("entry", "index", "iso.bcp47")
 
 
 def find_in_mtdata(name: str, languages: tuple[str, str]) -> CorpusFile:
@@ -26,21 +29,17 @@ def find_in_mtdata(name: str, languages: tuple[str, str]) -> CorpusFile:
     """
     before = logging.getLogger().handlers[:]
     try:
-        from mtdata.entry import DatasetId
-        from mtdata.index import INDEX
-        from mtdata.iso.bcp47 import bcp47
-    except ImportError as error:
-        raise MissingExtraError('mtdata is needed for mtdata: names: pip install "st_paragram[mtdata]"') from error
+        entries, index, codes = (require(f"mtdata.{name}", "mtdata", "a name with mtdata:") for name in _MODULES)
     finally:
         logging.getLogger().handlers[:] = before  # it puts its own there
     try:
-        wanted = DatasetId.parse(name)
-        pair = tuple(bcp47(code) for code in languages)
+        wanted = entries.DatasetId.parse(name)
+        pair = tuple(codes.bcp47(code) for code in languages)
     except Exception as error:  # it raises plain exceptions, and others for codes that it does not know
         raise SettingsError(f"mtdata:{name}: no id ({error}); `mtdata list -id` shows them") from error
-    if wanted not in INDEX:
+    if wanted not in index.INDEX:
         raise DownloadError(f"mtdata:{name}: not in its index; `mtdata list -id -l {'-'.join(languages)}` shows all")
-    entry = INDEX[wanted]
+    entry = index.INDEX[wanted]
     if len(entry.did.langs) != 2 or not entry.is_compatible(pair):
         raise SettingsError(
             f"mtdata:{name}: of {entry.did.lang_str}, but {'-'.join(languages)} is wanted; name another"

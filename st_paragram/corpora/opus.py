@@ -6,8 +6,8 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
-from st_paragram.corpora.corpus_file import CorpusFile
-from st_paragram.corpora.http import RangeRefused, TryAgain, fetch_json
+from st_paragram.corpora.fetching.corpus_file import CorpusFile
+from st_paragram.corpora.fetching.http import RangeRefused, TryAgain, fetch_json
 from st_paragram.errors import DownloadError
 
 API = "https://opus.nlpl.eu/opusapi/"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from st_paragram.corpora.catalogue import Catalogue, Corpus, load_catalogue
-from st_paragram.corpora.corpus_file import CorpusFile
+from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.opus import API, find_in_opus, opus_filename
 from st_paragram.errors import SettingsError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from st_paragram.corpora.download import Fetched
+from st_paragram.corpora.fetching.download import Fetched
 from st_paragram.data.streams import is_zip
 from st_paragram.data.text import TextSource
 

@@ -19,10 +19,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.data import flat_ids
-from st_paragram.data.vocabulary import Segmentation, Vocabulary
 from st_paragram.errors import ParagramError, SettingsError, StoreError
 from st_paragram.native import kernels
+from st_paragram.tokenizers import flat_ids
+from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
 
 FORMAT = "st_paragram pair store"
 FORMAT_VERSION = 1
@@ -38,7 +38,7 @@ class PairStoreWriter:
         self,
         path: str | Path,
         languages: tuple[str, str],
-        vocabulary: Vocabulary,
+        vocabulary: SentencePieceTokenizer,
         max_length: int | None = None,
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -218,7 +218,7 @@ class PairStore:
 
     def _check_ids(self) -> None:
         try:
-            pieces = len(self.vocabulary())
+            pieces = len(self.tokenizer())
         except ParagramError as error:
             raise StoreError(f"{self.path}: damaged vocabulary ({error}); {_REMAKE}") from error
         for side in SIDES:
@@ -247,9 +247,9 @@ class PairStore:
         """Leave the maps behind: every process opens its own."""
         return {**self.__dict__, "_maps": {}}
 
-    def vocabulary(self) -> Vocabulary:
+    def tokenizer(self) -> SentencePieceTokenizer:
         """The vocabulary that the ids belong to."""
-        return Vocabulary(self._model_proto, self.lower_case, self.segmentation)
+        return SentencePieceTokenizer(self._model_proto, self.lower_case, self.segmentation)
 
     def take(
         self, side: str, rows: NDArray[np.integer[Any]], dtype: type[np.integer[Any]] = np.int64
@@ -277,10 +277,10 @@ class PairStore:
 
     def texts(self, side: str, rows: NDArray[np.integer[Any]]) -> Iterator[str]:
         """Decode sentences of one side (lower-cased and truncated as stored, unknown characters missing)."""
-        processor = self.vocabulary().processor
+        tokenizer = self.tokenizer()
         ids, offsets = self.take(side, np.asarray(rows))
         for start, end in itertools.pairwise(offsets):
-            yield processor.decode(ids[start:end].tolist())
+            yield tokenizer.decode(ids[start:end].tolist())
 
     def _side(self, side: str) -> tuple[NDArray[Any], NDArray[Any]]:
         if side not in self._maps:

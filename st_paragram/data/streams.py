@@ -12,14 +12,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from st_paragram.corpora.archives import check_members
+from st_paragram.data.archives import check_members
 from st_paragram.errors import TextError
+from st_paragram.files import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
 
-STDIN = "-"
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 

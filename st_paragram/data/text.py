@@ -15,7 +15,6 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from st_paragram.data.streams import (
-    STDIN,
     ByteStream,
     is_zip,
     open_member,
@@ -24,6 +23,7 @@ from st_paragram.data.streams import (
     read_blocks,
 )
 from st_paragram.errors import SettingsError, TextError
+from st_paragram.files import STDIN
 
 if TYPE_CHECKING:
     import zipfile

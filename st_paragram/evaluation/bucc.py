@@ -20,9 +20,9 @@ from st_paragram.bitext_mining.margin import (
     candidate_pairs,
     neighbours_both_ways,
 )
-from st_paragram.bitext_mining.neighbours import Vectors
 from st_paragram.bitext_mining.threshold import Extraction, best_threshold, extract
 from st_paragram.evaluation.bucc_files import ComparableTexts
+from st_paragram.search.neighbours import Vectors
 
 Mined = dict[Margin, ScoredPairs]
 

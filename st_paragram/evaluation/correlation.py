@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,22 +12,10 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.models.training_record import Correlation
 
 BATCH_SIZE = 2048
 DECIMALS = 6  # of a cosine; what lies behind them is rounding of float32, which must not rank pairs
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """Correlation of cosines with grades, in -1 .. 1; both are NaN where the scores were all alike."""
-
-    pearson: float
-    spearman: float
-
-    @property
-    def defined(self) -> bool:
-        """Whether there is a correlation at all."""
-        return math.isfinite(self.pearson) and math.isfinite(self.spearman)
 
 
 def embed(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:

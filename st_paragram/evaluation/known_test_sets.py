@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.cleaning.bare import bare
+from st_paragram.cleaning.normalized_key import bare
 from st_paragram.errors import EvaluationError
+from st_paragram.files import write_text
 
 SKETCH_SIZE = 64
 KNOWN_TEST_SETS = Path(__file__).with_name("known_test_sets.json")
@@ -129,9 +130,7 @@ def write_known_test_sets(
     """
     rows = [{"test": test.name, "pairs": test.pairs, "hashes": _packed(test.hashes)} for test in tests]
     rows += [{"development": name, "hashes": _packed(hashes)} for name, hashes in developments.items()]
-    part = path.with_name(f"{path.name}.part")
-    part.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n", encoding="utf-8")
-    part.replace(path)
+    write_text(path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
 @cache

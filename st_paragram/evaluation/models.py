@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
-from st_paragram import model_directory
 from st_paragram.errors import ModelDirectoryError
+from st_paragram.models import directory as model_directory
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 
@@ -38,4 +38,4 @@ def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 
     """
     embedding = model_directory.embedding_of(like)
     torch.manual_seed(seed)
-    return model_directory.pipeline(SentencePieceEmbedding(embedding.vocabulary, dim or embedding.embedding_dimension))
+    return model_directory.pipeline(SentencePieceEmbedding(embedding.tokenizer, dim or embedding.embedding_dimension))

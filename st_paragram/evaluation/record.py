@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from st_paragram.benchmarking.machine import machine_facts
-from st_paragram.benchmarking.units import write_json
 from st_paragram.errors import EvaluationError
+from st_paragram.files import write_json
+from st_paragram.machine import describe_machine
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Record:
         benchmark: "sts", "hard-sts", "tatoeba", "bucc", "mteb" or "ablations".
         command: that made it.
         date: ISO.
-        machine: `MachineFacts` as a mapping.
+        machine: `MachineDescription` as a mapping.
         data: what was scored, and what was missing.
         results: model -> results, in the benchmark's own form; correlations, errors and F1 are shares (0 .. 1).
-        training: model -> `TrainingFacts` as a mapping, for models that have them.
+        training: model -> `TrainingRecord` as a mapping, for models that have them.
     """
 
     benchmark: str
@@ -41,14 +41,14 @@ class Record:
 
 def new_record(benchmark: str, models: Sequence[str], data: dict[str, Any], results: dict[str, Any]) -> Record:
     """A record of this run: the command line, today, this machine, and how the models were trained."""
-    from st_paragram.training_facts import read_training_facts
+    from st_paragram.models.training_record import read_training_record
 
-    facts = {name: read_training_facts(name) for name in models}
+    facts = {name: read_training_record(name) for name in models}
     return Record(
         benchmark,
         shlex.join(["python", *sys.argv]),
         datetime.date.today().isoformat(),
-        asdict(machine_facts()),
+        asdict(describe_machine()),
         data,
         results,
         {name: asdict(value) for name, value in facts.items() if value},
@@ -60,9 +60,7 @@ def write_record(record: Record, path: str | Path) -> None:
 
     Numbers that are not finite (a correlation of constant scores) are written as null.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, _finite(asdict(record)))
+    write_json(Path(path), _finite(asdict(record)))
 
 
 def read_record(path: str | Path) -> Record:

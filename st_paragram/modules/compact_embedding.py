@@ -7,8 +7,8 @@ from enum import Enum
 import torch
 from torch import Tensor, nn
 
-from st_paragram import huge_pages
 from st_paragram.errors import SettingsError
+from st_paragram.native import huge_pages
 
 _ROWS = 4096  # rows converted at a time, so that no second table of float32 stands in memory
 _LARGEST = 127  # of the integers in use; -128 has no counterpart

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 
-from st_paragram.data.vocabulary import Segmentation, Vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.modules.compact_embedding import CompactEmbedding
+from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
 
 MODEL_FILE = "sentencepiece.model"
 WEIGHTS_FILE = "model.safetensors"
@@ -69,10 +69,11 @@ class SentencePieceEmbedding(InputModule):
     config_keys: list[str] = ["embedding_dimension", "lower_case", "segmentation", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "sentencepiece_embedding_config.json"
     save_in_root = True
+    tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocabulary: SentencePieceTokenizer,
         embedding_dimension: int | None = None,
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
@@ -100,11 +101,10 @@ class SentencePieceEmbedding(InputModule):
         table = weights if isinstance(weights, Tensor) else weights.weight
         if table.ndim != 2 or len(table) != len(vocabulary):
             raise SettingsError(f"a table of shape {tuple(table.shape)} for {len(vocabulary)} pieces")
-        self.vocabulary = vocabulary
+        self.tokenizer = vocabulary
         self.embedding: nn.Embedding | CompactEmbedding = (
             nn.Embedding.from_pretrained(weights, freeze=False) if isinstance(weights, Tensor) else weights
         )
-        self.tokenizer = vocabulary.processor  # type: ignore[assignment]
         self.dropout = dropout
         self.sparse_gradient = sparse_gradient
         #: Threads that encode texts; as many as torch uses if None.
@@ -125,12 +125,12 @@ class SentencePieceEmbedding(InputModule):
     @property
     def lower_case(self) -> bool:
         """Whether texts are lower-cased."""
-        return self.vocabulary.lower_case
+        return self.tokenizer.lower_case
 
     @property
     def segmentation(self) -> str:
         """Name of the word segmentation done before sentencepiece."""
-        return self.vocabulary.segmentation.value
+        return self.tokenizer.segmentation.value
 
     def get_embedding_dimension(self) -> int:
         """D."""
@@ -170,13 +170,13 @@ class SentencePieceEmbedding(InputModule):
         if all(isinstance(text, str) for text in inputs):
             texts = [prompt + text for text in inputs] if prompt else inputs
             threads = self.num_threads or torch.get_num_threads()
-            return flat_features(*self.vocabulary.encode(texts, num_threads=threads))
+            return flat_features(*self.tokenizer.encode(texts, num_threads=threads))
         if prompt:
             raise SettingsError("a prompt can be put before texts only, not before ids")
         if not all(isinstance(row, list | tuple) for row in inputs):
             kinds = sorted({type(row).__name__ for row in inputs})
             raise SettingsError(f"inputs of type {', '.join(kinds)}; give texts only, or lists of ids only")
-        return flat_features(*self.vocabulary.pack(inputs))
+        return flat_features(*self.tokenizer.pack(inputs))
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Attach the table to flat features; the pooling module does the arithmetic."""
@@ -187,7 +187,7 @@ class SentencePieceEmbedding(InputModule):
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
         """Write configuration, sentencepiece model and table (safetensors only)."""
         self.save_config(output_path)
-        (Path(output_path) / MODEL_FILE).write_bytes(self.vocabulary.model_proto)
+        (Path(output_path) / MODEL_FILE).write_bytes(self.tokenizer.model_proto)
         tensors = {f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()}
         save_file(tensors, Path(output_path) / WEIGHTS_FILE)
 
@@ -214,7 +214,7 @@ class SentencePieceEmbedding(InputModule):
 
         config = json.loads(path(cls.config_file_name).read_text(encoding="utf-8"))
         proto = path(MODEL_FILE).read_bytes()
-        vocabulary = Vocabulary(proto, config["lower_case"], Segmentation(config["segmentation"]))
+        vocabulary = SentencePieceTokenizer(proto, config["lower_case"], Segmentation(config["segmentation"]))
         tensors = load_file(path(WEIGHTS_FILE))
         table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
         compact = table.dtype in (torch.float16, torch.int8)

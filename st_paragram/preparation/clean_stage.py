@@ -11,16 +11,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram import __version__
 from st_paragram.cleaning.base import RowFilter
 from st_paragram.cleaning.config import Cleaning, parse_cleaning
 from st_paragram.cleaning.duplicates import Key
-from st_paragram.data.vocabulary import Segmentation, normalizer
 from st_paragram.errors import TextError
+from st_paragram.files import atomic, digest
 from st_paragram.preparation.read_stage import ReadStage, read_shard
 from st_paragram.preparation.row_files import Keys, write_rows
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import atomic, digest, write_facts
+from st_paragram.stages.work import write_metadata
+from st_paragram.tokenizers.sentencepiece import Segmentation, normalizer
+from st_paragram.version import installed_version
 
 VERSION = 1  # of the results: count it up when they change
 _BATCH_ROWS = 1024
@@ -105,7 +106,7 @@ class CleanStage(Stage):
                 handle.write("".join(rejects).encode("utf-8"))
         write_rows(result, packed)
         seconds = time.perf_counter() - started
-        write_facts(result, {"rows": read, "kept": len(packed), "dropped": dropped, "seconds": seconds})
+        write_metadata(result, {"rows": read, "kept": len(packed), "dropped": dropped, "seconds": seconds})
 
     def _tasks(self) -> list[tuple[int, Path, Path]]:
         """Number of the text, shard, result."""
@@ -121,7 +122,7 @@ class CleanStage(Stage):
 
 def filters_digest(cleaning: Cleaning, languages: tuple[str, str]) -> str:
     """Tell filters apart by all that their verdicts depend on: options, files that they read, and our version."""
-    return digest(__version__, [[each.name, each.identity()] for each in cleaning.filters(languages)])
+    return digest(installed_version(), [[each.name, each.identity()] for each in cleaning.filters(languages)])
 
 
 def _apply(

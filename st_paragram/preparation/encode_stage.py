@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from st_paragram.data.vocabulary import Segmentation, Vocabulary, train_vocabulary
-from st_paragram.preparation.order import PlanStage
+from st_paragram.files import atomic, digest
+from st_paragram.preparation.plan_stage import PlanStage
 from st_paragram.preparation.row_files import texts_of
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import atomic, digest, write_facts
+from st_paragram.stages.work import write_metadata
+from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
 
 VERSION = 1  # of the results: count it up when they change
 
@@ -62,7 +63,7 @@ class VocabularyStage(Stage):
         model = self.given.read_bytes() if self.given else self._train()
         with atomic(result) as handle:
             handle.write(model)
-        write_facts(result, {"seconds": time.perf_counter() - started})
+        write_metadata(result, {"seconds": time.perf_counter() - started})
 
     def _train(self) -> bytes:
         settings, plan = self.settings, self.order.plan()
@@ -109,7 +110,7 @@ class EncodeStage(Stage):
         """The one folder."""
         return {self.order.distinct.folder / self.name / self.digest}
 
-    def load_vocabulary(self) -> Vocabulary:
+    def load_vocabulary(self) -> SentencePieceTokenizer:
         """The vocabulary, with what is done to a text before it."""
         return _vocabulary(self.vocabulary.results()[0], self.lower_case, self.segmentation)
 
@@ -130,10 +131,10 @@ class EncodeStage(Stage):
         with atomic(result) as handle:
             np.savez(handle, **arrays)
         seconds = time.perf_counter() - started
-        write_facts(result, {"rows": len(rows), "pieces": pieces, "cut": cut, "seconds": seconds})
+        write_metadata(result, {"rows": len(rows), "pieces": pieces, "cut": cut, "seconds": seconds})
 
 
 @lru_cache(maxsize=1)
-def _vocabulary(path: Path, lower_case: bool, segmentation: Segmentation) -> Vocabulary:
+def _vocabulary(path: Path, lower_case: bool, segmentation: Segmentation) -> SentencePieceTokenizer:
     """Loaded once in a process, since its table of words grows better with use; the path has its digest."""
-    return Vocabulary(path.read_bytes(), lower_case, segmentation)
+    return SentencePieceTokenizer(path.read_bytes(), lower_case, segmentation)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 from st_paragram.cleaning.duplicates import Copies, Key
 from st_paragram.data.text import TextSource
-from st_paragram.data.vocabulary import Vocabulary
+from st_paragram.files import atomic
 from st_paragram.preparation.clean_stage import CleanStage, filters_digest
-from st_paragram.preparation.distinct_stage import TASK_BYTES, DistinctStage
+from st_paragram.preparation.deduplicate_stage import TASK_BYTES, DistinctStage
 from st_paragram.preparation.encode_stage import EncodeStage, VocabularyStage
-from st_paragram.preparation.order import PlanStage
+from st_paragram.preparation.plan_stage import PlanStage
 from st_paragram.preparation.read_stage import SHARD_ROWS, ReadStage, text_digest
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.preparation.store_stage import StoreStage
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import atomic, prune
+from st_paragram.stages.work import prune
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def build(
     output: Path,
     settings: PrepareSettings,
     folder: Path,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: SentencePieceTokenizer | None = None,
     rejects: bool = False,
     sizes: Sizes | None = None,
 ) -> Pipeline:
@@ -104,7 +105,7 @@ def build(
     return Pipeline(read, clean, tuple(distinct), plan, trained, encode, StoreStage(encode, settings, output))
 
 
-def _write_vocabulary(vocabulary: Vocabulary, folder: Path) -> Path:
+def _write_vocabulary(vocabulary: SentencePieceTokenizer, folder: Path) -> Path:
     """Put a vocabulary where all processes find it, under a name that tells it from others."""
     path = folder / "given" / f"{hashlib.sha256(vocabulary.model_proto).hexdigest()[:16]}.model"
     if not path.is_file():

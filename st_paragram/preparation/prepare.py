@@ -15,8 +15,8 @@ from pathlib import Path
 
 from st_paragram.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.data.text import TextSource
-from st_paragram.data.vocabulary import Vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.files import digest, locked
 from st_paragram.preparation.pipeline import Sizes, build
 from st_paragram.preparation.read_stage import text_digest
 from st_paragram.preparation.rejects import gather_rejects
@@ -25,8 +25,9 @@ from st_paragram.preparation.row_files import MAX_SOURCES
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import Executor, LocalExecutor, StageTime
 from st_paragram.stages.stage import forget
-from st_paragram.stages.work import digest, locked, tidied
-from st_paragram.tokenizer_conversion import convert_tokenizer
+from st_paragram.stages.work import tidied
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def prepare(
     sources: Sequence[TextSource],
     output: str | Path,
     settings: PrepareSettings,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: SentencePieceTokenizer | None = None,
     overwrite: bool = False,
     work: Work | None = None,
 ) -> Prepared:
@@ -117,7 +118,7 @@ def prepare_cached(
     sources: Sequence[TextSource],
     settings: PrepareSettings,
     cache_dir: str | Path,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: SentencePieceTokenizer | None = None,
     executor: Executor | None = None,
 ) -> Path:
     """Return a store of these texts and settings from a cache folder, made first if it is not there yet.
@@ -146,7 +147,7 @@ def prepare_cached(
 
 
 def _check_arguments(
-    sources: Sequence[TextSource], output: Path, settings: PrepareSettings, vocabulary: Vocabulary | None
+    sources: Sequence[TextSource], output: Path, settings: PrepareSettings, vocabulary: SentencePieceTokenizer | None
 ) -> None:
     if not 1 <= len(sources) <= MAX_SOURCES:
         raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {MAX_SOURCES:,}")
@@ -165,5 +166,5 @@ def _check_arguments(
         raise SettingsError(f"{seen}; make them agree")
 
 
-def _digest(vocabulary: Vocabulary | None) -> str | None:
+def _digest(vocabulary: SentencePieceTokenizer | None) -> str | None:
     return hashlib.sha256(vocabulary.model_proto).hexdigest() if vocabulary else None

@@ -11,8 +11,9 @@ from typing import ClassVar
 from tqdm import tqdm
 
 from st_paragram.data.text import ReadCounts, TextSource, read_rows
+from st_paragram.files import atomic, digest, file_digest, is_pipe
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import atomic, digest, facts_file, file_digest, is_pipe, read_facts, write_facts
+from st_paragram.stages.work import metadata_file, read_metadata, write_metadata
 
 VERSION = 1  # of the shards: count it up when they change
 SHARD_ROWS = 100_000
@@ -61,7 +62,7 @@ class ReadStage(Stage):
     def shards(self, task: int) -> list[Path]:
         """The shards of a text that has been read, in order."""
         text = self.results()[task]
-        return [_shard(text, number) for number in range(read_facts(text)["shards"])]
+        return [_shard(text, number) for number in range(read_metadata(text)["shards"])]
 
     def run(self, task: int) -> None:
         """Read a text.
@@ -82,12 +83,12 @@ class ReadStage(Stage):
         shards = 0
         while shard := list(islice(lines, self.shard_rows)):
             path = _shard(text, shards)
-            if not facts_file(path).is_file():
+            if not metadata_file(path).is_file():
                 with atomic(path) as handle:
                     handle.write("".join(shard).encode("utf-8"))
-                write_facts(path, {"rows": len(shard)})
+                write_metadata(path, {"rows": len(shard)})
             shards += 1
-        write_facts(text, {"shards": shards, **asdict(counts)})
+        write_metadata(text, {"shards": shards, **asdict(counts)})
 
 
 def read_shard(path: Path, rows: int) -> Iterator[list[tuple[str, ...]]]:

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
+from st_paragram.files import atomic
 from st_paragram.preparation.pipeline import Pipeline
-from st_paragram.stages.work import atomic
 
 
 def gather_rejects(pipeline: Pipeline, folder: Path) -> list[Path]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.errors import TextError
 from st_paragram.preparation.clean_stage import CleanStage
-from st_paragram.preparation.distinct_stage import DUPLICATE, DistinctStage
-from st_paragram.stages.work import read_facts
+from st_paragram.preparation.deduplicate_stage import DUPLICATE, DistinctStage
+from st_paragram.stages.work import read_metadata
 
 if TYPE_CHECKING:
     from st_paragram.preparation.encode_stage import EncodeStage
@@ -162,17 +162,17 @@ def filtered(last: DistinctStage) -> PrepareReport:
     assert isinstance(clean, CleanStage)
     reports = []
     for number, source in enumerate(clean.read.sources):
-        counts = read_facts(clean.read.results()[number])
+        counts = read_metadata(clean.read.results()[number])
         report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
         report.repairs = Counter({name: counts[name] for name in _REPAIRS})
         report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
         report.dropped.update(dict.fromkeys((why for each in clean.filters(number) for why in each.reasons), 0))
         for path in clean.results_of(number):
-            report.dropped.update(read_facts(path)["dropped"])
+            report.dropped.update(read_metadata(path)["dropped"])
         for stage in distinct:
             report.dropped[DUPLICATE[stage.by]] += 0
             for path in stage.results():
-                report.dropped[DUPLICATE[stage.by]] += read_facts(path)["dropped"].get(str(number), 0)
+                report.dropped[DUPLICATE[stage.by]] += read_metadata(path)["dropped"].get(str(number), 0)
         report.kept = report.rows - report.dropped.total()
         reports.append(report)
     reasons = list(dict.fromkeys(reason for report in reports for reason in report.dropped))
@@ -189,7 +189,7 @@ def collect(encode: EncodeStage) -> PrepareReport:
         source.dropped[NOT_TAKEN] = max(kept - quota, 0)
         source.repeated = max(quota - kept, 0)
         source.kept = quota
-    facts = [read_facts(path) for path in encode.results()]
+    facts = [read_metadata(path) for path in encode.results()]
     report.vocabulary_size = len(encode.load_vocabulary())
     report.pieces = tuple(sum(each["pieces"][side] for each in facts) for side in (0, 1))
     report.max_pieces, report.cut_sentences = encode.max_pieces, sum(each["cut"] for each in facts)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import StoreError
-from st_paragram.stages.work import atomic
+from st_paragram.files import atomic
 
 RANGES = 4096
 MAX_SOURCES = 10_000

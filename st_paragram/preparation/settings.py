@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any
 
 from st_paragram.cleaning.config import Cleaning, only_length
-from st_paragram.data.vocabulary import Segmentation
 from st_paragram.errors import SettingsError
+from st_paragram.tokenizers.sentencepiece import Segmentation
 
 _MANY_CHARACTERS = ("zh", "ja")
 

@@ -12,11 +12,12 @@ import numpy as np
 from tqdm import tqdm
 
 from st_paragram.data.pair_store import PairStoreWriter
+from st_paragram.files import digest
 from st_paragram.preparation.encode_stage import EncodeStage
 from st_paragram.preparation.report import PrepareReport, collect
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import digest, facts_file, write_facts
+from st_paragram.stages.work import metadata_file, write_metadata
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class StoreStage(Stage):
     def pending(self) -> list[int]:
         """Nothing, if the store still is what was made."""
         (marker,) = self.results()
-        if facts_file(marker).is_file() and self.output.is_file():
-            facts = json.loads(facts_file(marker).read_bytes())
+        if metadata_file(marker).is_file() and self.output.is_file():
+            facts = json.loads(metadata_file(marker).read_bytes())
             status = self.output.stat()
             if facts["output"] == [status.st_size, status.st_mtime_ns]:
                 return []
@@ -83,7 +84,7 @@ class StoreStage(Stage):
                     progress.update(len(arrays["a_offsets"]) - 1)
         status = self.output.stat()
         seconds = time.perf_counter() - started
-        write_facts(self.results()[task], {"output": [status.st_size, status.st_mtime_ns], "seconds": seconds})
+        write_metadata(self.results()[task], {"output": [status.st_size, status.st_mtime_ns], "seconds": seconds})
 
     def _described(self) -> dict[str, Any]:
         return self.settings.as_json() | {"vocabulary_given": self.encode.vocabulary.given is not None}

@@ -18,7 +18,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
+from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.extras import require
 from st_paragram.stages.executors import StageTime
 from st_paragram.stages.stage import Stage
 
@@ -160,15 +161,12 @@ def _join_ray(address: str | None) -> None:
 
 
 def _datatrove(cluster: Cluster) -> Any:  # noqa: ANN401 - one of three classes
-    try:
-        if cluster is Cluster.RAY:
-            import ray  # noqa: F401
-            from datatrove.executor.ray import RayPipelineExecutor as Executor
-        elif cluster is Cluster.SLURM:
-            from datatrove.executor.slurm import SlurmPipelineExecutor as Executor
-        else:
-            from datatrove.executor.local import LocalPipelineExecutor as Executor
-    except ImportError as error:
-        missing = f"executor {cluster.value!r} needs {error.name or 'datatrove'}"
-        raise MissingExtraError(f'{missing}: pip install "st_paragram[distributed]"') from error
-    return Executor
+    def needed(module: str) -> Any:  # noqa: ANN401
+        return require(module, "distributed", f"executor {cluster.value!r}")
+
+    if cluster is Cluster.RAY:
+        needed("ray")
+        return needed("datatrove.executor.ray").RayPipelineExecutor
+    if cluster is Cluster.SLURM:
+        return needed("datatrove.executor.slurm").SlurmPipelineExecutor
+    return needed("datatrove.executor.local").LocalPipelineExecutor

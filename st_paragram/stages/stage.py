@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from st_paragram.errors import SettingsError
-from st_paragram.stages.work import facts_file
+from st_paragram.stages.work import metadata_file
 
 
 class Stage(ABC):
@@ -27,7 +27,7 @@ class Stage(ABC):
 
     @abstractmethod
     def run(self, task: int) -> None:
-        """Do a task: write its result, then its facts, each atomically."""
+        """Do a task: write its result, then its metadata, each atomically."""
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class Stage(ABC):
 
     def pending(self) -> list[int]:
         """Tasks that are not done."""
-        return [task for task, path in enumerate(self.results()) if not facts_file(path).is_file()]
+        return [task for task, path in enumerate(self.results()) if not metadata_file(path).is_file()]
 
 
 def forget(stages: Sequence[Stage], name: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.training import mega_batch
+from st_paragram.files import write_json
+from st_paragram.training.mega_batch import mega_batch
 
 _FILE = "training.json"
 _COMPLETE = (
@@ -40,10 +41,7 @@ class Progress:
 
     def write(self, folder: Path) -> None:
         """Write into `folder`."""
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{_FILE}.part"
-        part.write_text(json.dumps(vars(self), indent=2) + "\n", encoding="utf-8")
-        part.replace(folder / _FILE)
+        write_json(folder / _FILE, vars(self))
 
 
 def begin(folder: Path, settings: Mapping[str, Any], store: PairStore) -> Progress:
@@ -90,5 +88,5 @@ def newest_checkpoint(folder: Path) -> Path | None:
 def _identity(store: PairStore) -> str:
     """A digest of what a store holds, its ids left out (their number and the vocabulary stand for them)."""
     facts = [len(store), store.path.stat().st_size, store.languages, store.seed, store.settings]
-    text = json.dumps(facts, sort_keys=True).encode() + store.vocabulary().model_proto
+    text = json.dumps(facts, sort_keys=True).encode() + store.tokenizer().model_proto
     return hashlib.sha256(text).hexdigest()

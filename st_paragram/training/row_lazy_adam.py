@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from st_paragram import huge_pages
 from st_paragram.errors import SettingsError
+from st_paragram.native import huge_pages
 
 _BLOCK = 4096  # rows moved at a time where the whole table is walked
 _LONGEST_SLEEP = 4096  # steps after which all rows are woken, so that the sums are kept for as many steps only

@@ -14,19 +14,20 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
-from st_paragram import model_directory
 from st_paragram.data.pair_store import PairStore
-from st_paragram.evaluation.correlation import Correlation, correlate
+from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import Translations, development_evaluator, translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.model_card import model_card
+from st_paragram.models import directory as model_directory
+from st_paragram.models.card import model_card
+from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training import progress
-from st_paragram.training.arguments import MegaBatchTrainingArguments
+from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.training.settings import TrainingSettings
-from st_paragram.training.trainer import MegaBatchTrainer
-from st_paragram.training_facts import Score, TrainingFacts, TranslationScore
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ def _translation_scores(
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
     """An untrained pipeline over the store's vocabulary."""
-    embedding = SentencePieceEmbedding(store.vocabulary(), settings.dim, dropout=settings.dropout)
+    embedding = SentencePieceEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
     return model_directory.pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 
@@ -151,9 +152,7 @@ def _keep(result: TrainingResult, folder: Path) -> None:
     """Keep a point of the grid on disk, without its checkpoints."""
     model_directory.save(result.model, folder / "model", overwrite=True)
     values = {name: value for name, value in asdict(result.report).items() if name != "settings"}
-    part = folder / f"{_RESULT_FILE}.part"
-    part.write_text(json.dumps(values) + "\n", encoding="utf-8")
-    part.replace(folder / _RESULT_FILE)
+    write_json(folder / _RESULT_FILE, values)
     for checkpoint in folder.glob("checkpoint-*"):
         shutil.rmtree(checkpoint)
 
@@ -176,7 +175,7 @@ def save(
     """Save a trained model with its card; see `model_directory.save`."""
     output = Path(output)
     count = len(development.grades)
-    facts = TrainingFacts(
+    facts = TrainingRecord(
         name=output.name,
         languages=store.languages,
         data=data_description,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from st_paragram.data.pair_store import PairStore
 from st_paragram.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import SettingsError
-from st_paragram.paths import cache_folder
+from st_paragram.files import cache_folder, write_text
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import LocalExecutor
@@ -97,10 +96,7 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     text = "".join(f"{english}\t{other}\n" for english, other in pairs)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    part.replace(path)
+    write_text(path, text)
 
 
 def _prepare(language: str, sources: Sequence[TextSource], vocab_size: int | None, workers: int) -> PairStore:

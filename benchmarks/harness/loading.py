@@ -1,0 +1,52 @@
+"""Load time, first call and single sentences: a new process each time, one round in it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.channel import Channel
+from harness.encoders import FACTORIES, require
+from harness.inputs import read_sentences
+
+_MODULES = {
+    "native": ("st_paragram.models.directory",),
+    "stock": ("sentence_transformers",),
+    "model2vec": ("model2vec", "safetensors.numpy"),
+}
+
+
+def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
+    """Import a peer's libraries, load the model, encode sentences one by one; arguments as in `encoders.run`.
+
+    The round is the loading. Its facts: `import_seconds`, `first_seconds` (the first sentence), `median_seconds` and
+    `p95_seconds` (one sentence, later).
+    """
+    sentences = read_sentences(Path(arguments["sentences"]), arguments["count"])
+    if peer == "model2vec":
+        require("model2vec", "model2vec")
+    started = time.perf_counter()
+    for name in _MODULES[peer]:
+        __import__(name)
+    imported = time.perf_counter()
+    channel.ready()
+    if not channel.wait():
+        return
+    waited = time.perf_counter()
+    encode = FACTORIES[peer](arguments)
+    loaded = time.perf_counter()
+    singles = []
+    for sentence in sentences:
+        before = time.perf_counter()
+        encode([sentence])
+        singles.append(time.perf_counter() - before)
+    channel.report(
+        loaded - waited,
+        1,
+        import_seconds=imported - started,
+        first_seconds=singles[0],
+        median_seconds=statistics.median(singles[1:]),
+        p95_seconds=statistics.quantiles(singles[1:], n=20, method="inclusive")[-1],
+    )

@@ -1,0 +1,51 @@
+"""Texts of any size to mine: the sentences of a bitext again and again, most of them changed a little, none twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.noisy_repeats import write_repeats
+from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.errors import TextError
+from st_paragram.files import atomic
+
+_MORE = 1.5  # rows made for each sentence wanted: repeated ones fall out
+
+
+def write_distinct(bitext: Path, folder: Path, count: int, seed: int = 0) -> tuple[Path, Path]:
+    """Write two texts of `count` distinct sentences, a line each, of a bitext that is repeated and perturbed.
+
+    Most of the sentences' translations are on the other side, some lines away. Memory: the hashes of the sentences.
+
+    Args:
+        bitext: Two tab-separated columns.
+        folder: For `<count>.source` and `<count>.target`; those that are there are taken as they are.
+        count: Of sentences on each side.
+        seed: Of the changes.
+
+    Raises:
+        TextError: The bitext has too few different sentences.
+    """
+    paths = folder / f"{count}.source", folder / f"{count}.target"
+    if not all(path.is_file() for path in paths):
+        rows = write_repeats(bitext, folder / f"{count}.tsv", int(_MORE * count) + 100, seed)
+        for column, path in enumerate(paths):
+            with atomic(path) as file:
+                written = sum(1 for sentence in _distinct(rows, column, count) if file.write(f"{sentence}\n".encode()))
+                if written < count:
+                    raise TextError(f"{bitext}: only {written} distinct sentences in column {column + 1}, not {count}")
+        rows.unlink()
+    return paths
+
+
+def _distinct(bitext: Path, column: int, count: int) -> Iterator[str]:
+    """The first `count` distinct sentences of two letters or more."""
+    seen = set[int]()
+    for row in read_pairs(TextSource((str(bitext),), ("en", "xx"))):
+        sentence = " ".join(row[column].split())
+        if hash(sentence) not in seen and sum(map(str.isalnum, sentence)) > 1:
+            seen.add(hash(sentence))
+            yield sentence
+            if len(seen) == count:
+                return

@@ -1,0 +1,70 @@
+"""What a run of the benchmark was asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.inputs import Inputs
+from st_paragram.machine import usable_cores
+
+
+@dataclass(frozen=True)
+class Options:
+    """Sizes and places of a run.
+
+    Args:
+        output: folder of the results; what is made for the run goes to `inputs` in it.
+        model: a model directory, or None for a random one.
+        sentences: a file of sentences, or None for built-in text.
+        data: a pair store, or None.
+        original: a checkout of the authors' code, or None.
+        rounds: that count, of each peer.
+        vocab_size: pieces of a random model.
+        dim: components of a random model and of everything that is trained.
+        count: sentences to encode.
+        slow_count: sentences for peers a hundred times slower.
+        batch_size: pairs of a mini-batch.
+        megabatch_size: M.
+        anneal_interval: of the whole training that lets M grow.
+        device: torch device of what can use one.
+        memory_mib: of the memory that the limits are measured on.
+        peers: only rows whose name has one of these in it; all if empty.
+        quick: a smoke test: its figures mean nothing.
+    """
+
+    output: Path
+    model: Path | None = None
+    sentences: Path | None = None
+    data: Path | None = None
+    original: Path | None = None
+    rounds: int = 5
+    vocab_size: int = 50_000
+    dim: int = 1024
+    count: int = 120_000
+    slow_count: int = 1_000
+    batch_size: int = 128
+    megabatch_size: int = 60
+    anneal_interval: int = 20
+    device: str = "cpu"
+    memory_mib: int = 256
+    peers: tuple[str, ...] = ()
+    quick: bool = False
+
+    def inputs(self) -> Inputs:
+        """What the peers work on."""
+        return Inputs(self.output / "inputs", self.count, self.sentences, self.model, self.data)
+
+    def thread_counts(self) -> list[int]:
+        """One thread, and all; a smoke test takes one."""
+        return [1] if self.quick else sorted({1, usable_cores()})
+
+    def wanted(self, name: str) -> bool:
+        """Whether a row of this name was asked for."""
+        return not self.peers or any(part in name for part in self.peers)
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values: results of other options are not comparable."""
+        values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+        return values | {"peers": list(self.peers)}

@@ -1,0 +1,131 @@
+"""Tables of encoding: text to vectors, and with tokenising outside the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from harness.encoders import table_shape
+from harness.options import Options
+from harness.processes import Peer
+from harness.report import number
+from harness.results import Measure, Table
+from harness.timing import interleave, rows
+from harness.units import Unit
+
+OURS = "st_paragram"
+_SEVERAL = "several processes, its default for long lists"
+
+
+def units(options: Options) -> Iterator[Unit]:
+    """One unit a table."""
+    for threads in options.thread_counts():
+        yield Unit(f"encode-{threads}-threads", partial(encode_table, options, threads))
+        yield Unit(f"lookup-{threads}-threads", partial(lookup_table, options, threads))
+
+
+def arguments(options: Options, threads: int, count: int | None = None, **others: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Arguments of a peer that encodes; see `encoders.run`."""
+    inputs = options.inputs()
+    return {
+        "model": str(inputs.model_directory(options.vocab_size, options.dim)),
+        "sentences": str(inputs.sentences()),
+        "count": options.count if count is None else count,
+        "threads": threads,
+        "device": options.device,
+        "batch_size": None,
+        "original": None if options.original is None else str(options.original),
+        **others,
+    }
+
+
+def encode_peers(options: Options, threads: int) -> list[Peer]:
+    """The rows of the table of text to vectors."""
+    everything, few = arguments(options, threads), arguments(options, threads, options.slow_count)
+    batches = arguments(options, threads, batch_size=1024)
+    scaled = f"timed on {options.slow_count:,} sentences"
+    plain = {"ST_PARAGRAM_NATIVE": "0"}
+    peers = [
+        Peer(OURS, "encode", "native", everything, note="st_paragram.load(dir).encode(list)"),
+        Peer("st_paragram, torch only", "encode", "native", everything, environment=plain, note="no compiled kernels"),
+        Peer("stock export", "encode", "stock", everything, note="SentenceTransformer(dir).encode(list)"),
+        Peer("stock export, batch 1024", "encode", "stock", batches, note="encode(list, batch_size=1024)"),
+        Peer("model2vec", "encode", "model2vec", everything, note=_SEVERAL if threads > 1 else "one process"),
+        Peer("fastText", "encode", "fasttext", everything, note="get_sentence_vector, has no threads"),
+        Peer("all-MiniLM-L6-v2", "encode", "minilm", few, note=f"a transformer; {scaled}"),
+        Peer("LaBSE", "encode", "labse", few, note=f"a transformer; {scaled}"),
+        Peer("LASER 2", "encode", "laser", few, note=f"an LSTM; {scaled}"),
+        Peer("the authors' code", "encode", "original", few, note=f"batches of 64; {scaled}"),
+        Peer("sentencepiece alone", "encode", "sentencepiece", everything, note="its batch call; no vectors"),
+        Peer("tokenizers alone", "encode", "tokenizers", everything, note="encode_batch of 1024; no vectors"),
+    ]
+    return chosen(options, peers, threads)
+
+
+def chosen(options: Options, peers: list[Peer], threads: int) -> list[Peer]:
+    """The peers asked for (ours always), with so many threads."""
+    return [
+        Peer(peer.name, peer.kind, peer.what, peer.arguments, threads, peer.environment, peer.note)
+        for peer in peers
+        if peer.name == OURS or options.wanted(peer.name)
+    ]
+
+
+def encode_table(options: Options, threads: int) -> Table:
+    """Text to vectors."""
+    peers = encode_peers(options, threads)
+    processes = interleave(peers, options.rounds, title=f"encode, threads: {threads}")
+    table_rows = rows(processes, memory=True)
+    for row, process in zip(table_rows, processes, strict=True):
+        if row.rounds and process.first is not None:
+            row.columns["first round"] = number(process.first.value(Measure.RATE))
+    return Table(
+        f"encode-{threads}-threads",
+        f"Text to vectors, {_threads(threads)}",
+        "sentences/s",
+        Measure.RATE,
+        table_rows,
+        OURS,
+        notes=[
+            f"{options.count:,} sentences in memory, a list of strings to a matrix; {_model(options)}.",
+            "First round: this text seen for the first time, when the caches of words that ours and tokenizers keep "
+            "are empty; it is no part of the median.",
+        ],
+    )
+
+
+def lookup_table(options: Options, threads: int) -> Table:
+    """Tokenising outside the clock."""
+    everything, few = arguments(options, threads), arguments(options, threads, options.slow_count)
+    peers = [
+        Peer(OURS, "lookup", "native", everything, note="as encode does it, 4,096 texts at a time"),
+        Peer("stock export", "lookup", "stock", everything, note="forward passes, 4,096 texts each"),
+        Peer("model2vec", "lookup", "model2vec", everything, note="one process"),
+        Peer("all-MiniLM-L6-v2", "lookup", "minilm", few, note=f"timed on {options.slow_count:,} sentences"),
+    ]
+    processes = interleave(chosen(options, peers, threads), options.rounds, title=f"lookup, threads: {threads}")
+    table_rows = rows(processes)
+    for row, process in zip(table_rows, processes, strict=True):
+        if row.rounds:
+            row.columns["tokens a sentence"] = f"{process.facts['tokens'] / row.rounds[0].work:.1f}"
+    return Table(
+        f"lookup-{threads}-threads",
+        f"Ids to vectors (tokenising outside the clock), {_threads(threads)}",
+        "sentences/s",
+        Measure.RATE,
+        table_rows,
+        OURS,
+        notes=[f"{_model(options)}; sentences are not sorted by length. fastText has no step between the two."],
+    )
+
+
+def _threads(threads: int) -> str:
+    return "1 thread" if threads == 1 else f"{threads} threads"
+
+
+def _model(options: Options) -> str:
+    folder = options.inputs().model_directory(options.vocab_size, options.dim)
+    pieces, dim = table_shape(folder)
+    name = "a random model" if options.model is None else f"model {folder.name}"
+    return f"{name} of {pieces:,} pieces and {dim:,} components"

@@ -1,0 +1,72 @@
+"""Tables of loading a model and of encoding one sentence at a time."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from functools import cache
+
+from harness.options import Options
+from harness.processes import Peer, PeerProcess
+from harness.results import Measure, Round, Table
+from harness.section_encode import OURS, arguments, chosen
+from harness.timing import one_shot, rows
+from harness.units import Unit
+
+_SINGLE_SENTENCES = 500
+
+
+def units(options: Options) -> Iterator[Unit]:
+    """Two tables of the same processes."""
+
+    @cache
+    def measured() -> list[PeerProcess]:
+        few = arguments(options, 1, min(_SINGLE_SENTENCES, options.count))
+        peers = [
+            Peer(OURS, "load", "native", few, note="st_paragram.load(dir)"),
+            Peer("stock export", "load", "stock", few, note="SentenceTransformer(dir)"),
+            Peer("model2vec", "load", "model2vec", few, note="StaticModel of the same weights"),
+        ]
+        return one_shot(chosen(options, peers, 1), options.rounds, title="load")
+
+    yield Unit("load", lambda: load_table(measured()))
+    yield Unit("single-sentence", lambda: single_table(measured()))
+
+
+def load_table(processes: list[PeerProcess]) -> Table:
+    """Seconds from a folder to a model, libraries imported before."""
+    table_rows = rows(processes, memory=True)
+    for row, process in zip(table_rows, processes, strict=True):
+        if row.rounds:
+            for heading, name in (("importing libraries, s", "import"), ("first sentence, ms", "first")):
+                value = statistics.median(process.facts[f"{name}_seconds"]) * (1e3 if "ms" in heading else 1)
+                row.columns[heading] = f"{value:.3g}"
+    return Table(
+        "load",
+        "Loading a model, beyond importing the libraries",
+        "s",
+        Measure.TIME,
+        table_rows,
+        OURS,
+        notes=["A new process each time, 1 thread; the files are in the page cache."],
+    )
+
+
+def single_table(processes: list[PeerProcess]) -> Table:
+    """Milliseconds for one sentence: a round is the median over the sentences of a process."""
+    table_rows = rows(processes)
+    for row, process in zip(table_rows, processes, strict=True):
+        if row.rounds:
+            row.rounds = [Round(seconds, 1) for seconds in process.facts["median_seconds"]]
+            row.columns["95th percentile, ms"] = f"{1e3 * statistics.median(process.facts['p95_seconds']):.3f}"
+            row.note = "encode([sentence])"
+    return Table(
+        "single-sentence",
+        "One sentence at a time, 1 thread",
+        "ms",
+        Measure.TIME,
+        table_rows,
+        OURS,
+        scale=1e3,
+        notes=["Each round is the median over the sentences of a new process, the first sentence left out."],
+    )

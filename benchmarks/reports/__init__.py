@@ -1,0 +1,1 @@
+"""The report of benchmark records, docs/results.md, and its pictures."""

@@ -1,0 +1,91 @@
+"""A section of the report: tables under one heading, and beneath them the runs that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reports.sources import shorten, shorten_command
+from st_paragram.evaluation.published import Published
+from st_paragram.evaluation.record import Record
+from st_paragram.tables import MISSING, hundredths
+
+CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Tables of one protocol.
+
+    Args:
+        title: names the benchmark and the protocol.
+        about: what is measured and how to read it.
+        tables: Markdown, each perhaps with a line on top.
+        records: that the figures come from.
+        notes: sentences beneath.
+    """
+
+    title: str
+    about: str
+    tables: Sequence[str]
+    records: Sequence[Record] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def markdown(self) -> str:
+        """The section, ending in a line break."""
+        parts = [f"## {self.title}", self.about, *self.tables, *runs_markdown(self.records), " ".join(self.notes)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def runs_markdown(records: Sequence[Record]) -> list[str]:
+    """The commands of each machine and day as a block of code, and the machine and the day beneath it."""
+    runs: dict[str, list[str]] = {}
+    for record in records:
+        commands = runs.setdefault(f"{record.date}, {machine_line(record.machine)}.", [])
+        if (command := shorten_command(record.command)) not in commands:
+            commands.append(command)
+    return [part for made, commands in runs.items() for part in ("\n".join(f"    {c}" for c in commands), made)]
+
+
+def machine_line(machine: Mapping[str, Any]) -> str:
+    """One line on a machine: processor, cores, threads, GPU, commit of the source."""
+    parts = [str(machine.get("cpu", "unknown processor"))]
+    for name, words in (("usable_cores", "cores"), ("threads", "threads")):
+        if machine.get(name):
+            parts.append(f"{machine[name]} {words if machine[name] != 1 else words.removesuffix('s')}")
+    if machine.get("gpu", "none") != "none":
+        parts.append(str(machine["gpu"]))
+    if machine.get("commit", "unknown") != "unknown":
+        parts.append(f"commit {machine['commit']}")
+    return ", ".join(parts)
+
+
+def data_notes(records: Sequence[Record]) -> list[str]:
+    """What the benchmarks said of their data, e.g. that sets are missing; each once."""
+    notes = [str(note) for record in records for note in record.data.get("notes", ())]
+    return [shorten(note).rstrip(".") + "." for note in dict.fromkeys(notes)]
+
+
+def graded(figures: Mapping[str, Any] | None) -> str:
+    """Pearson / Spearman x 100 of a set; "constant" where the scores were all alike, "-" where it was not scored."""
+    return MISSING if figures is None else f"{score(figures, 'pearson')} / {score(figures, 'spearman')}"
+
+
+def score(figures: Mapping[str, Any], name: str) -> str:
+    """A correlation x 100, or why there is none."""
+    return str(figures.get("undefined", CONSTANT)) if figures.get(name) is None else hundredths(figures[name])
+
+
+def published_rows(rows: Sequence[Published], columns: Sequence[str]) -> list[list[str]]:
+    """Published rows that have a figure in one of these columns; Spearman's behind a slash where there is one."""
+    return [
+        [row.label, *(_published(row, column) for column in columns)]
+        for row in rows
+        if any(column in row.scores for column in columns)
+    ]
+
+
+def _published(row: Published, column: str) -> str:
+    cell = hundredths(row.scores.get(column))
+    return f"{cell} / {hundredths(row.spearman[column])}" if column in row.spearman else cell

@@ -1,0 +1,1 @@
+"""Sentence alignment of documents, and mining within pairs of documents."""

@@ -1,0 +1,125 @@
+"""The filter `paraphrase_score`: paraphrases that are neither too unlike nor too alike."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.cleaning.base import Row, RowFilter
+from st_paragram.cleaning.label import further_column
+from st_paragram.cleaning.options import check_count, check_number, refuse
+from st_paragram.errors import TextError
+
+if TYPE_CHECKING:
+    from st_paragram.models.encoder import ParagramEncoder
+
+_BATCH = 2048  # pairs embedded at a time: 2 x 8 MB of embeddings at 1024 dimensions
+
+
+@dataclass(frozen=True)
+class ParaphraseScore(RowFilter):
+    """Drop rows whose score lies outside `low` to `high`; both ends stay (EMNLP 2022, ParaNMT: 0.4 to 1).
+
+    The score is a number in a further column, or the cosine of the two texts' embeddings.
+
+    Attributes:
+        low: Least score that stays.
+        high: Largest score that stays.
+        column: Where the score stands, 0 for the first column after the two texts; not looked at if a model is given.
+        model: Directory, name or hub id of a model of ours, which scores the texts; loaded when first needed.
+    """
+
+    name: ClassVar[str] = "paraphrase_score"
+    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high")
+
+    low: float = 0.4
+    high: float = 1.0
+    column: int | None = 0
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            SettingsError: No limits, neither a column nor a model, or no number where one belongs.
+        """
+        check_number(self.name, "low", self.low, -math.inf)
+        check_number(self.name, "high", self.high, self.low)
+        if self.model is not None and not (isinstance(self.model, str) and self.model):
+            refuse(self.name, "model", self.model, "the directory or name of a model")
+        if self.column is not None or self.model is None:
+            check_count(self.name, "column", self.column)
+        object.__setattr__(self, "_made_in", os.getpid())  # not a field: no part of what it is
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "score too low" or "score too high" for rows outside the limits.
+
+        Raises:
+            TextError: A row has no score, or one that is no number.
+            ModelDirectoryError: The model cannot be loaded.
+        """
+        low, high = self.reasons
+        return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
+
+    def scores(self, rows: Sequence[Row]) -> list[float]:
+        """The scores of rows; errors as in `reject`."""
+        if self.model is None:
+            return [self._given(row) for row in rows]
+        blocks = [self._cosines(rows[start : start + _BATCH]) for start in range(0, len(rows), _BATCH)]
+        return [score for block in blocks for score in block.tolist()]
+
+    def identity(self) -> dict[str, Any]:
+        """The options, with the digest of the model's files in place of its name.
+
+        Raises:
+            ModelDirectoryError: There is no such model.
+        """
+        options = super().identity()
+        if self.model is not None:
+            from st_paragram.models import directory as model_directory
+
+            options.update(column=None, model=model_directory.fingerprint(model_directory.find(self.model)))
+        return options
+
+    def _given(self, row: Row) -> float:
+        text = further_column(row, self.column or 0, self.name)
+        try:
+            score = math.nan if "_" in text else float(text)
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            shown = text if len(text) <= 40 else text[:37] + "..."
+            raise TextError(
+                f"{self.name}: {shown!r} in column {self.column} after the two texts is no score; check the columns"
+            )
+        return score
+
+    def _cosines(self, rows: Sequence[Row]) -> NDArray[np.float64]:
+        first, second = (
+            self._encoder.encode([row[side] for row in rows], normalize_embeddings=True, show_progress_bar=False)
+            for side in (0, 1)
+        )
+        # Rounding may lift the cosine of equal texts above 1, where `high` would catch it.
+        return np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0)
+
+    @cached_property
+    def _encoder(self) -> ParagramEncoder:
+        import torch
+
+        import st_paragram
+
+        if multiprocessing.parent_process() is not None or os.getpid() != self.__dict__["_made_in"]:
+            torch.set_num_threads(1)  # a worker: the other cores have workers of their own
+        return st_paragram.load(self.model or "", device="cpu")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the model behind: every process loads its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_encoder"}

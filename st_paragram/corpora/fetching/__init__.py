@@ -1,0 +1,1 @@
+"""Downloads: resumed, checked, recorded."""

@@ -1,0 +1,1 @@
+"""Models and data of this package for the mteb package."""

@@ -1,0 +1,29 @@
+"""Optional dependencies: imported where they are needed, with one error where they are missing."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from st_paragram.errors import MissingExtraError
+
+
+def require(package: str, extra: str, purpose: str = "") -> ModuleType:
+    """Import an optional package, or one of its modules.
+
+    Args:
+        package: what to import, e.g. "faiss" or "datatrove.executor.ray".
+        extra: of setup.cfg that brings it.
+        purpose: what needs it, for the message.
+
+    Raises:
+        MissingExtraError: it cannot be imported; the message gives the install line.
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        missing = (error.name or package).partition(".")[0]
+        needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
+        raise MissingExtraError(
+            f'{needs}, which cannot be imported ({error}); pip install "st_paragram[{extra}]"'
+        ) from error

@@ -1,0 +1,1 @@
+"""Model directories: saving, loading, finding, and what stands in them."""

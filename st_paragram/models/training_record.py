@@ -1,0 +1,110 @@
+"""What a training was, kept in its model directory as `training.json` for reports, and told by the model card."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from st_paragram.errors import ModelDirectoryError
+
+TRAINING_FILE = "training.json"
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Correlation of cosines with grades, in -1 .. 1; both are NaN where the scores were all alike."""
+
+    pearson: float
+    spearman: float
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a correlation at all."""
+        return math.isfinite(self.pearson) and math.isfinite(self.spearman)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A correlation on a set of graded pairs."""
+
+    data: str
+    pairs: int
+    model: str
+    correlation: Correlation
+
+
+@dataclass(frozen=True)
+class TranslationScore:
+    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1."""
+
+    data: str
+    pairs: int
+    model: str
+    accuracy: float
+
+
+def _machine() -> str:
+    return f"{platform.machine()}, {torch.get_num_threads()} threads"
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What there is to tell of a training.
+
+    Args:
+        name: of the model.
+        languages: of the two sides.
+        data: one line that says where the pairs come from.
+        pairs: their number.
+        preparation: its settings and reports.
+        segmentation: of Chinese.
+        settings: of the training.
+        seconds: of wall time, with evaluation and checkpoints.
+        pairs_per_second: while training.
+        scores: on development pairs.
+        machine: the kind, and the number of threads.
+        translations: scores on held-out translations, if there were any.
+    """
+
+    name: str
+    languages: tuple[str, str]
+    data: str
+    pairs: int
+    preparation: Mapping[str, Any]
+    segmentation: str
+    settings: Mapping[str, Any]
+    seconds: float
+    pairs_per_second: float
+    scores: Sequence[Score]
+    machine: str = field(default_factory=_machine)
+    translations: Sequence[TranslationScore] = ()
+
+    def as_json(self) -> str:
+        """The text of `training.json`."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+
+def read_training_record(directory: str | Path) -> TrainingRecord | None:
+    """The facts kept in a model directory, or None if it has none.
+
+    Raises:
+        ModelDirectoryError: the file is there but broken.
+    """
+    path = Path(directory) / TRAINING_FILE
+    if not path.is_file():
+        return None
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        scores = [Score(**(score | {"correlation": Correlation(**score["correlation"])})) for score in values["scores"]]
+        translations = [TranslationScore(**score) for score in values.get("translations", ())]
+        read = {"languages": tuple(values["languages"]), "scores": scores, "translations": translations}
+        return TrainingRecord(**(values | read))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelDirectoryError(f"{path}: not what a training writes ({error}); remove it or train anew") from error

@@ -1,1 +1,0 @@
-"""Filters for paraphrases as ParaNMT has them, and paraphrases made of bitext."""

@@ -1,0 +1,238 @@
+"""Search a text for sentences like others: an index is built once, kept in a folder, and asked as often as one likes.
+
+Whatever finds candidates, cosines are computed from the stored vectors. A folder remembers its model: vectors of
+another one say nothing beside its own, so that only that model may ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.bitext_mining.settings import FLAT, MiningSettings
+from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
+from st_paragram.models import directory as model_directory
+from st_paragram.search import index_folder, indexes
+from st_paragram.search.index_metadata import SENTENCES, VECTORS, part_name, read_metadata
+from st_paragram.search.neighbours import Neighbours, Vectors
+from st_paragram.search.sentences import Sentences
+from st_paragram.search.stored_search import approximate, exact
+from st_paragram.search.vectors import StoredVectors
+
+if TYPE_CHECKING:
+    from st_paragram.models.encoder import ParagramEncoder
+
+DEFAULT_MEMORY = MiningSettings().memory
+_NONE = -1.0  # cosine of a place that an inexact search could not fill
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A sentence that was found.
+
+    Attributes:
+        score: Its cosine with the query.
+        line: Where it stands first in the text, from 1.
+        sentence: Itself, with single spaces.
+    """
+
+    score: float
+    line: int
+    sentence: str
+
+
+class SearchIndex:
+    """An index folder, opened: the n distinct sentences of a text and their vectors (n, D)."""
+
+    def __init__(self, folder: str | Path, model: str | Path | None = None, memory: int = DEFAULT_MEMORY) -> None:
+        """Open a folder; neither model nor vectors are loaded yet.
+
+        Args:
+            folder: As `build` makes it.
+            model: Directory, name or hub id of its model; the recorded name if not given.
+            memory: Bytes that vectors may take in memory at a time.
+
+        Raises:
+            MiningError: The folder is damaged or incomplete, or was built with another model.
+            ModelDirectoryError: Its model is not found.
+        """
+        self.folder, self.memory = Path(folder), memory
+        self.metadata = read_metadata(self.folder)
+        self.effort = self.metadata.effort
+        self.model = self._find(model)
+        try:
+            self.sentences = Sentences(self.folder / SENTENCES)
+        except (ParagramError, KeyError) as error:
+            raise MiningError(f"{self.folder}: sentences are damaged ({error}); build the index again") from error
+
+    @classmethod
+    def build(
+        cls,
+        source: str | Path,
+        output: str | Path,
+        model: str | Path,
+        settings: MiningSettings | None = None,
+        overwrite: bool = False,
+    ) -> SearchIndex:
+        """Build an index of a text in a folder, all of it or nothing, and open it.
+
+        Args:
+            source: A sentence a line, plain or compressed, or `-`. Identical ones are one; those of fewer than two
+                letters or digits are left out.
+            output: The folder to make; `<output>.part` until it is complete.
+            model: Directory, name or hub id.
+            settings: `index`, `recall`, `precision`, `memory`, `most_repeats` and `seed` count.
+            overwrite: Replace an index that is there.
+
+        Raises:
+            MiningError: The text has no sentence, the output exists, or vectors are not finite.
+            TextError, ModelDirectoryError, SettingsError, MissingExtraError: As their names say.
+            ParagramError: Another run is at work there.
+        """
+        settings = settings or MiningSettings()
+        index_folder.build(str(source), Path(output), str(model), settings, overwrite)
+        return cls(output, model, settings.memory)
+
+    def __len__(self) -> int:
+        """Number of distinct sentences, n."""
+        return self.metadata.sentences
+
+    @cached_property
+    def encoder(self) -> ParagramEncoder:
+        """The model."""
+        return model_directory.load(self.model)
+
+    @cached_property
+    def vectors(self) -> StoredVectors:
+        """Of the sentences; in memory if all are compared and take no more than half of it."""
+        shards = (self.folder / VECTORS,)
+        fits = self.metadata.factory == FLAT and len(self) * self.metadata.dimension * 4 <= self.memory // 2
+        return HeldVectors(shards) if fits else StoredVectors(shards)
+
+    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
+        """The sentences nearest to each query, best first, of equally good ones the earlier.
+
+        Args:
+            queries: Texts.
+            k: How many for each; all there are if there are fewer.
+            threshold: Least cosine.
+
+        Raises:
+            MiningError: The model gives vectors without a direction, or the folder is damaged.
+            SettingsError: k is below 1.
+        """
+        if not queries:
+            return []
+        vectors = self.encoder.encode(list(queries), show_progress_bar=False)
+        found = self.neighbours(unit_rows(vectors, "queries"), k)
+        least = -np.inf if threshold is None else threshold
+        hits = []
+        for scores, rows in zip(found.similarities, found.indices, strict=True):
+            good = (scores >= least) & (scores > _NONE)
+            hits.append(self._hits(scores[good].tolist(), rows[good]))
+        return hits
+
+    def neighbours(self, queries: Vectors, k: int) -> Neighbours:
+        """The min(k, n) nearest rows; places that an inexact search does not fill have cosine -1.
+
+        Args:
+            queries: float32 (q, D), of length 1, of this index's model.
+            k: How many for each.
+
+        Raises:
+            MiningError: Of another dimension, or the folder is damaged.
+            SettingsError: k is below 1.
+            MissingExtraError: faiss is not installed.
+        """
+        import torch
+
+        if k < 1:
+            raise SettingsError(f"{k} neighbours are wanted; ask for at least 1")
+        if queries.ndim != 2 or queries.shape[1] != self.metadata.dimension:
+            seen = f"vectors of shape {queries.shape} for an index of {self.metadata.dimension} components"
+            raise MiningError(f"{self.folder}: {seen}; embed with its model, {self.metadata.model}")
+        indexes.use_threads(torch.get_num_threads())
+        k = min(k, len(self))
+        if self.metadata.factory == FLAT:
+            found = exact(queries, self.vectors, k, max(1024, self.memory // 2 // (4 * self.metadata.dimension)))
+        else:
+            found = approximate(queries, self.vectors, self._parts, k, self.effort)
+        if not np.isfinite(found.similarities).all():
+            raise MiningError(f"{self.folder}: holds vectors that are not finite; build the index again")
+        return found
+
+    def _find(self, model: str | Path | None) -> Path:
+        """Directory of the model, which must be the one the index was built with."""
+        name = self.metadata.model if model is None else str(model)
+        try:
+            path = model_directory.find(name)
+        except ModelDirectoryError as error:
+            if model is not None:
+                raise
+            raise ModelDirectoryError(
+                f"{self.folder} was built with {name}: {error}; or name it with --model"
+            ) from error
+        own, other = self.metadata.fingerprint, model_directory.fingerprint(path)
+        if own != other:
+            built = f"built with {self.metadata.model} (fingerprint {own[:12]}), not with {path} ({other[:12]})"
+            raise MiningError(f"{self.folder}: {built}; name the right model, or build the index again")
+        return path
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, Any]]:
+        parts = []
+        for number, (begin, end) in enumerate(self.metadata.parts):
+            path = self.folder / part_name(number)
+            index = indexes.read(path)
+            if (index.d, index.ntotal) != (self.metadata.dimension, end - begin):
+                seen = f"{index.ntotal} vectors of {index.d} components"
+                raise MiningError(f"{path}: {seen}, which are not those of index.json; build the index again")
+            parts.append((begin, index))
+        return parts
+
+    def _hits(self, scores: list[float], rows: NDArray[np.int64]) -> list[Hit]:
+        try:
+            lines, texts = self.sentences.ids(rows), self.sentences.texts(rows)
+        except (UnicodeDecodeError, OSError, ValueError, IndexError) as error:
+            raise MiningError(f"{self.folder}: sentences are damaged ({error}); build the index again") from error
+        return [Hit(*each) for each in zip(scores, map(int, lines), texts, strict=True)]
+
+
+class HeldVectors(StoredVectors):
+    """Stored vectors that are unpacked once and kept in memory."""
+
+    @cached_property
+    def _held(self) -> Vectors:
+        held = super().rows(0, len(self))
+        if not np.isfinite(held.sum(axis=1)).all():
+            raise MiningError(f"{self.shards[0]}: holds vectors that are not finite; build the index again")
+        return held
+
+    def rows(self, begin: int, end: int) -> Vectors:
+        """As of `StoredVectors`."""
+        return self._held[begin:end]
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """As of `StoredVectors`."""
+        return self._held[rows]
+
+
+def unit_rows(vectors: Vectors, where: str) -> Vectors:
+    """Embeddings (n, D) at length 1.
+
+    Raises:
+        MiningError: One is not finite, or of length 0; the message says which of `where`.
+    """
+    vectors = np.asarray(vectors, dtype=np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
+    if len(bad):
+        seen = f"the embedding of number {bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
+        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly, take another")
+    return vectors / lengths

@@ -1,0 +1,250 @@
+"""The distinct sentences of a text on disk: identical ones are one, those that say nothing are left out.
+
+A folder holds `text`, all lines one after another with single spaces, and, mapped when read, `starts.npy` and
+`ends.npy` (int64 (n,), bytes of `text`) and `lines.npy` (int64 (n,), the line of the first occurrence, from 0) of the
+n distinct sentences in the order of their first occurrence. With ids, `ids`, `id_starts.npy` and `id_ends.npy` too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.data.streams import open_stream, read_blocks
+from st_paragram.errors import MiningError
+from st_paragram.files import atomic
+from st_paragram.stages.work import read_metadata, write_metadata
+
+_FEWEST_LETTERS = 2
+
+
+@dataclass
+class SentenceCounts:
+    """What became of the lines of a text: `lines` is `sentences` plus all others.
+
+    Attributes:
+        lines: Read.
+        blank: Of white space alone.
+        near_empty: With fewer than two letters or digits.
+        repeated: That were there before; the first one stands for them.
+        boilerplate: Of sentences that occur too often, if there is a limit.
+        sentences: Distinct ones that are left.
+        most_repeated: How often the most frequent sentence occurs.
+    """
+
+    lines: int = 0
+    blank: int = 0
+    near_empty: int = 0
+    repeated: int = 0
+    boilerplate: int = 0
+    sentences: int = 0
+    most_repeated: int = 0
+
+
+class Sentences:
+    """Distinct sentences, read through memory maps."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder that `write_sentences` has made.
+
+        Raises:
+            StoreError: It is not complete.
+        """
+        self.folder = folder
+        facts = read_metadata(folder / "text")
+        self.counts = SentenceCounts(**{name: facts[name] for name in asdict(SentenceCounts())})
+        self.has_ids: bool = facts["has_ids"]
+
+    def __len__(self) -> int:
+        """Number of distinct sentences."""
+        return self.counts.sentences
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the maps behind: every process opens its own."""
+        return {"folder": self.folder, "counts": self.counts, "has_ids": self.has_ids}
+
+    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Sentences by their rows."""
+        return self._take(self._text, self._starts, self._ends, rows)
+
+    def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Ids of sentences, of their first occurrence; without ids the numbers of their lines, from 1."""
+        if not self.has_ids:
+            return [str(self._lines[row] + 1) for row in rows]
+        return self._take(self._ids, self._id_starts, self._id_ends, rows)
+
+    @staticmethod
+    def _take(text: mmap, starts: NDArray[Any], ends: NDArray[Any], rows: Iterable[int]) -> list[str]:
+        return [text[starts[row] : ends[row]].decode("utf-8") for row in rows]
+
+    @cached_property
+    def _text(self) -> mmap:
+        with (self.folder / "text").open("rb") as handle:
+            return mmap(handle.fileno(), 0, access=ACCESS_READ)
+
+    @cached_property
+    def _ids(self) -> mmap:
+        with (self.folder / "ids").open("rb") as handle:
+            return mmap(handle.fileno(), 0, access=ACCESS_READ)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "starts.npy")
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "ends.npy")
+
+    @cached_property
+    def _id_starts(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "id_starts.npy")
+
+    @cached_property
+    def _id_ends(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "id_ends.npy")
+
+    @cached_property
+    def _lines(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "lines.npy")
+
+
+def read_lines(path: str) -> Iterator[str]:
+    """The lines of a text, plain or compressed, or standard input (`-`).
+
+    Raises:
+        TextError: It cannot be read.
+        MiningError: A line is not UTF-8.
+    """
+    with ExitStack() as stack:
+        number = 0
+        for block in read_blocks(path, open_stream(path, stack)):
+            for line in (block if number else block.removeprefix(b"\xef\xbb\xbf")).split(b"\n"):
+                number += 1
+                try:
+                    yield line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    seen = f"line {number} is not UTF-8 (byte 0x{line[error.start]:02x})"
+                    raise MiningError(f"{path}: {seen}; convert the file, e.g. with iconv") from error
+
+
+def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None) -> SentenceCounts:
+    """Find the distinct sentences of a text.
+
+    Memory: 32 bytes a line.
+
+    Args:
+        path: The text, a sentence a line; with ids, `id TAB sentence` (as in BUCC's files).
+        folder: Filled.
+        with_ids: Lines begin with an id.
+        most_repeats: Leave out sentences that occur more often: menus, headers and the like.
+
+    Raises:
+        TextError: The text cannot be read.
+        MiningError: It has no sentence, a line is not UTF-8, or has no id where it should.
+    """
+    counts = SentenceCounts()
+    with ExitStack() as stack:
+        text = stack.enter_context(atomic(folder / "text"))
+        ids = stack.enter_context(atomic(folder / "ids")) if with_ids else None
+        spans = _Spans(), _Spans()
+        hashes, numbers = list[NDArray[np.uint64]](), list[NDArray[np.int64]]()
+        for block in _blocks(_numbered(path, with_ids), 1 << 16):
+            kept = [(number, key, line) for number, key, line in block if _says_something(line, counts)]
+            counts.lines += len(block)
+            data = [line.encode() for _, _, line in kept]
+            text.write(b"".join(data))
+            spans[0].add(data)
+            if ids is not None:
+                keys = [key.encode() for _, key, _ in kept]
+                ids.write(b"".join(keys))
+                spans[1].add(keys)
+            digests = b"".join(hashlib.blake2b(line, digest_size=8).digest() for line in data)
+            hashes.append(np.frombuffer(digests, dtype=np.uint64))
+            numbers.append(np.fromiter((number for number, _, _ in kept), np.int64, len(kept)))
+    first = _first_occurrences(np.concatenate(hashes) if hashes else np.zeros(0, np.uint64), counts, most_repeats)
+    if not len(first):
+        raise MiningError(f"{path}: no sentence in {counts.lines} lines; give a text with a sentence a line")
+    arrays = {"lines": np.concatenate(numbers)[first]}
+    for name, span in zip(("", "id_"), spans[: 1 + with_ids], strict=False):
+        starts, ends = span.arrays()
+        arrays |= {f"{name}starts": starts[first], f"{name}ends": ends[first]}
+    for name, array in arrays.items():
+        with atomic(folder / f"{name}.npy") as handle:
+            np.save(handle, array)
+    write_metadata(folder / "text", asdict(counts) | {"has_ids": with_ids})
+    return counts
+
+
+class _Spans:
+    """Where texts stand that are written one after another."""
+
+    def __init__(self) -> None:
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, texts: Sequence[bytes]) -> None:
+        self._lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
+
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        lengths = np.concatenate(self._lengths)
+        ends = np.cumsum(lengths)
+        return ends - lengths, ends
+
+
+def _numbered(path: str, with_ids: bool) -> Iterator[tuple[int, str, str]]:
+    """Number of the line, id, sentence with single spaces."""
+    for number, line in enumerate(read_lines(path)):
+        key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
+        if not tab and line.strip():
+            raise MiningError(f"{path}: line {number + 1} has no tab; with ids, lines are `id TAB sentence`")
+        yield number, key, " ".join(sentence.split())
+
+
+def _blocks(lines: Iterable[tuple[int, str, str]], count: int) -> Iterator[list[tuple[int, str, str]]]:
+    block = []
+    for line in lines:
+        block.append(line)
+        if len(block) == count:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _says_something(line: str, counts: SentenceCounts) -> bool:
+    if not line:
+        counts.blank += 1
+        return False
+    letters = 0
+    for character in line:
+        letters += character.isalnum()
+        if letters == _FEWEST_LETTERS:
+            return True
+    counts.near_empty += 1
+    return False
+
+
+def _first_occurrences(
+    hashes: NDArray[np.uint64], counts: SentenceCounts, most_repeats: int | None
+) -> NDArray[np.int64]:
+    """Positions of the distinct sentences, in order; 64 bits tell them apart (a billion: once in 40 texts not)."""
+    _, first, times = np.unique(hashes, return_index=True, return_counts=True)
+    counts.most_repeated = int(times.max(initial=0))
+    usable = times <= most_repeats if most_repeats else np.ones(len(times), dtype=bool)
+    counts.boilerplate = int(times[~usable].sum())
+    counts.repeated = int((times[usable] - 1).sum())
+    counts.sentences = int(usable.sum())
+    return np.sort(first[usable])
+
+
+def _mapped(path: Path) -> NDArray[np.int64]:
+    array: NDArray[np.int64] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array

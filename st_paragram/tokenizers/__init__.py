@@ -1,0 +1,1 @@
+"""Text to ids: tokenizers, what they share, and their conversion to the tokenizers library."""

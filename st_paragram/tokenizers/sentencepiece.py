@@ -1,0 +1,220 @@
+"""Text to sentencepiece ids, in one place for preparation, training and inference."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+import sentencepiece
+from numpy.typing import NDArray
+
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.extras import require
+from st_paragram.tokenizers.flat_ids import drop_unknown
+from st_paragram.tokenizers.sentencepiece_format import round_scores
+from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+
+
+class Segmentation(str, Enum):
+    """Word segmentation done before sentencepiece sees a text."""
+
+    NONE = "none"
+    JIEBA = "jieba"
+
+
+class SentencePieceTokenizer:
+    """A sentencepiece model with what must be done to a text before it: lower-casing and segmentation.
+
+    Unknown pieces are dropped; a text with no known piece (empty, or only unknown) is the single unknown id, so
+    that its mean is defined (EMNLP 2022, section 3).
+    """
+
+    kind: ClassVar[str] = "sentencepiece"
+
+    def __init__(
+        self, model_proto: bytes, lower_case: bool = True, segmentation: Segmentation = Segmentation.NONE
+    ) -> None:
+        """Load a serialised sentencepiece model.
+
+        Args:
+            model_proto: the bytes of a `.model` file.
+            lower_case: apply `str.lower` first.
+            segmentation: word segmentation of texts with Han characters, after lower-casing.
+
+        Raises:
+            SettingsError: the bytes are no sentencepiece model.
+            MissingExtraError: jieba is asked for and not installed.
+        """
+        self.model_proto = model_proto
+        self.lower_case = lower_case
+        self.segmentation = Segmentation(segmentation)
+        self.processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self.processor.LoadFromSerializedProto(model_proto)
+        except RuntimeError as error:
+            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {error}") from error
+        self.unknown_id: int = self.processor.unk_id()
+        self.normalize = normalizer(lower_case, self.segmentation)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the `.model` file."""
+        return self.model_proto
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """`lower_case` and `segmentation`."""
+        return {"lower_case": self.lower_case, "segmentation": self.segmentation.value}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether texts get the same ids."""
+        if not isinstance(other, SentencePieceTokenizer):
+            return NotImplemented
+        return (self.content, self.options) == (other.content, other.options)
+
+    def __hash__(self) -> int:
+        """Equal tokenizers have equal hashes."""
+        return hash((self.content, self.lower_case, self.segmentation))
+
+    def __len__(self) -> int:
+        """Number of ids, the unknown and control pieces included."""
+        return self.processor.get_piece_size()
+
+    def __reduce__(self) -> tuple[type[SentencePieceTokenizer], tuple[bytes, bool, Segmentation]]:
+        """Pickle by content: worker processes rebuild the model from its bytes."""
+        return SentencePieceTokenizer, (self.model_proto, self.lower_case, self.segmentation)
+
+    def encode(
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Encode texts as flat ids.
+
+        Args:
+            texts: N strings.
+            max_length: keep at most this many pieces of a text (counted before unknown pieces are dropped).
+            num_threads: threads to use.
+
+        Returns:
+            ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+        """
+        segmented = list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
+        encoded = self.encode_segmented(segmented, max_length, num_threads)
+        return encoded.ids, encoded.offsets
+
+    def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+        """Encode texts as `encode` does, but for the segmentation: they have been through `normalize`, or need none."""
+        try:
+            return self._encoder.encode(texts, max_length, num_threads)
+        except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
+            # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
+            cased = map(str.lower if self.lower_case else str, texts)
+            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
+        return self._encoder.encode(repaired, max_length, num_threads)
+
+    @cached_property
+    def _encoder(self) -> WordEncoder:
+        return WordEncoder(self.processor, self.model_proto, self.lower_case)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, without the unknown one (lower-cased and normalised as it was encoded)."""
+        text: str = self.processor.decode(list(ids))
+        return text
+
+    def pack(self, rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Flatten lists of ids under the unknown policy; result as in `encode`.
+
+        Raises:
+            SettingsError: an id outside the vocabulary.
+        """
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
+        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
+            raise SettingsError(f"id {ids.max() if ids.max() >= len(self) else ids.min()} is not in 0..{len(self) - 1}")
+        return drop_unknown(ids, counts, self.unknown_id)
+
+
+def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
+    """What is done to a text before sentencepiece, which applies NFKC rules of its own: lower-case, then segment.
+
+    Raises:
+        MissingExtraError: jieba is asked for and not installed.
+    """
+    if segmentation is Segmentation.NONE:
+        return str.lower if lower_case else str
+    segment = _jieba_segmenter()
+    return (lambda text: segment(text.lower())) if lower_case else segment
+
+
+def train_vocabulary(
+    sentences: Iterable[str],
+    size: int = 50_000,
+    character_coverage: float = 0.9995,
+    num_threads: int = 1,
+    max_sentence_bytes: int = 4192,
+    seed: int = 0,
+) -> bytes:
+    """Train a sentencepiece unigram model; its scores are rounded, so that words can be encoded one by one.
+
+    Args:
+        sentences: normalised text; read once.
+        size: vocabulary size asked for; a small text gives fewer pieces.
+        character_coverage: share of characters that the pieces must cover.
+        num_threads: sentencepiece threads; another number gives slightly other pieces (the order of its sums).
+        max_sentence_bytes: longer sentences are left out of the training of the vocabulary.
+        seed: seed of sentencepiece's random generator.
+
+    Returns:
+        The serialised model.
+
+    Raises:
+        TextError: no sentence, or too little text for any vocabulary.
+        SettingsError: a size of less than one piece per character.
+    """
+    stream = iter(sentences)
+    first = next(stream, None)
+    if first is None:
+        raise TextError("no sentence to train a vocabulary on; give more text")
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_nonempty(chain([first], stream)),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=size,
+            character_coverage=character_coverage,
+            hard_vocab_limit=False,
+            num_threads=num_threads,
+            max_sentence_length=max_sentence_bytes,
+            train_extremely_large_corpus=False,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).strip().replace("\n", " ")
+        if "too small" in reason or "smaller than required_chars" in reason:
+            raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
+        raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
+    return round_scores(model.getvalue(), SCORE_STEP)
+
+
+def _nonempty(sentences: Iterable[str]) -> Iterator[str]:
+    return (sentence for sentence in sentences if sentence.strip())
+
+
+def _jieba_segmenter() -> Callable[[str], str]:
+    jieba = require("jieba", "zh", 'segmentation "jieba"')
+    jieba.setLogLevel("WARNING")
+
+    def segment(text: str) -> str:
+        """Only texts with Han characters: jieba would tear apart the words and numbers of other scripts."""
+        return " ".join(" ".join(jieba.cut(text)).split()) if _HAN.search(text) else text
+
+    return segment

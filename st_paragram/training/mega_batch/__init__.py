@@ -1,0 +1,1 @@
+"""Annealed mega-batches with mined negatives (P-SP, EMNLP 2022)."""

@@ -1,0 +1,95 @@
+"""The whole training step as one compiled call: catch up, embed, loss, gradients, row-lazy Adam.
+
+It computes what `SentencePieceEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute together, to
+float32 rounding, on the optimiser's own state, so that each can go on where the other stopped. No tensor of all tokens
+exists, nothing is allocated, and a row's gradient never leaves the processor's first cache.
+
+Dropout draws other masks than torch would, with the same odds: a mask follows from the seed, the number of the step and
+the token's place in the batch, so that it need not be stored for the backward pass, and a resumed training, or one with
+another number of threads, draws the same ones. The probability is rounded to a multiple of 2^-16.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.modules.mean_pool import MeanPool
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.native import kernels
+from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
+from st_paragram.training.row_lazy_adam import RowLazyAdam
+
+
+class CompiledStep:
+    """Optimiser steps of the margin loss on a float32 CPU table."""
+
+    def __init__(
+        self, optimizer: RowLazyAdam, table: Tensor, margin: float, dropout: float = 0.0, seed: int = 0
+    ) -> None:
+        """Work on a table and on its optimiser's state.
+
+        Args:
+            optimizer: holds the state, which counts the steps.
+            table: a parameter of `optimizer`, float32 (V, D).
+            margin: of the loss.
+            dropout: probability, in [0, 1), of dropping a component of a token's embedding.
+            seed: of dropout.
+        """
+        self.optimizer = optimizer
+        self.table = table
+        self.margin = margin
+        self.dropout = dropout
+        self.seed = seed % 2**64
+        self._state_of: Tensor | None = None
+
+    @staticmethod
+    def obstacle(model: SentenceTransformer, loss: nn.Module, max_grad_norm: float) -> str | None:
+        """Why a training cannot use the compiled step, in a few words; None if it can."""
+        if kernels() is None:
+            return "the compiled kernels are not installed"
+        embedding = model[0]
+        if [type(module) for module in model] != [SentencePieceEmbedding, MeanPool]:
+            return "other modules than SentencePieceEmbedding and MeanPool"
+        assert isinstance(embedding, SentencePieceEmbedding)
+        table = embedding.embedding.weight
+        if table.device.type != "cpu" or table.dtype != torch.float32:
+            return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"
+        if type(loss) is not MarginHardNegativeLoss:
+            return f"the loss {type(loss).__name__}"
+        return "clipping" if max_grad_norm > 0 else None
+
+    def train(self, texts: MegaBatchTexts, columns: NDArray[np.int64]) -> float:
+        """Make a step and return its loss.
+
+        Args:
+            texts: the mega-batch.
+            columns: int64 (4, B), sentences of `texts`: s, t, negative of s, negative of t.
+        """
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        columns, threads = np.ascontiguousarray(columns), torch.get_num_threads()
+        settings = (self.margin, rate, threads, self.dropout, self.seed)
+        return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings))
+
+    def embed(self, texts: MegaBatchTexts) -> Tensor:
+        """Embeddings of all sentences, float32 (2n, D), no dropout, the parameters as dense Adam would have them."""
+        threads = torch.get_num_threads()
+        self._compiled().catch_up(texts.ids, threads)
+        result = torch.empty(len(texts.offsets) - 1, self.table.shape[1])
+        kernels().mean_rows(self.table.detach().numpy(), texts.ids, texts.offsets, result.numpy(), False, threads)
+        return result
+
+    def _compiled(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a compiled class without type stubs
+        """The compiled optimiser on the present state; loading a checkpoint puts another state in its place."""
+        state = self.optimizer.state_of(self.table)
+        if self._state_of is not state["exp_avg"]:
+            self._state_of = state["exp_avg"]
+            names = ("exp_avg", "exp_avg_sq", "last_step", "step", "moves", "moves_from")
+            arrays = [self.table.detach().numpy(), *(state[name].numpy() for name in names)]
+            group = self.optimizer.param_groups[0]
+            self._kernel = kernels().RowLazyAdam(*arrays, *group["betas"], group["eps"], self.optimizer.window)
+        return self._kernel

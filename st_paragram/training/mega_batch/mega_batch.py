@@ -1,0 +1,93 @@
+"""The texts of a mega-batch and the negatives mined in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import StoreError
+from st_paragram.modules.sentencepiece_embedding import flat_features
+from st_paragram.tokenizers import flat_ids
+from st_paragram.training.mega_batch.schedule import EpochPermutation, MegaBatch, text_labels
+
+FILE = "mega_batch.npz"
+COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
+
+
+@dataclass(frozen=True)
+class MegaBatchTexts:
+    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
+
+    `ids` is int32 (total,), `offsets` int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
+    """
+
+    mega: MegaBatch
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs, n."""
+        return (len(self.offsets) - 1) // 2
+
+    @classmethod
+    def read(cls, store: PairStore, mega: MegaBatch, batch_size: int, seed: int) -> MegaBatchTexts:
+        """Read the pairs that the schedule and the epoch's permutation put into a mega-batch."""
+        n = len(store)
+        permutation = EpochPermutation(n, seed, mega.epoch)
+        rows = permutation[mega.start * batch_size : min(mega.stop * batch_size, n)]
+        (first, first_offsets), (second, second_offsets) = (store.take(side, rows, np.int32) for side in "ab")
+        offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
+        return cls(mega, np.concatenate([first, second]), offsets)
+
+    def features(self, sentences: slice | NDArray[np.int64]) -> dict[str, Tensor]:
+        """Flat features of the sentences named, in their order."""
+        names = np.arange(2 * self.pairs)[sentences]
+        ids, offsets = flat_ids.take(self.ids, self.offsets[names], np.diff(self.offsets)[names])
+        return flat_features(ids.astype(np.int64), offsets)
+
+    def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Labels of the s and of the t, int64 (n,) each, equal where texts are equal."""
+        labels = text_labels(self.ids, self.offsets)
+        return labels[: self.pairs], labels[self.pairs :]
+
+
+@dataclass(frozen=True)
+class MinedMegaBatch:
+    """The texts of a mega-batch with the sentences of its four columns: int64 (4, n), in the order of `COLUMNS`."""
+
+    texts: MegaBatchTexts
+    columns: NDArray[np.int64]
+
+    @classmethod
+    def mined(
+        cls, texts: MegaBatchTexts, of_s: NDArray[np.int64], of_t: NDArray[np.int64], both_sides: bool
+    ) -> MinedMegaBatch:
+        """Put together what `hardest_negatives` found."""
+        n = texts.pairs
+        s, t = np.arange(n), np.arange(n, 2 * n)
+        return cls(texts, np.stack([s, t, of_s if both_sides else of_s + n, of_t]))
+
+    def save(self, folder: Path) -> None:
+        """Write the columns to a checkpoint; the texts are in the store."""
+        mega = self.texts.mega
+        np.savez(folder / FILE, mega=np.array([mega.epoch, mega.start, mega.stop, mega.size]), columns=self.columns)
+
+    @classmethod
+    def load(cls, folder: Path, store: PairStore, batch_size: int, seed: int) -> MinedMegaBatch:
+        """Read back what `save` wrote.
+
+        Raises:
+            StoreError: the store's texts are other ones than those of the checkpoint.
+        """
+        with np.load(folder / FILE, allow_pickle=False) as saved:
+            mega, columns = MegaBatch(*saved["mega"].tolist()), saved["columns"]
+        texts = MegaBatchTexts.read(store, mega, batch_size, seed)
+        if columns.shape != (len(COLUMNS), texts.pairs) or columns.max() >= 2 * texts.pairs:
+            raise StoreError(f"{folder / FILE}: of another store or batch size than {store.path}; resume with the same")
+        return cls(texts, columns)

@@ -1,0 +1,345 @@
+"""The speed benchmark: its arithmetic by hand, its processes, and tiny runs of two sections."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import encoders, loading, run, section_encode
+from harness.channel import Channel, PeerAbsentError
+from harness.inputs import Inputs, built_in_sentences, invented_words, read_sentences
+from harness.options import Options
+from harness.plots import plot_table
+from harness.processes import Peer, PeerProcess, thread_environment
+from harness.report import number, table_markdown, write_report
+from harness.results import Measure, Round, Row, Spread, Table
+from harness.roofline import StepShape, encoding, training_step
+from harness.section_roofline import step_shape
+from harness.timing import interleave, rows
+from harness.units import Unit, run_units
+
+from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import TextError
+from st_paragram.machine import MachineDescription, describe_machine, usable_cores
+
+# Stand-ins with the interface of the authors' modules.
+UTILS = """
+unk_string = "UNK"
+class Example:
+    def __init__(self, text, lower_case):
+        self.text = text
+    def populate_embeddings(self, vocabulary, zero_unk, ngrams):
+        self.embeddings = [vocabulary.get(piece, vocabulary[unk_string]) for piece in self.text.split()]
+"""
+MODELS = """
+import sentencepiece, torch
+class Averaging(torch.nn.Module):
+    def __init__(self, data, args, vocab, vocab_fr):
+        super().__init__()
+        self.sp = sentencepiece.SentencePieceProcessor(model_file=args.sp_model)
+        self.vocab, self.zero_unk, self.ngrams = vocab, args.zero_unk, args.ngrams
+        self.embedding = torch.nn.Embedding(len(vocab), args.dim)
+    def torchify_batch(self, batch):
+        return torch.tensor([example.embeddings for example in batch]), None
+    def encode(self, ids, lengths):
+        return self.embedding(ids).mean(1)
+"""
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "speed.py"
+
+
+def table(**changes) -> Table:
+    table_rows = [
+        Row("ours", [Round(1.0, 100), Round(2.0, 100), Round(1.0, 300)], "fast | quick"),
+        Row("theirs", [Round(2.0, 100), Round(10.0, 100), Round(1.0, 100)], "", {"memory": "5"}),
+        Row("gone", note="not installed: pip install gone"),
+    ]
+    return Table(
+        **{"key": "k", "title": "T", "unit": "s/s", "measure": Measure.RATE, "rows": table_rows, "reference": "ours"}
+        | changes
+    )
+
+
+class TestResults:
+    def test_spread_by_hand(self):
+        assert Spread.of([5.0, 1.0, 2.0, 4.0, 3.0]) == Spread(3.0, 1.0, 5.0, 2.0, 4.0)
+        assert Spread.of([7.0]) == Spread(7.0, 7.0, 7.0, 7.0, 7.0)
+
+    def test_ratios_are_taken_round_by_round(self):
+        # 100/50 = 2, 50/10 = 5, 300/100 = 3: the median is 3, that of the medians' ratio would be 100/50 = 2.
+        ratio = table().ratio(table().row("theirs"))
+        assert (ratio.median, ratio.low, ratio.high) == (3.0, 2.0, 5.0)
+
+    def test_ratio_is_of_speeds_for_times_too(self):
+        times = table(measure=Measure.TIME)
+        assert times.values(times.row("theirs")) == [0.02, 0.1, 0.01]
+        assert times.ratio(times.row("theirs")).median == 3.0
+
+    def test_no_summary_without_rounds_and_no_ratio_without_reference(self):
+        assert table().spread(table().row("gone")) is None
+        assert table().ratio(table().row("gone")) is None
+        assert table(reference=None).ratio(table().row("theirs")) is None
+
+    def test_json_holds_every_round_and_reads_back(self):
+        values = json.loads(json.dumps(table().as_json()))
+        assert values["rows"][1]["rounds"][1] == {"seconds": 10.0, "work": 100}
+        assert values["rows"][1]["reference_over_this"]["median"] == 3.0
+        for row in values["rows"]:
+            del row["summary"], row["reference_over_this"]
+        assert Table.from_json(values) == table()
+
+
+class TestReport:
+    def test_table_by_hand(self):
+        lines = table_markdown(table(notes=["A note."])).split("\n")
+        assert lines[0] == "### T"
+        assert lines[2] == "|  | median, s/s | min - max | middle half | ours / this (min - max) | memory |  |"
+        assert lines[3] == "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+        assert lines[4] == r"| ours | 100 | 50.0 - 300 | 75.0 - 200 | 1.00 (1.00 - 1.00) | - | fast \| quick |"
+        assert lines[5] == "| theirs | 50.0 | 10.0 - 100 | 30.0 - 75.0 | 3.00 (2.00 - 5.00) | 5 |  |"
+        assert lines[6] == "| gone | - | - | - | - | - | not installed: pip install gone |"
+        assert lines[8] == "A note. Rounds: 3."
+
+    @pytest.mark.parametrize(
+        ("value", "shown"), [(0, "0"), (12345.6, "12,346"), (99.94, "99.9"), (1.234, "1.23"), (0.01234, "0.0123")]
+    )
+    def test_numbers(self, value, shown):
+        assert number(value) == shown
+
+    def test_report_files(self, tmp_path):
+        write_report(tmp_path, describe_machine(), {"rounds": 3}, [table()], "today")
+        values = json.loads((tmp_path / "speed.json").read_text())
+        assert values["settings"] == {"rounds": 3}
+        assert values["machine"]["libraries"]["torch"] != "not installed"
+        assert len(values["tables"][0]["rows"][0]["rounds"]) == 3
+        assert "### T" in (tmp_path / "speed.md").read_text()
+
+    @pytest.mark.parametrize("scale", [1.0, 1e4])
+    def test_plot(self, tmp_path, scale):
+        pytest.importorskip("matplotlib")
+        wide = table()
+        wide.rows[1].rounds = [Round(scale * r.seconds, r.work) for r in wide.rows[1].rounds]
+        plot_table(wide, tmp_path / "t.png")
+        assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_machine_facts_are_complete():
+    facts = describe_machine()
+    for field in fields(MachineDescription):
+        assert getattr(facts, field.name) not in ("", None), field.name
+    assert facts.cpu != "unknown"
+    assert facts.memory_gib > 0.1
+    assert 1 <= facts.usable_cores <= facts.cores
+    assert facts.libraries["sentence-transformers"][0].isdigit()
+
+
+class TestRoofline:
+    def test_encoding_by_hand(self):
+        work = encoding(sentences=2, tokens=5, dim=3)
+        assert work.bytes == 5 * 3 * 4 + 2 * 3 * 4 + 5 * 8 + 3 * 8
+        assert work.operations == 5 * 3 + 2 * 3
+        assert work.product_operations == 0
+        assert encoding(2, 5, 3, component_bytes=1).bytes == work.bytes - 5 * 3 * 3
+
+    def test_training_step_by_hand(self):
+        work = training_step(StepShape(2, 10, 3, mined_tokens=8, tokens=15, distinct_rows=7))
+        # a row is 40 bytes: 8 mined, 15 looked up, 7 rows read and written thrice, 4 means written and 4 read
+        assert work.bytes == 40 * (8 + 15 + 42 + 8)
+        # a mega-batch has 6 pairs: a product of 6 x 10 by 10 x 6, shared by 3 steps
+        assert work.product_operations == 2 * 6 * 6 * 10 / 3
+        assert work.operations == 10 * (8 + 2 * 15 + 26 * 2 + 12 * 7)
+
+    def test_both_sides_cost_twice_the_product(self):
+        shapes = [StepShape(2, 10, 3, 8, 15, 7, both_sides=both) for both in (False, True)]
+        one, two = (training_step(shape).product_operations for shape in shapes)
+        assert two == 2 * one
+
+    def test_the_papers_step(self):
+        # M 60, 128 pairs, 1,024 components: 2 x 7,680^2 x 1,024 / 60 operations
+        work = training_step(StepShape(128, 1024, 60, 3_900, 7_800, 1_640))
+        assert work.product_operations == pytest.approx(2.01e9, rel=0.01)
+        assert work.least_seconds(20e9, 200e9) == pytest.approx(work.bytes / 20e9 + 0.01007, rel=1e-3)
+
+    def test_shape_of_a_store(self, store):
+        shape = step_shape(store, Options(Path(), batch_size=32))
+        mean = np.mean([len(store.take(side, np.arange(len(store)))[0]) for side in "ab"]) / len(store)
+        assert shape.mined_tokens == pytest.approx(64 * mean, rel=0.1)
+        assert shape.tokens == pytest.approx(128 * mean, rel=0.1)
+        assert 1 < shape.distinct_rows <= len(store.tokenizer())
+
+
+class TestInputs:
+    def test_sentences_are_repeatable_and_vary(self):
+        first = list(built_in_sentences(25_000))
+        assert len(first) == 25_000
+        assert first == list(built_in_sentences(25_000))
+        assert len(set(first)) > 24_000
+        assert len(set(invented_words(3_000))) == 3_000
+
+    def test_read_sentences(self, tmp_path):
+        path = tmp_path / "s.txt"
+        path.write_bytes("a\r\n\n b\u2028c\n".encode())
+        assert read_sentences(path) == ["a", " b\u2028c"]
+        assert read_sentences(path, 3) == ["a", " b\u2028c", "a"]
+        path.write_text("\n")
+        with pytest.raises(TextError, match="no sentences"):
+            read_sentences(path)
+
+    def test_stores(self, tmp_path):
+        inputs = Inputs(tmp_path, 400)
+        store = PairStore(inputs.pair_store(300))
+        long = PairStore(inputs.pair_store(300, length=2))
+        more = PairStore(inputs.pair_store(300, pairs=700))
+        assert (len(store), len(long), len(more)) == (200, 200, 700)
+        ids, offsets = store.take("b", np.array([7]))
+        twice, _ = long.take("b", np.array([7]))
+        assert twice.tolist() == ids.tolist() * 2
+        assert more.take("b", np.array([207]))[0].tolist() == ids.tolist()
+        assert inputs.pair_store(300) == inputs.pair_store(300)
+        assert Inputs(tmp_path, 402).pair_store(300) != store.path
+        assert offsets.tolist() == [0, len(ids)]
+
+    def test_stretched_sentences(self, tmp_path):
+        inputs = Inputs(tmp_path, 50)
+        normal, long, short = (read_sentences(inputs.sentences(length)) for length in (1, 3, 0.5))
+        assert [len(text.split()) * 3 for text in normal] == [len(text.split()) for text in long]
+        assert sum(map(len, short)) < 0.7 * sum(map(len, normal))
+
+
+class FakeChannel(Channel):
+    """Asks for so many rounds and keeps what is reported."""
+
+    def __init__(self, rounds: int) -> None:
+        self.messages: list[dict] = []
+        super().__init__(io.StringIO('"round"\n' * rounds), io.StringIO())
+
+    def send(self, message) -> None:
+        self.messages.append(json.loads(json.dumps(message)))
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory) -> Options:
+    return Options(
+        tmp_path_factory.mktemp("speed"), rounds=2, vocab_size=400, dim=8, count=300, slow_count=20, quick=True
+    )
+
+
+class TestPeers:
+    @pytest.mark.parametrize("peer", ["native", "stock", "sentencepiece", "tokenizers"])
+    def test_encoders_run(self, options, peer):
+        channel = FakeChannel(2)
+        encoders.run(peer, section_encode.arguments(options, 1), channel)
+        assert [next(iter(message)) for message in channel.messages] == ["ready", "seconds", "seconds"]
+        assert all(message["work"] == 300 and message["seconds"] > 0 for message in channel.messages[1:])
+
+    def test_load_reports_its_parts(self, options):
+        channel = FakeChannel(1)
+        loading.run("native", section_encode.arguments(options, 1, 30), channel)
+        facts = channel.messages[1]["facts"]
+        assert set(facts) == {"import_seconds", "first_seconds", "median_seconds", "p95_seconds"}
+        assert facts["p95_seconds"] >= facts["median_seconds"] > 0
+
+    def test_missing_package_is_named(self):
+        with pytest.raises(PeerAbsentError, match="not installed: pip install its-package"):
+            encoders.require("a_module_that_nobody_has", "its-package")
+
+    def test_authors_code(self, options, tmp_path):
+        arguments = section_encode.arguments(options, 1, 10)
+        with pytest.raises(PeerAbsentError, match="no checkout"):
+            encoders.original(arguments)
+        with pytest.raises(PeerAbsentError, match=r"has no models\.py"):
+            encoders.original(arguments | {"original": str(tmp_path)})
+
+    def test_a_checkout_is_run(self, options, tmp_path, monkeypatch):
+        (tmp_path / "utils.py").write_text(UTILS)
+        (tmp_path / "models.py").write_text(MODELS)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        encode = encoders.original(section_encode.arguments(options, 1, 10) | {"original": str(tmp_path)})
+        for name in ("models", "utils"):
+            monkeypatch.delitem(sys.modules, name)
+        texts = ["Tomorrow, the waiter will walk."] * 70
+        assert [rows_.shape for rows_ in encode(texts)] == [(64, 8), (6, 8)]
+
+    def test_threads_are_told_to_every_library(self):
+        one, four = thread_environment(1), thread_environment(4)
+        assert {one["OMP_NUM_THREADS"], one["RAYON_NUM_THREADS"], one["MKL_NUM_THREADS"]} == {"1"}
+        assert (four["OMP_NUM_THREADS"], four["TOKENIZERS_PARALLELISM"]) == ("4", "true")
+
+
+class TestProcesses:
+    def test_interleaved_processes_and_missing_ones(self, options):
+        arguments = section_encode.arguments(options, 1)
+        peers = [
+            Peer("pieces", "encode", "sentencepiece", arguments, note="alone"),
+            Peer("authors", "encode", "original", arguments),
+            Peer("nobody", "encode", "no such peer", arguments),
+        ]
+        processes = interleave(peers, rounds=3)
+        found = rows(processes, memory=True)
+        assert [len(row.rounds) for row in found] == [3, 0, 0]
+        assert found[0].note == "alone"
+        assert found[1].note == "no checkout: --original DIR"
+        assert found[2].note.startswith("cannot run: KeyError")
+        assert processes[0].first is not None
+        if sys.platform == "linux":
+            assert float(found[0].columns["peak memory, MiB"]) > 1
+
+    def test_a_silent_peer_is_stopped(self, options):
+        peer = Peer("pieces", "encode", "sentencepiece", section_encode.arguments(options, 1))
+        with PeerProcess(peer, timeout=0.01) as process:
+            process.wait_ready()
+            process.round()
+        assert process.absent == "stopped: no answer within 0 s"
+        assert rows([process])[0].rounds == []
+
+
+def test_units_are_kept_and_taken_again(tmp_path):
+    made = []
+
+    def make() -> Table:
+        made.append(1)
+        return table()
+
+    units = [Unit("k", make)]
+    for settings, resume, expected in (
+        ({"a": 1}, True, 1),
+        ({"a": 1}, True, 1),
+        ({"a": 2}, True, 2),
+        ({"a": 2}, False, 3),
+    ):
+        assert list(run_units(units, tmp_path, settings, resume)) == [table()]
+        assert len(made) == expected
+
+
+@pytest.mark.slow
+def test_tiny_run(options):
+    tiny = replace(options, rounds=1, peers=("sentencepiece", "LASER"))
+    tables = {found.key: found for found in run.run(tiny, ["encode", "load"], plots=False)}
+    assert set(tables) == {"encode-1-threads", "lookup-1-threads", "load", "single-sentence"}
+    encode = tables["encode-1-threads"]
+    assert [row.name for row in encode.rows] == ["st_paragram", "LASER 2", "sentencepiece alone"]
+    assert [len(row.rounds) for row in encode.rows] == [1, 0, 1]
+    assert encode.row("LASER 2").note.startswith(("not installed", "weights absent"))
+    assert encode.ratio(encode.row("sentencepiece alone")).median > 0
+    assert tables["load"].row("st_paragram").columns["peak memory, MiB"]
+    values = json.loads((tiny.output / "speed.json").read_text())
+    assert [found["key"] for found in values["tables"]] == list(tables)
+    again = run.run(tiny, ["encode", "load"], resume=True, plots=False)
+    assert again == list(tables.values())
+
+
+def test_unknown_section_is_one_line(tmp_path):
+    command = [sys.executable, str(SCRIPT), "--only", "nothing", "--output", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=SCRIPT.parent.parent)
+    assert done.returncode == 1
+    assert done.stderr.strip().split("\n")[-1].startswith("speed: no section 'nothing'")
+
+
+def test_all_cores_are_counted():
+    assert Options(Path()).thread_counts() == sorted({1, usable_cores()})
+    assert Options(Path(), quick=True).thread_counts() == [1]

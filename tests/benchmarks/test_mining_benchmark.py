@@ -1,0 +1,364 @@
+import json
+import runpy
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import mining_indexes, mining_peers, mining_scaling, mining_scores
+from harness.mining_agreement import agreement, read_scored
+from harness.mining_planted import Recipe, write_planted
+from harness.mining_process import WatchedMining
+from harness.mining_texts import write_distinct
+from harness.near_texts import NearTexts
+from harness.paraphrase_peer import mine_paraphrases
+from harness.process_memory import Run
+from harness.straight_mining import mine_files_straight, mine_straight
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.bitext_mining.margin import Margin, candidate_pairs, neighbours_both_ways
+from st_paragram.bitext_mining.settings import FLAT
+from st_paragram.errors import TextError
+from st_paragram.evaluation.bucc_files import read_bucc
+from st_paragram.models import directory as model_directory
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.search.neighbours import Neighbours
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mining.py"
+
+
+def units(rng, rows, dim=16):
+    vectors = rng.normal(size=(rows, dim))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def write_rows(path, rows):
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def model(tmp_path, vocabulary):
+    pipeline = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
+    return model_directory.save(pipeline, tmp_path / "tiny")
+
+
+# --- texts
+
+
+def test_texts_are_distinct_and_of_the_size_asked_for(tmp_path, pairs):
+    bitext = write_rows(tmp_path / "bitext.tsv", pairs[:60])
+    paths = write_distinct(bitext, tmp_path / "", 300)
+    for column, path in enumerate(paths):
+        lines = path.read_text().removesuffix("\n").split("\n")
+        assert len(lines) == len(set(lines)) == 300
+        assert lines[0] == pairs[0][column]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["300.source", "300.target", "bitext.tsv"]
+    before = paths[0].read_bytes()
+    assert write_distinct(bitext, tmp_path, 300) == paths and paths[0].read_bytes() == before
+
+
+def test_a_bitext_of_blanks_gives_no_large_text(tmp_path):
+    bitext = write_rows(tmp_path / "bitext.tsv", [("", "")])
+    with pytest.raises(TextError, match="only 0 distinct sentences in column 1, not 1000"):
+        write_distinct(bitext, tmp_path, 1000)
+
+
+# --- planted pairs
+
+
+def planted(tmp_path, bitext, held, block=1, **how):
+    recipe = Recipe(
+        str(write_rows(tmp_path / "bitext.tsv", bitext)),
+        (str(write_rows(tmp_path / "held.tsv", held)),),
+        block=block,
+        **how,
+    )
+    made = write_planted(recipe, tmp_path / "planted", "en-xx")
+    return made, read_bucc(tmp_path / "planted", "en-xx")
+
+
+def test_known_pairs_are_planted_among_sentences_without_translation(tmp_path):
+    bitext = [(f"one {row}", f"uno {row}") for row in range(100)]
+    bitext += [(f"ONE {row}", f"uno, {row}") for row in range(20)]  # another translation of the same
+    held = [(f"held {row}", f"tenido {row}") for row in range(10)]
+    made, texts = planted(tmp_path, bitext, held, distractors=1000, planted=8)
+    assert made.pairs == len(texts.gold) == 8 and made.from_more == (0, 0)
+    assert {(texts.source[one], texts.target[other]) for one, other in texts.gold} == set(held[:8])
+    sources, targets = (set(side) for side in (texts.source, texts.target))
+    assert made.distractors == (len(sources) - 8, len(targets) - 8)
+    assert 30 < len(targets) < 80 and 20 < len(sources) < 80
+    for one, other in bitext:
+        assert not (other in targets and {one, one.lower()} & sources)
+    # neither the order of lines nor the ids tell what is planted
+    assert texts.source_ids == sorted(texts.source_ids)
+    assert (texts.gold[:, 0] != texts.gold[:, 1]).any() and texts.gold.max() > 20
+
+
+def test_what_the_model_has_seen_or_what_repeats_is_not_planted(tmp_path):
+    bitext = [("seen", "visto"), ("Held", "otra cosa"), *((f"one {row}", f"uno {row}") for row in range(20))]
+    held = [("visto", "Seen"), ("tenido", "held"), ("guardado", "held"), ("nuevo", "new")]
+    made, texts = planted(tmp_path, bitext, held, swapped=True)
+    assert (made.known_to_model, made.repeated, made.pairs) == (1, 1, 2)
+    assert {(texts.source[one], texts.target[other]) for one, other in texts.gold} == {
+        ("held", "tenido"),
+        ("new", "nuevo"),
+    }
+    assert "Held" not in texts.source  # a planted sentence is no distractor
+    assert "otra cosa" not in texts.target  # and what translates one is none either
+    with pytest.raises(TextError, match=r"no pair that is not in .*bitext\.tsv; give other held pairs"):
+        planted(tmp_path, bitext, [("seen", "visto")])
+
+
+def test_further_texts_fill_up(tmp_path):
+    bitext = [(f"one {row}", f"uno {row}") for row in range(40)]
+    more = write_rows(tmp_path / "more.tsv", [*bitext, *((f"more {row}", "x") for row in range(50))])
+    made, texts = planted(tmp_path, bitext, [("held", "tenido")], distractors=50, more=((str(more),), ()))
+    assert made.distractors[0] == 50 > made.distractors[1]
+    assert 0 < made.from_more[0] < 50 and made.from_more[1] == 0
+    targets = {sentence.removeprefix("uno ") for sentence in texts.target}
+    assert not targets & {sentence.removeprefix("one ") for sentence in texts.source}
+
+
+def test_neighbouring_rows_are_for_one_side(tmp_path):
+    bitext = [(f"one {row}", f"uno {row}") for row in range(200)]
+    made, texts = planted(tmp_path, bitext, [("held", "tenido")], block=20)
+    assert sum(made.distractors) == 200
+    blocks = [{int(text.split()[1]) // 20 for text in side if " " in text} for side in (texts.source, texts.target)]
+    assert blocks[0] and blocks[1] and not blocks[0] & blocks[1]
+
+
+def test_few_distractors_are_of_all_of_the_bitext(tmp_path):
+    bitext = [(f"one {row}", f"uno {row}") for row in range(200)]
+    made, texts = planted(tmp_path, bitext, [("held", "tenido")], distractors=10)
+    assert made.distractors == (10, 10)
+    assert max(int(text.split()[1]) for text in texts.source if " " in text) > 100
+
+
+def test_sentences_that_share_rare_words_are_near():
+    known = [
+        "the cat sat on the red mat",
+        "turn the light off in the long hall",
+        *(f"the {row} of a" for row in range(90)),
+    ]
+    texts = NearTexts(known)
+    near = ["The cat, it sat on a red mat.", "in the long hall turn the light off", known[0]]
+    assert texts.near(near).tolist() == [True, True, True]
+    assert not texts.near(["the dog ran off with a blue mat", "long ago, in the far north", "the", "", "!"]).any()
+    assert texts.near(near * 400).all() and len(texts.near([])) == 0
+
+
+def test_what_nearly_says_the_same_is_no_distractor(tmp_path):
+    bitext = [(f"red {row} boats sail past the {row * 7} hill", f"barco {row} rojo") for row in range(100)]
+    bitext += [(f"past the {row * 7} hill sail red {row} boats", f"nave {row + 1000}") for row in range(100)]
+    held = [("a yellow bird sings at noon", "canta"), ("x", "un pato amarillo nada en el lago")]
+    bitext += [("a yellow bird sings at noon today", "hoy"), ("y", "pato amarillo nada en el lago")]
+    made, texts = planted(tmp_path, bitext, held)
+    assert made.near[0] > 10
+    boats = {int(text.split()[1]) for text in texts.source if text.startswith("red")}
+    boats |= {int(text.split()[6]) for text in texts.source if text.startswith("past")}
+    barcos = {int(text.split()[1]) % 1000 for text in texts.target if text.startswith(("barco", "nave"))}
+    assert boats and barcos and not boats & barcos
+    assert "a yellow bird sings at noon today" not in texts.source
+    assert "pato amarillo nada en el lago" not in texts.target
+
+
+def test_the_same_seed_plants_the_same(tmp_path):
+    bitext, held = [(f"one {row}", f"uno {row}") for row in range(40)], [("held", "tenido")]
+    _, one = planted(tmp_path, bitext, held, seed=1)
+    _, again = planted(tmp_path, bitext, held, seed=1)
+    _, other = planted(tmp_path, bitext, held, seed=2)
+    assert one.source == again.source and one.target == again.target
+    assert one.source != other.source
+
+
+# --- scores
+
+
+def comparable(tmp_path, count=40, known=20):
+    for code in ("en", "xx"):
+        write_rows(tmp_path / f"t.{code}", [(f"{code}-{row}", f"text {row}") for row in range(count)])
+    write_rows(tmp_path / "t.gold", [(f"en-{row}", f"xx-{row}") for row in range(known)])
+    return read_bucc(tmp_path / "t", "en-xx")
+
+
+def test_mined_ids_are_scored(tmp_path):
+    texts = comparable(tmp_path)
+    rows = [(f"{1 - row / 100:.6f}", f"en-{row}", f"xx-{row}") for row in range(10)]
+    rows += [("0.100000", "en-30", "xx-31")]
+    mined = mining_scores.read_mined(write_rows(tmp_path / "mined.tsv", rows), texts)
+    assert mined.source.tolist() == [*range(10), 30] and mined.target.tolist() == [*range(10), 31]
+    scored = mining_scores.score_mined({Margin.RATIO: mined}, texts)
+    best = scored[mining_scores.ORACLE][Margin.RATIO]
+    assert (best.precision, best.recall, best.f1) == (1, 0.5, pytest.approx(2 / 3))
+    assert scored[mining_scores.HALF][Margin.RATIO].gold < 20
+    table = mining_scores.score_rows(scored)
+    assert table[1] == ["on the same pairs (oracle)", "ratio", "0.5050", "10", "10", "20", "100.0", "50.0", "66.7"]
+    assert all(len(row) == len(mining_scores.HEAD) for row in table)
+    figures = mining_scores.score_figures(scored)
+    assert figures["oracle"]["ratio"]["recall"] == 0.5 and figures["oracle"]["ratio"]["gold"] == 20
+
+
+@pytest.mark.parametrize("row", [("0.5", "en-1"), ("high", "en-1", "xx-1"), ("0.5", "en-1", "xx-99")])
+def test_lines_that_are_not_mined_pairs_are_refused(tmp_path, row):
+    path = write_rows(tmp_path / "mined.tsv", [("0.5", "en-0", "xx-0"), row])
+    with pytest.raises(TextError, match=r"mined\.tsv: line 2: not `score TAB id TAB id` of t"):
+        mining_scores.read_mined(path, comparable(tmp_path))
+
+
+# --- agreement
+
+
+def test_agreement_counts_both_ways():
+    ours = {("a", "x"): 1.2, ("b", "y"): 1.1, ("c", "z"): 0.8}
+    theirs = {("a", "x"): 1.21, ("b", "z"): 1.1}
+    whole = agreement(ours, theirs)
+    assert (whole.ours, whole.theirs) == (3, 2)
+    assert (whole.ours_found, whole.theirs_found) == (pytest.approx(1 / 3), 0.5)
+    assert whole.difference == pytest.approx(0.01)
+    high = agreement(ours, theirs, 1.15)
+    assert (high.ours, high.theirs, high.ours_found, high.theirs_found) == (1, 1, 1, 1)
+    nothing = agreement(ours, theirs, 2)
+    assert (nothing.ours, nothing.ours_found, nothing.difference) == (0, 1, 0)
+
+
+def test_pairs_of_one_text_are_the_same_both_ways_round(tmp_path):
+    one = write_rows(tmp_path / "one.tsv", [("0.500000", "b", "a")])
+    other = write_rows(tmp_path / "other.tsv", [("0.500000", "a", "b")])
+    assert read_scored(one, ordered=False) == read_scored(other, ordered=False) == {("a", "b"): 0.5}
+    assert read_scored(one) != read_scored(other)
+    with pytest.raises(TextError, match="line 1 has 2 columns"):
+        read_scored(write_rows(tmp_path / "bad.tsv", [("0.5", "a")]))
+
+
+# --- peers
+
+
+@given(st.integers(0, 10_000), st.integers(4, 40), st.integers(4, 40), st.integers(1, 4))
+def test_the_straight_mining_finds_what_the_margin_does(seed, n, m, k):
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(seed)
+    # In a cone, where backgrounds are positive as those of sentences are.
+    source, target = (np.abs(units(rng, rows)) for rows in (n, m))
+    expected = candidate_pairs(*neighbours_both_ways(source, target, k), Margin.RATIO)
+    got = mine_straight(source, target, k)
+    assert [pair[1:] for pair in got] == list(zip(expected.source.tolist(), expected.target.tolist(), strict=True))
+    assert [pair[0] for pair in got] == pytest.approx(expected.scores.tolist(), abs=1e-5)
+
+
+def test_peers_write_what_they_find(tmp_path, model, pairs):
+    pytest.importorskip("faiss")
+    encoder = model_directory.load(model)
+    bitext = write_rows(tmp_path / "bitext.tsv", pairs)
+    source, target = write_distinct(bitext, tmp_path, 80)
+    times = mine_files_straight(source, source, encoder, tmp_path / "straight.tsv")
+    found = read_scored(tmp_path / "straight.tsv")
+    assert times["pairs"] == len(found) > 60
+    assert all(one == other for one, other in list(found)[:60])  # a text beside itself
+    count = mine_paraphrases(target, encoder, tmp_path / "peer.tsv", 3)
+    found = read_scored(tmp_path / "peer.tsv", ordered=False)
+    assert len(found) == count and 80 * 3 / 2 <= count <= 80 * 3
+    assert max(found.values()) <= 1.00001
+
+
+def test_rows_of_a_comparison_are_medians_and_ratios():
+    runs = {
+        "ours": [Run("", seconds, 100.0) for seconds in (1.0, 2.0, 9.0)],
+        "theirs": [Run("", seconds, 250.0) for seconds in (3.0, 5.0, 4.0)],
+    }
+    comparison = mining_peers.Comparison("bitext", runs, [agreement({("a", "b"): 1.0}, {("a", "b"): 1.0})])
+    assert comparison.rows() == [
+        ["ours", "2.0", "9.0", "100", "1.00", "1.00"],
+        ["theirs", "4.0", "5.0", "250", "2.00", "2.50"],
+    ]
+    assert mining_peers.agreement_rows(comparison.agreements) == [
+        ["all", "1", "1", "100.000 %", "100.000 %", "0.00000"]
+    ]
+    assert comparison.figures()["runs"]["theirs"][1] == {"seconds": 5.0, "peak_anonymous_mb": 250.0}
+
+
+# --- sizes and indexes
+
+
+def watched(search=8.0, effort=None, recall=1.0):
+    times = [{"name": "embed", "tasks": 1, "seconds": 2.0}, {"name": "search", "tasks": 1, "seconds": search}]
+    one = {"index": "IVF64,SQfp16" if effort else FLAT, "effort": effort, "recall": recall}
+    report = {"times": times, "searched": [one, one], "pairs": 90}
+    return WatchedMining(Run("", 12.0, 345.6), report)
+
+
+def test_a_size_is_a_row():
+    size = mining_scaling.size_of(1000, watched())
+    assert size.embedded_per_second == 1000 and size.recall == (1.0, 1.0)
+    row = dict(zip(mining_scaling.HEAD, mining_scaling.size_row(size), strict=True))
+    assert row["sentences a side"] == "1,000" and row["search"] == "8.0"
+    assert (row["effort"], row["recall"], row["peak, MB"], row["embedded/s"]) == ("-", "1.0000", "346", "1,000")
+    inexact = mining_scaling.size_row(mining_scaling.size_of(1000, watched(effort=8, recall=0.96)))
+    assert inexact[-3:] == ["IVF64,SQfp16", "8", "0.9600"]
+    assert mining_scaling.growth([size]) == ["1,000: search, 67 % of the time"]
+
+
+def test_indexes_are_compared_with_the_exact_search(tmp_path, rng):
+    pytest.importorskip("faiss")
+    np.save(tmp_path / "0.npy", units(rng, 600).astype(np.float16))
+    np.save(tmp_path / "1.npy", units(rng, 50).astype(np.float16))
+    corpus, queries = (mining_indexes.StoredVectors((tmp_path / f"{side}.npy",)) for side in (0, 1))
+    factories = ["IVF8,Flat", "HNSW8"]
+    points = list(mining_indexes.compare_indexes(corpus, queries, factories, tmp_path, 4, 40, 1))
+    assert [point.index for point in points[:2]] == [FLAT, "IVF8,Flat"] and points[0].recall == 1
+    ivf = [point for point in points if point.index == "IVF8,Flat"]
+    assert ivf[0].recall < 1 == ivf[-1].recall  # half of the lists; all of them
+    assert [point.effort for point in ivf] == [4, 8]  # more would change nothing
+    assert all(point.size >= 600 * 16 * 2 and point.queries_per_second > 0 for point in points)
+    rows = mining_indexes.index_rows(points)
+    assert rows[0][3:5] == ["-", "1.0000"] and rows[0][-1] == "1.0" and len(rows[0]) == len(mining_indexes.HEAD)
+    assert not (tmp_path / "index.faiss").exists()
+
+
+def test_recall_takes_equally_near_rows_for_each_other():
+    true = Neighbours(np.array([[0.9, 0.8]], np.float32), np.array([[1, 2]]))
+    found = Neighbours(np.array([[0.8, 0.8]], np.float32), np.array([[2, 3]]))
+    assert mining_indexes.recall(found, true) == 1
+    assert mining_indexes.recall(Neighbours(found.similarities - 0.1, found.indices), true) == 0
+
+
+def test_plots(tmp_path):
+    pytest.importorskip("matplotlib")
+    from harness.mining_plots import plot_indexes, plot_scaling
+
+    sizes = [mining_scaling.size_of(count, watched(count / 100)) for count in (1000, 3000)]
+    points = [mining_indexes.IndexPoint(FLAT, 1, 0, None, 1, 10)]
+    points += [mining_indexes.IndexPoint("IVF8,Flat", 1, 0, effort, 1 - 1 / effort, 1000 / effort) for effort in (4, 8)]
+    for path in (plot_scaling(sizes, tmp_path / "a" / "s.png"), plot_indexes(points, tmp_path / "a" / "i.png")):
+        assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 5000
+
+
+# --- the script
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["mining.py", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    return stopped.value.code
+
+
+def test_the_script_compares_indexes(tmp_path, monkeypatch, capsys, model, pairs):
+    pytest.importorskip("faiss")
+    bitext, record = write_rows(tmp_path / "bitext.tsv", pairs), tmp_path / "record.json"
+    common = ["--model", model, "--bitext", bitext, "--folder", tmp_path, "--json", record]
+    sizes = ["--sentences", 400, "--queries", 50, "--rounds", 1, "--factories", "IVF4,Flat"]
+    assert run(monkeypatch, "indexes", *common, *sizes) == 0
+    printed = capsys.readouterr().out
+    assert "## 50 queries in 400 sentences, the 4 nearest" in printed and "| IVF4,Flat |" in printed
+    points = json.loads(record.read_text())["results"][str(model)]["points"]
+    assert points[0]["recall"] == points[-1]["recall"] == 1
+    assert set(points[0]) == set(asdict(mining_indexes.IndexPoint(FLAT, 0, 0, None, 1, 1)))
+
+
+def test_the_script_reports_errors_in_a_line(tmp_path, monkeypatch, capsys, model, pairs):
+    arguments = ["--model", model, "--bitext", write_rows(tmp_path / "b.tsv", pairs), "--held", tmp_path / "none"]
+    assert run(monkeypatch, "planted", *arguments, "--folder", tmp_path) == 1
+    assert "no such file; check the path" in capsys.readouterr().err

@@ -1,0 +1,443 @@
+"""The report of results: every table's figures, what is missing, constant or measured twice, paths, pictures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from harness.results import Measure, Round, Row, Table
+from reports.report import report_markdown
+from reports.sources import collect, read_sources, short_name, shorten, shorten_command
+
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.record import Record, write_record
+from st_paragram.files import write_text
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
+KNOWN = "sts, hard-sts, tatoeba, bucc, mteb, ablations"
+MACHINE = {"cpu": "Test CPU", "usable_cores": 2, "threads": 1, "gpu": "none", "commit": "abc123+"}
+FACTS = {
+    "name": "one",
+    "languages": ["en", "es"],
+    "pairs": 123_456,
+    "preparation": {"vocab_size": 20_000},
+    "settings": {"dim": 300, "epochs": 2.5, "megabatch_size": 60},
+    "seconds": 96.4,
+    "pairs_per_second": 4321.5,
+    "machine": "x86_64",
+}
+needs_matplotlib = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib")
+
+
+def record(benchmark: str, results: dict, **changes) -> Record:
+    base = Record(benchmark, f"python benchmarks/{benchmark}.py one", "2030-01-02", MACHINE, {}, results)
+    return replace(base, **changes)
+
+
+def graded(pearson: float | None, spearman: float | None = None, pairs: int = 250, **ends: float) -> dict:
+    return {"pairs": pairs, "pearson": pearson, "spearman": spearman, **ends}
+
+
+def sts_results(pearson: float | None = 0.701, average: float | None = 0.722) -> dict:
+    return {
+        "sentences_per_second": 98_765.4,
+        "sets": {
+            "2012/MSRpar": graded(pearson, 0.512, 750, low=0.65, high=0.75),
+            "2013/FNWN": graded(0.456, 0.467, 189, low=0.4, high=0.5),
+            "2017/es-en": graded(0.617, 0.6009, low=0.55, high=0.68),
+            "stsb/dev": graded(0.8123, 0.8034, 1500),
+        },
+        "protocols": {
+            "papers": {
+                **{"2012": 0.641, "2013": None, "2014": 0.752, "2015": 0.783, "2016": 0.774, "average": None},
+                **{"2013 without SMT": 0.655, "average without SMT": average},
+            },
+            "sentence-bert": {"2012": 0.611, "2013": 0.7, "2014": 0.71, "2015": 0.8, "2016": 0.75, "average": 0.7142},
+            "mteb": {"STS12": 0.611, "STS17/es-en": 0.6009, "STSBenchmark": 0.777},
+        },
+    }
+
+
+def sts(**models: dict) -> Record:
+    return record("sts", models or {"one": sts_results()})
+
+
+def section(text: str, title: str) -> str:
+    """The section whose heading begins so."""
+    found = [part for part in text.split("\n## ") if part.startswith(title)]
+    assert len(found) == 1, f"{len(found)} sections {title!r}"
+    return found[0]
+
+
+def cells(text: str, row: str, table: int = 0) -> list[str]:
+    """The cells of a row, in that table of those that have it."""
+    rows = [line for line in text.split("\n") if line.startswith(f"| {row} |")]
+    return [cell.strip() for cell in rows[table].strip("|").split("|")[1:]]
+
+
+class TestShortening:
+    @pytest.mark.parametrize(
+        ("command", "short"),
+        [
+            (
+                "python benchmarks/sts.py /home/me/m/p-sp-es --data /data/eval/",
+                "python benchmarks/sts.py p-sp-es --data eval",
+            ),
+            ("python /home/me/benchmarks/sts.py --data=/data/eval", "python benchmarks/sts.py --data=eval"),
+            ("python benchmarks/sts.py models/a ../data", "python benchmarks/sts.py models/a ../data"),
+            ("python x.py '/a b/c d' --only 2012/MSRpar", "python x.py 'c d' --only 2012/MSRpar"),
+            ("python x.py sentence-transformers/LaBSE", "python x.py sentence-transformers/LaBSE"),
+            ("python x.py /", "python x.py /"),
+        ],
+    )
+    def test_commands(self, command, short):
+        assert shorten_command(command) == short
+
+    def test_names(self):
+        names = ("/a/b/p-sp", "b/p-sp/", "p-sp", "random (like /a/b/p-sp)", "untrained")
+        assert [short_name(name) for name in names] == ["p-sp", "p-sp", "p-sp", "random (like p-sp)", "untrained"]
+
+    def test_addresses_stay(self):
+        assert shorten("see https://example.org/a/b") == "see https://example.org/a/b"
+
+    def test_no_folder_reaches_the_report(self):
+        data = {"notes": ["2013/SMT is missing under /secret/eval"]}
+        command = "python /secret/benchmarks/sts.py /secret/one --json /secret/out.json"
+        text = report_markdown(
+            [record("sts", {"/secret/one": sts_results()}, command=command, data=data, training={"/secret/one": FACTS})]
+        )
+        assert "secret" not in text
+        assert "    python benchmarks/sts.py one --json out.json\n" in text
+        assert "2013/SMT is missing under eval." in text
+
+
+class TestCollect:
+    def test_the_later_date_counts_with_a_note(self):
+        old = replace(sts(one=sts_results(average=0.5)), date="2030-01-01", command="python old.py")
+        new = sts(one=sts_results(average=0.6))
+        for records in ([old, new], [new, old]):
+            text = report_markdown(records)
+            assert cells(section(text, "STS 2012-2016, the papers'"), "one")[-1] == "60.0"
+            assert "one: measured more than once; 2030-01-02 counts, not 2030-01-01." in text
+            assert "python old.py" not in text
+
+    def test_parts_of_a_benchmark_come_together(self):
+        one = record("tatoeba", {"/a/one": {"seconds": 1.0, "languages": {"spa": tatoeba(0.1, 0.2)}}})
+        two = replace(
+            one, results={"one": {"seconds": 2.0, "languages": {"tur": tatoeba(0.3, 0.5)}}}, command="python 2"
+        )
+        collected = collect([one, two], "tatoeba")
+        assert collected.models == ["one"]
+        assert collected.below("languages") == ["spa", "tur"]
+        assert collected.records("languages", "spa") == [one]
+        assert "python 2" in report_markdown([one, two])
+
+    def test_empty_results_replace_nothing(self):
+        empty = {"sets": {}, "protocols": {"papers": {"average": None}, "sentence-bert": {}, "mteb": {}}}
+        later = replace(sts(one=empty), date="2030-02-01")
+        assert cells(section(report_markdown([sts(), later]), "STS 2012-2016, the papers'"), "one")[-1] == "72.2"
+
+    def test_two_models_of_one_name_are_refused(self):
+        with pytest.raises(EvaluationError, match="a/p-sp and b/p-sp would both be p-sp"):
+            report_markdown([record("sts", {"a/p-sp": sts_results(), "b/p-sp": sts_results()})])
+
+    def test_unknown_benchmarks_and_broken_results_are_refused(self):
+        with pytest.raises(EvaluationError, match="a record of 'chess'"):
+            report_markdown([record("chess", {})])
+        with pytest.raises(EvaluationError, match="no results"):
+            report_markdown([record("sts", {})])
+        with pytest.raises(EvaluationError, match="make the records anew"):
+            report_markdown([record("ablations", {"base": {"group": "base"}})])
+
+
+class TestModels:
+    def test_figures(self):
+        text = section(
+            report_markdown([replace(sts(one=sts_results(), two=sts_results()), training={"one": FACTS})]), "Mo"
+        )
+        assert cells(text, "one") == ["en, es", "123,456", "300", "20,000", "2.5", "60", "96", "4,322", "x86_64"]
+        assert "Without a record of a training: two." in text
+
+    def test_records_of_different_trainings_are_told(self):
+        first = replace(sts(), training={"one": FACTS})
+        second = record("tatoeba", {"one": {"languages": {"spa": tatoeba(0.1, 0.2)}}})
+        same = replace(second, results={"/x/one": second.results["one"]})
+        text = report_markdown([first, replace(same, training={"/x/one": FACTS})])
+        assert "trainings of this name" not in text
+        assert "different paths" not in text
+        assert "one: the records have it under different paths" in report_markdown([first, same])
+        again = replace(second, training={"one": FACTS | {"seconds": 1.0}}, date="2030-01-09")
+        text = report_markdown([first, again])
+        assert "one: the records are of 2 trainings of this name" in text
+        assert cells(section(text, "Models"), "one")[6] == "1"
+
+
+class TestSts:
+    def test_papers_protocol(self):
+        text = section(report_markdown([sts()]), "STS 2012-2016, the papers'")
+        assert cells(text, "model")[-2:] == ["2013 without SMT", "average without SMT"]
+        assert cells(text, "one") == ["64.1", "-", "75.2", "78.3", "77.4", "-", "65.5", "72.2"]
+        assert cells(text, "P-SP (published, EMNLP 2022)") == ["68.7", "64.7", "78.1", "81.4", "80.0", "74.6", "-", "-"]
+        assert "    python benchmarks/sts.py one\n\n2030-01-02, Test CPU, 2 cores, 1 thread, commit abc123+." in text
+
+    def test_sentence_bert_and_mteb(self):
+        text = report_markdown([sts()])
+        assert cells(section(text, "STS 2012-2016, Sentence-BERT's"), "one")[-1] == "71.4"
+        assert cells(section(text, "STS by mteb's"), "one") == ["61.1", "60.1", "77.7"]
+
+    def test_sets(self):
+        text = report_markdown([sts()])
+        by_year = section(text, "STS 2012-2016, every sub-data set")
+        assert cells(by_year, "model") == ["MSRpar (750)"]
+        assert cells(by_year, "one") == ["70.1 (65.0 to 75.0)"]
+        assert cells(by_year, "one", 1) == ["45.6 (40.0 to 50.0)"]
+        tracks = section(text, "STS 2017")
+        assert cells(tracks, "one") == ["61.7 / 60.1"]
+        assert cells(tracks, "one", 1) == ["61.7 (55.0 to 68.0)"]
+        assert cells(tracks, "LASER 1024d (published, EMNLP 2022)") == ["59.7 / 58.0"]
+        assert cells(section(text, "STS Benchmark"), "one") == ["81.2 / 80.3"]
+
+    def test_constant_scores_are_named_wherever_they_would_be_averaged(self):
+        results = sts_results(pearson=None, average=None)
+        results["protocols"]["papers"]["2012"] = None
+        text = report_markdown([sts(one=results)])
+        assert cells(section(text, "STS 2012-2016, every"), "one") == ["constant"]
+        papers = cells(section(text, "STS 2012-2016, the papers'"), "one")
+        assert (papers[0], papers[1], papers[5]) == ("constant", "-", "constant")
+        results["sets"]["2012/MSRpar"]["undefined"] = "NaN"
+        assert cells(section(report_markdown([sts(one=results)]), "STS 2012-2016, every"), "one") == ["NaN"]
+
+    def test_what_is_missing_is_left_out(self):
+        results = {"sets": {"2017/en-en": graded(0.8, 0.79)}, "protocols": {"mteb": {"STS17/en-en": 0.79}}}
+        text = report_markdown([sts(one=results)])
+        assert [line for line in text.split("\n") if line.startswith("## ")] == [
+            "## Models",
+            "## STS by mteb's protocol, computed here: Spearman x 100",
+            "## STS 2017, track by track: Pearson / Spearman x 100",
+        ]
+        assert "published, EMNLP" not in text  # none has en-en
+        assert "SP 20k, random (published, ACL 2019)" in text
+
+    def test_models_on_other_sets_have_dashes(self):
+        other = {"sets": {"2017/ar-ar": graded(0.7, 0.71)}}
+        text = section(report_markdown([sts(one=sts_results(), two=other)]), "STS 2017")
+        assert cells(text, "model") == ["ar-ar (250)", "es-en (250)"]
+        assert cells(text, "two") == ["70.0 / 71.0", "-"]
+
+    def test_differences(self):
+        difference = {"difference": 0.012, "low": -0.003, "high": 0.027, "p_value": 0.114}
+        against = {"model": "/m/one", "differences": {"average": difference, "2017/es-en": dict.fromkeys(difference)}}
+        rec = replace(
+            sts(one=sts_results(), two=sts_results() | {"against": against}),
+            data={"bootstrap": {"resamples": 10_000, "seed": 3}},
+        )
+        text = section(report_markdown([rec]), "STS, differences")
+        assert "Compared with one:" in text
+        assert cells(text, "average") == ["+1.2 (-0.3 to +2.7), p 0.114"]
+        assert cells(text, "2017/es-en") == ["-"]
+        assert "Resamples: 10,000, seed 3." in text
+
+    def test_hard(self):
+        rec = record("hard-sts", {"one": {"all": graded(0.5, 0.4, 12_273), "negation": graded(None, None, 3)}})
+        text = section(report_markdown([rec]), "Hard STS")
+        assert cells(text, "model") == ["all (12,273)", "negation (3)"]
+        assert cells(text, "one") == ["50.0 / 40.0", "constant / constant"]
+        assert cells(text, "BGT (1M en-fr pairs) (published, EMNLP 2020)") == ["75.3", "73.1"]
+
+
+def tatoeba(forward: float, backward: float) -> dict:
+    cosine = {"forward": forward, "backward": backward, "mean": (forward + backward) / 2}
+    margin = {name: value / 2 for name, value in cosine.items()}
+    return {"pairs": 1000, "cosine": cosine, "margin": margin, "accuracy": 1 - forward, "f1": 0.9 * (1 - forward)}
+
+
+class TestRetrieval:
+    def test_tatoeba(self):
+        published = ("ara", "deu", "spa", "fra", "rus", "tur")
+        every = {name: tatoeba(0.1 * place, 0.1) for place, name in enumerate(published)}
+        results = {
+            "one": {"seconds": 1.26, "languages": {"spa": tatoeba(0.1, 0.2)}},
+            "all": {"seconds": 7.0, "languages": every},
+        }
+        text = section(report_markdown([record("tatoeba", results)]), "Tatoeba")
+        assert cells(text, "model") == ["spa", "ara", "deu", "fra", "rus", "tur", "average", "seconds"]
+        assert cells(text, "one") == ["15.0", "-", "-", "-", "-", "-", "-", "1.26"]
+        # errors there 0, 10, ..., 50, back 10 each: mean (25 + 10) / 2
+        assert cells(text, "all") == ["15.0", "5.0", "10.0", "20.0", "25.0", "30.0", "17.5", "7.00"]
+        assert cells(text, "P-SP (published, EMNLP 2022)") == ["2.4", "8.8", "1.5", "5.4", "5.6", "1.4", "4.2", "-"]
+        assert cells(text, "one", 1)[0] == "7.5"
+        assert cells(text, "one", 2)[0] == "10.0 / 20.0"
+        assert cells(text, "one", 3)[0] == "90.0 (81.0)"
+
+    def test_many_languages_become_rows(self):
+        languages = {f"l{number:02}": tatoeba(number / 100, 0.0) for number in range(20)}
+        text = section(report_markdown([record("tatoeba", {"one": {"languages": languages}})]), "Tatoeba")
+        assert cells(text, "language") == ["one"]
+        assert cells(text, "l10") == ["5.0"]
+        assert cells(text, "seconds") == ["-"]
+
+    def test_bucc(self):
+        figures = {"threshold": 1.0614, "precision": 0.8, "recall": 0.7, "f1": 0.747}
+        results = {
+            "one": {"seconds": 12.3, "languages": {"zh-en": {"pairs": 257, "cosine": figures, "ratio": figures}}}
+        }
+        rec = record("bucc", results, data={"headings": {"zh-en": "oracle threshold"}})
+        text = section(report_markdown([rec]), "BUCC")
+        assert "### zh-en: oracle threshold (257 gold pairs)" in text
+        assert cells(text, "one") == ["cosine", "1.061", "80.0", "70.0", "74.7"]
+        assert cells(text, "one", 1)[0] == "ratio"
+        assert "Seconds: one 12.3." in text
+
+    def test_mteb_and_agreement(self):
+        years = {f"STS{year}": {"default": {"main_score": 0.6 + year / 1000}} for year in range(12, 17)}
+        results = {"one": {**years, "STS17": {"es-en": {"main_score": 0.60093}, "en-en": {"main_score": None}}}}
+        text = section(report_markdown([record("mteb", results), sts()]), "mteb's own")
+        assert cells(text, "one") == ["61.2", "61.3", "61.4", "61.5", "61.6", "61.4"]
+        assert cells(text, "one", 1) == ["60.1", "constant"]
+        assert cells(text, "LaBSE (transformer) (published, mteb)")[-1] == "69.3"
+        # ours: STS12 0.611 against 0.612, es-en 0.6009 against 0.60093
+        assert "at most 1.0e-03 from mteb's (one, STS12; 2 figures compared" in text
+
+
+def ablation(group: str, *scores: float | None, pairs: int | None = None, **overrides) -> dict:
+    runs = [
+        {"seed": seed, "seconds": 100.0 + seed, "scores": {"track5.en-en": {"pearson": score, "spearman": 0.5}}}
+        for seed, score in enumerate(scores)
+    ]
+    return {"group": group, "overrides": overrides, "runs": [run | ({"pairs": pairs} if pairs else {}) for run in runs]}
+
+
+def test_notes_stand_on_top():
+    text = report_markdown([record("ablations", {"base": ablation("base", 0.8, 0.81)})], notes=["Mind this."])
+    assert text.index("Mind this.") < text.index("## ")
+
+
+class TestAblations:
+    def test_table(self):
+        results = {
+            "megabatch_size 1": ablation("largest M", 0.70, 0.72),
+            "base": ablation("base", 0.80, 0.81),
+            "margin 0.2": ablation("loss", 0.9, None),
+        }
+        text = section(report_markdown([record("ablations", results, data={"text": ["/d/en-es.tsv"]})]), "Ablations")
+        assert cells(text, "base") == ["base", "0, 1", "80.5 (80.0 - 81.0)", "-", "100"]
+        assert cells(text, "largest M") == [
+            "megabatch_size 1",
+            "0, 1",
+            "71.0 (70.0 - 72.0)",
+            "-9.5 (-10.0 .. -9.0)",
+            "100",
+        ]
+        assert cells(text, "loss") == ["margin 0.2", "0, 1", "constant", "-", "100"]
+        assert text.index("| base |") < text.index("| largest M |")
+        assert "STS 2017 en-en: difference" in text
+        assert "Trained on en-es.tsv." in text
+        assert "## Models" not in report_markdown([record("ablations", results)])
+
+    def test_only_rows_of_the_same_data_are_compared(self):
+        one = record("ablations", {"base": ablation("base", 0.8)}, data={"text": ["a"]})
+        two = record("ablations", {"base": ablation("base", 0.6)}, data={"text": ["b"]})
+        assert report_markdown([one, two]).count("## Ablations") == 2
+
+
+class TestSpeed:
+    def table(self) -> Table:
+        rows = [Row("st_paragram", [Round(1.0, 5_000)], "note"), Row("LaBSE", note="absent")]
+        return Table("encode-1-threads", "Text to vectors, 1 thread", "sentences/s", Measure.RATE, rows, "st_paragram")
+
+    def test_of_both_kinds(self, tmp_path):
+        values = {"date": "2030-01-01", "machine": MACHINE, "settings": {}, "tables": [self.table().as_json()]}
+        (tmp_path / "speed.json").write_text(json.dumps(values))
+        write_record(sts(), tmp_path / "sts.json")
+        records, speeds = read_sources([tmp_path / "sts.json", tmp_path / "speed.json"])
+        text = report_markdown(records, speeds)
+        assert cells(section(text, "Speed while"), "one") == ["98,765", "Test CPU, 2 cores, 1 thread"]
+        assert "| P-SP (published) | 12,776 | 1 CPU core |" in text
+        assert cells(section(text, "Speed side by side"), "st_paragram")[0] == "5,000"
+
+    def test_files_that_are_neither_are_refused(self, tmp_path):
+        (tmp_path / "x.json").write_text('{"tables": 3}')
+        (tmp_path / "y.json").write_text("no json")
+        (tmp_path / "z.json").write_text("[]")
+        for name in ("x.json", "y.json", "z.json", "absent.json"):
+            with pytest.raises(EvaluationError, match=name):
+                read_sources([tmp_path / name])
+
+
+@needs_matplotlib
+class TestPlots:
+    def records(self) -> list[Record]:
+        rows = {
+            "base": ablation("base", 0.8, 0.81, pairs=100_000),
+            "pairs 1000": ablation("pairs", 0.6, 0.63, pairs=1000),
+        }
+        models = {"one": sts_results(), "two": sts_results(average=0.7)}
+        return [replace(sts(**models), training={"one": FACTS}), record("ablations", rows)]
+
+    def test_files_and_captions(self, tmp_path):
+        from reports.plots import draw_plots
+
+        plots = draw_plots(self.records(), tmp_path / "docs" / "images")
+        names = ["results-sts-papers.png", "results-sts-sentence-bert.png", "results-speed.png", "results-pairs.png"]
+        assert [plot.path.name for plot in plots] == names
+        assert sorted(path.name for path in (tmp_path / "docs" / "images").iterdir()) == sorted(names)
+        assert all(plot.path.read_bytes().startswith(b"\x89PNG") for plot in plots)
+        assert "without STS 2013's SMT" in plots[0].caption
+        assert "SMT" not in plots[1].caption
+        text = report_markdown(self.records(), plots=[plot.markdown(tmp_path / "docs" / "r.md") for plot in plots])
+        assert "![STS by year, the papers' protocol](images/results-sts-papers.png)" in text
+
+    def test_nothing_to_draw(self, tmp_path):
+        from reports.plots import draw_plots
+
+        results = {"one": {"languages": {"spa": tatoeba(0.1, 0.2)}}}
+        assert draw_plots([record("tatoeba", results)], tmp_path) == []
+        assert draw_plots([sts(one={"sets": {"2017/en-en": graded(None)}})], tmp_path) == []
+
+    def test_labels_cover_nothing(self):
+        from reports.labels import Point, label_points
+        from reports.plot_parts import scatter
+
+        from st_paragram.figures import new_figure
+
+        points = [Point(100 + number % 3, 70 + number / 10, f"model-{number}", True) for number in range(12)]
+        axes = new_figure(8, 6).subplots()
+        scatter(axes, points, 2)
+        label_points(axes, points, 9)
+        boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+        assert len(boxes) == 12
+        assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+        spots = [axes.transData.transform((point.x, point.y)) for point in points]
+        assert not any(box.contains(*spot) for box in boxes for spot in spots)
+
+
+class TestScript:
+    def run(self, monkeypatch, *arguments: str | Path) -> int:
+        spec = importlib.util.spec_from_file_location("report_script", SCRIPT)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        monkeypatch.setattr(sys, "argv", ["report.py", *map(str, arguments)])
+        return run_reporting_errors("report", module.main)
+
+    def test_writes_the_report(self, tmp_path, monkeypatch):
+        write_record(sts(), tmp_path / "sts.json")
+        output = tmp_path / "docs" / "results.md"
+        assert self.run(monkeypatch, tmp_path / "sts.json", "--output", output, "--no-plots") == 0
+        assert output.read_text(encoding="utf-8") == report_markdown([sts()])
+        assert [path.name for path in output.parent.iterdir()] == ["results.md"]
+
+    def test_errors_are_one_line(self, tmp_path, monkeypatch, capsys):
+        write_record(record("chess", {"a": {}}), tmp_path / "bad.json")
+        assert self.run(monkeypatch, tmp_path / "bad.json", "--output", tmp_path / "r.md") == 1
+        assert capsys.readouterr().err == "report: a record of 'chess'; the report knows " + KNOWN + "\n"
+        assert not (tmp_path / "r.md").exists()
+
+
+def test_writing_is_whole_or_not_at_all(tmp_path):
+    write_text(tmp_path / "a" / "r.md", "x\n")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["r.md"]

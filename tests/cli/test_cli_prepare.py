@@ -1,0 +1,142 @@
+"""The command `st-paragram prepare`, run in this process."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from st_paragram.cleaning.config import only_length
+from st_paragram.cli import prepare
+from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import SettingsError, StoreError
+
+
+def text(path: Path, count: int = 40) -> str:
+    rows = (f"The number {i} is here\tEl número {i} está aquí\n" for i in range(count))
+    path.write_text("".join(rows), encoding="utf-8", newline="\n")
+    return str(path)
+
+
+def command(*arguments: object) -> int:
+    parser = argparse.ArgumentParser()
+    prepare.add_parser(parser.add_subparsers(dest="command"))
+    return prepare.run(parser.parse_args(["prepare", "--vocab-size", "80", *map(str, arguments)]))
+
+
+def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "new" / "en-es.h5"
+    moses = [tmp_path / "m.en", tmp_path / "m.es"]
+    moses[0].write_text("one more row\ntwo\n")
+    moses[1].write_text("una fila más\ndos\n", encoding="utf-8")
+    texts = [
+        "--text",
+        text(tmp_path / "a.tsv"),
+        "--text",
+        f"es-en:{text(tmp_path / 'b.tsv', 3)}",
+        "--moses",
+        *moses,
+    ]
+    assert command("--lang", "es", "--output", output, *texts) == 0
+    store = PairStore(output)
+    assert (store.languages, len(store), store.lower_case, store.max_length) == (("en", "es"), 44, True, 100)
+    lines = capsys.readouterr().out.split("\n")
+    assert [line.split()[1:] for line in lines[1:2]] == [["40", "3", "2", "45"]]
+    assert next(line for line in lines if line.startswith("- too short")).split()[3:] == ["0", "0", "1", "1"]
+    assert next(line for line in lines if line.startswith("stored")).split()[1:] == ["40", "3", "1", "44"]
+    assert lines[-3].startswith("seconds: read ") and "encode" in lines[-3]
+    assert lines[-2] == f"{output}: 44 pairs"
+
+
+def test_english_paraphrases_mix_into_bitext(tmp_path: Path) -> None:
+    paraphrases = tmp_path / "p.tsv"
+    paraphrases.write_text("they went home early\tthey left for home early\n")
+    bitext = text(tmp_path / "a.tsv", 9)
+    command("--lang", "es", "--text", bitext, "--text", f"en-en:{paraphrases}", "--output", tmp_path / "m.h5")
+    store = PairStore(tmp_path / "m.h5")
+    assert len(store) == 10 and "they left for home early" in store.texts("b", np.arange(10))
+    with pytest.raises(SettingsError, match="de-de"):
+        command("--lang", "es", "--text", f"de-de:{paraphrases}", "--output", tmp_path / "n.h5")
+
+
+def test_options_reach_the_settings(tmp_path: Path) -> None:
+    output = tmp_path / "s.h5"
+    options = "--keep-case --length-on english --min-length 2 --max-length 90 --max-characters 150 --max-pieces 50"
+    more = "--seed 7 --sample-pairs 30 --character-coverage 0.99 --drop-invalid"
+    command(
+        "--lang",
+        "en",
+        "--text",
+        text(tmp_path / "a.tsv"),
+        "--output",
+        output,
+        *options.split(),
+        *more.split(),
+    )
+    settings = PairStore(output).settings
+    lengths = {"length_on": "english", "min_length": 2, "max_length": 90, "max_characters": 150}
+    expected = {"lower_case": False, "cleaning": only_length(**lengths).as_json()}
+    expected |= {"max_pieces": 50, "seed": 7, "sample_pairs": 30, "vocab_size": 80}
+    expected |= {
+        "character_coverage": 0.99,
+        "drop_invalid": True,
+        "segmentation": "none",
+        "languages": ["en", "en"],
+    }
+    assert {name: settings[name] for name in expected} == expected
+
+
+def test_a_vocabulary_file(tmp_path: Path) -> None:
+    text(tmp_path / "a.tsv")
+    command("--lang", "es", "--text", tmp_path / "a.tsv", "--output", tmp_path / "s.h5")
+    proto = PairStore(tmp_path / "s.h5").tokenizer().model_proto
+    (tmp_path / "v.model").write_bytes(proto)
+    arguments = ["--lang", "es", "--text", tmp_path / "a.tsv", "--output", tmp_path / "t.h5", "--vocab"]
+    command(*arguments, tmp_path / "v.model")
+    assert PairStore(tmp_path / "t.h5").tokenizer().model_proto == proto
+    with pytest.raises(SettingsError, match=r"none\.model: cannot be read"):
+        command(*arguments, tmp_path / "none.model", "--overwrite")
+    with pytest.raises(SettingsError, match="not a sentencepiece model"):
+        command(*arguments, tmp_path / "a.tsv", "--overwrite")
+
+
+def test_refusals(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.tsv")
+    command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5")
+    with pytest.raises(StoreError, match="exists already"):
+        command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5")
+    command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5", "--overwrite")
+    with pytest.raises(SettingsError, match="no text given"):
+        command("--lang", "es", "--output", tmp_path / "t.h5")
+    with pytest.raises(SettingsError, match="columns en-de"):
+        command("--lang", "es", "--text", f"en-de:{path}", "--output", tmp_path / "t.h5")
+    with pytest.raises(SettingsError, match="--min-length beside --cleaning default"):
+        command("--lang", "es", "--text", path, "--cleaning", "default", "--min-length", 2, "--output", "t.h5")
+    with pytest.raises(SettingsError, match="--executor-option are for --executor datatrove"):
+        command("--lang", "es", "--text", path, "--executor-option", "a=b", "--output", tmp_path / "t.h5")
+
+
+def test_filters_by_name_file_and_rejects(tmp_path: Path) -> None:
+    path = Path(text(tmp_path / "a.tsv"))
+    path.write_text(
+        path.read_text() + "The same words here\tThe same words here\n" + "One <b>bold</b> word\tUna en negrita\n"
+    )
+    (tmp_path / "mine.yaml").write_text("- length\n- markup\n")
+    for name, kept in (("default", 40), (tmp_path / "mine.yaml", 41), ("paper", 42)):
+        more = ["--cleaning", name, "--rejects", tmp_path / f"{kept}"]
+        command("--lang", "es", "--text", path, "--output", tmp_path / f"{kept}.h5", *more)
+        assert len(PairStore(tmp_path / f"{kept}.h5")) == kept
+    assert (tmp_path / "41" / "markup.tsv").read_text() == "One <b>bold</b> word\tUna en negrita\n"
+    assert [file.name for file in (tmp_path / "42").iterdir()] == []
+
+
+def test_work_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--lang", "es", "--text", text(tmp_path / "a.tsv"), "--output", tmp_path / "s.h5"]
+    arguments += ["--work", tmp_path / "work"]
+    for expected in ("seconds: read", "seconds: none, all was done before", "seconds: encode"):
+        command(*arguments, *(["--force", "encode"] if expected.endswith("encode") else []))
+        assert expected in capsys.readouterr().out
+        arguments.append("--overwrite")
+    assert (tmp_path / "work" / "read").is_dir()

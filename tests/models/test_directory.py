@@ -1,0 +1,381 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.models import directory as model_directory
+from st_paragram.models import weights_file
+from st_paragram.modules.compact_embedding import TableType
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.native import kernels
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+
+
+@pytest.fixture
+def model(vocabulary):
+    return model_directory.pipeline(SentencePieceEmbedding(vocabulary, 12, dropout=0.1), device="cpu")
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    return model_directory.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
+
+
+def cosines(a, b):
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def test_native_reader_gives_back_the_model(model, saved, pairs):
+    loaded = st_paragram.load(saved, device="cpu")
+    texts = [*(text for pair in pairs[:40] for text in pair), "", "Ω", "ba Ω ce"]
+    np.testing.assert_array_equal(loaded.encode(texts), model.encode(texts))
+    assert loaded[0].get_config_dict() == model[0].get_config_dict()
+    assert (saved / "README.md").read_text() == "# p-sp-xx\n"
+
+
+def test_stock_reader_gives_the_same_directions(model, saved, pairs):
+    stock = SentenceTransformer(str(saved), device="cpu")
+    assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
+    texts = [*(text for pair in pairs[:200] for text in pair), "BA Ce", "ba Ω ce", " ba \t ce  "]
+    assert cosines(stock.encode(texts), model.encode(texts)).min() > 0.999999
+    assert np.allclose(stock.encode(pairs[0][0]), model.encode(pairs[0][0]), atol=1e-6)
+
+
+def test_stock_reader_needs_no_plugin(saved, tmp_path):
+    """A fresh interpreter that cannot import st_paragram loads the directory by its bare name."""
+    script = (
+        "import sys; sys.modules['st_paragram'] = None\n"
+        "from sentence_transformers import SentenceTransformer as S\n"
+        "print(S('p-sp-xx', device='cpu').encode(['ba ce']).shape)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert run.stdout.strip() == "(1, 12)", run.stderr
+
+
+def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(model, saved, vocabulary):
+    tensors = load_file(saved / "model.safetensors")
+    row = model[0].embedding.weight[vocabulary.unknown_id]
+    assert (tensors["embedding.weight"][vocabulary.unknown_id] == 0).all()
+    assert torch.equal(tensors["unknown_embedding"], row.detach())
+    np.testing.assert_allclose(st_paragram.load(saved).encode(""), row.detach().numpy(), rtol=1e-6)
+
+
+def test_saving_does_not_change_the_model(model, tmp_path):
+    before = model[0].embedding.weight.detach().clone()
+    model_directory.save(model, tmp_path / "x")
+    assert torch.equal(model[0].embedding.weight, before)
+
+
+def test_an_existing_directory_is_not_overwritten_unless_asked(model, saved):
+    with pytest.raises(ModelDirectoryError, match="exists"):
+        model_directory.save(model, saved)
+    with torch.no_grad():
+        model[0].embedding.weight.mul_(2)
+    model_directory.save(model, saved, overwrite=True)
+    assert torch.equal(st_paragram.load(saved)[0].embedding.weight, model[0].embedding.weight)
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["p-sp-xx"]
+
+
+def test_a_foreign_directory_is_never_overwritten(model, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
+    with pytest.raises(ModelDirectoryError, match="no model directory"):
+        model_directory.save(model, tmp_path / "thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "chapter1.txt").exists()
+
+
+def test_other_directories_are_left_alone(model, saved, tmp_path):
+    for name in ("p-sp-xx.old", "p-sp-xx.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.txt").write_text("keep")
+    model_directory.save(model, saved, overwrite=True)
+    assert all((tmp_path / name / "mine.txt").exists() for name in ("p-sp-xx.old", "p-sp-xx.part"))
+
+
+@pytest.mark.parametrize("place", ["/", "{}/file/x"])
+def test_impossible_places_are_refused(model, tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelDirectoryError, match=r"no directory can be made|exists"):
+        model_directory.check_free(place.format(tmp_path))
+
+
+def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
+    import io
+
+    import sentencepiece
+
+    bpe = io.BytesIO()
+    texts = iter([text for pair in pairs for text in pair])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=texts, model_writer=bpe, model_type="bpe", vocab_size=100, minloglevel=2
+    )
+    model = model_directory.pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
+    with pytest.raises(ModelDirectoryError, match="BPE"):
+        model_directory.check_savable(model)
+
+
+def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert model_directory.only_model_here() == "p-sp-xx"
+    saved.rename(tmp_path / "other")
+    with pytest.raises(ModelDirectoryError, match="--model"):
+        model_directory.only_model_here()
+
+
+def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(weights_file, "save_file", fail)
+    with pytest.raises(OSError, match="no space"):
+        model_directory.save(model, tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["st_paragram.json", "sentencepiece.model", "model.safetensors"])
+def test_a_missing_file_is_named(saved, name):
+    (saved / name).unlink()
+    with pytest.raises(ModelDirectoryError, match=f"{name} is missing") as caught:
+        st_paragram.load(saved)
+    assert str(saved) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def _config(saved, **changes):
+    path = saved / "st_paragram.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda s: (s / "model.safetensors").write_bytes(b"x" * 100), "not the weights"),
+        (
+            lambda s: (s / "model.safetensors").write_bytes((s / "model.safetensors").read_bytes()[:-9]),
+            "not the weights",
+        ),
+        (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
+        (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
+        (lambda s: _config(s, surprise=1), "not a configuration"),
+        (lambda s: _config(s, format_version=9), "format version 9"),
+        (lambda s: _config(s, vocabulary_size=7), "st_paragram.json says 7"),
+        (lambda s: _config(s, embedding_dimension=7), "expected"),
+        (lambda s: _config(s, segmentation="scissors"), "scissors"),
+        (lambda s: _config(s, embedding_dimension="12"), "embedding_dimension is '12'"),
+        (lambda s: _config(s, lower_case="no"), "lower_case is 'no'"),
+        (lambda s: _config(s, dropout=None), "dropout is None"),
+    ],
+)
+def test_damage_is_named(saved, damage, message):
+    damage(saved)
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        st_paragram.load(saved)
+    assert "\n" not in str(caught.value)
+
+
+def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert model_directory.find("p-sp-xx").samefile(saved)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("ST_PARAGRAM_HOME", str(tmp_path))
+    assert model_directory.find("p-sp-xx") == saved
+    with pytest.raises(ModelDirectoryError) as caught:
+        model_directory.find("p-sp-yy")
+    assert str(tmp_path / "p-sp-yy") in str(caught.value) and "cache" in str(caught.value)
+
+
+def test_hub_failure_is_one_line(monkeypatch):
+    def offline(*args, **kwargs):
+        raise OSError("offline\nwith a long explanation")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
+    with pytest.raises(ModelDirectoryError, match=r"on the hub \(offline\)$"):
+        model_directory.find("somebody/p-sp-xx")
+
+
+def test_other_pipelines_are_refused(model, tmp_path):
+    model.append(Normalize())
+    with pytest.raises(ModelDirectoryError, match="Normalize"):
+        model_directory.save(model, tmp_path / "x")
+
+
+def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
+    pytest.importorskip("jieba")
+    segmenting = SentencePieceTokenizer(vocabulary.model_proto, segmentation="jieba")
+    model = model_directory.pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
+    model_directory.save(model, tmp_path / "zh")
+    assert st_paragram.load(tmp_path / "zh")[0].segmentation == "jieba"
+
+
+def test_the_fingerprint_tells_models_apart(model, saved, tmp_path):
+    with torch.no_grad():
+        model[0].embedding.weight[3, 3] += 1
+    other = model_directory.save(model, tmp_path / "other")
+    assert model_directory.fingerprint(saved) == model_directory.fingerprint(saved)
+    assert model_directory.fingerprint(saved) != model_directory.fingerprint(other)
+
+
+TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
+
+
+def precision_of(kind, rows):
+    """Largest error of a mean of rows."""
+    return np.abs(rows).max() * {TableType.FLOAT32: 1e-6, TableType.FLOAT16: 2**-11, TableType.INT8: 0.51 / 127}[kind]
+
+
+@pytest.mark.parametrize("dimension", [None, 5, 100])
+@pytest.mark.parametrize("kind", list(TableType))
+def test_smaller_tables(model, tmp_path, kind, dimension):
+    folder = model_directory.save(model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension)
+    expected = model.encode(TEXTS, truncate_dim=dimension)
+    loaded = st_paragram.load(folder, device="cpu")
+    rows = loaded.encode(TEXTS)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, expected, atol=precision_of(kind, model[0].embedding.weight.detach().numpy()))
+    table = loaded[0].embedding.weight
+    assert table.dtype == (getattr(torch, kind.value) if kernels() else torch.float32)
+    assert loaded.get_embedding_dimension() == min(dimension or 12, 12)
+    assert model_directory.table_type(folder) is kind
+    # Both readers agree, and saving again changes nothing.
+    stock = SentenceTransformer(str(folder), device="cpu").encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32)
+    assert cosines(stock, rows[[0, 3, 4]]).min() > 0.9999
+    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
+    tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
+    assert tensors.keys() == repeated.keys()
+    assert all(torch.equal(tensors[name], repeated[name]) for name in tensors) or kernels() is None
+
+
+def test_sizes_on_disk(vocabulary, tmp_path):
+    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
+    folders = [model_directory.save(model, tmp_path / kind.value, dtype=kind) for kind in TableType]
+    full, half, quarter = (model_directory.weights_size(folder) for folder in folders)
+    assert 0.49 < half / full < 0.52
+    assert 0.24 < quarter / full < 0.28
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 12, 99])
+@pytest.mark.parametrize("kind", list(TableType))
+def test_truncation_at_load_is_truncation_of_the_embeddings(model, tmp_path, kind, dimension):
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    whole, part = st_paragram.load(folder), st_paragram.load(folder, truncate_dim=dimension)
+    np.testing.assert_allclose(part.encode(TEXTS), whole.encode(TEXTS)[:, :dimension], rtol=1e-6, atol=1e-7)
+    saved = model_directory.save(part, tmp_path / "part")
+    np.testing.assert_array_equal(st_paragram.load(saved).encode(TEXTS), part.encode(TEXTS))
+
+
+def test_a_small_table_saved_as_float32_can_be_trained(model, tmp_path):
+    small = st_paragram.load(model_directory.save(model, tmp_path / "small", dtype="int8"), device="cpu")
+    whole = st_paragram.load(model_directory.save(small, tmp_path / "whole", dtype="float32"), device="cpu")
+    np.testing.assert_allclose(whole.encode(TEXTS), small.encode(TEXTS), rtol=1e-5, atol=1e-6)
+    whole.train()
+
+
+def test_version_1_is_still_written_for_float32_and_read(saved):
+    config = json.loads((saved / "st_paragram.json").read_text())
+    assert config["format_version"] == 1 and "table_type" not in config
+
+
+def test_version_2_names_the_type(model, tmp_path):
+    folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int8")
+    config = json.loads((folder / "st_paragram.json").read_text())
+    assert (config["format_version"], config["table_type"]) == (2, "int8")
+    card = (folder / "README.md").read_text()
+    assert card.startswith("# x\n") and "6.2" in card
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": "int4"}, {"truncate_dim": 0}, {"truncate_dim": -1}])
+def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
+    with pytest.raises(SettingsError):
+        model_directory.save(model, tmp_path / "x", **arguments)
+    assert not (tmp_path / "x").exists()
+    if "truncate_dim" in arguments:
+        with pytest.raises(SettingsError):
+            st_paragram.load(saved, **arguments)
+
+
+def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
+    weights = torch.zeros(len(vocabulary), 3)
+    weights[5, 1] = 1e5
+    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, weights=weights), device="cpu")
+    with pytest.raises(SettingsError, match="float16"):
+        model_directory.save(model, tmp_path / "x", dtype="float16")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "damage", "message"),
+    [
+        ("int8", "weights", lambda t: None, "not the weights"),
+        ("int8", "weights", lambda t: t[:7].clone(), "parts of different sizes"),
+        ("int8", "weights", lambda t: t * torch.nan, "NaN"),
+        ("int8", "weights", lambda t: -t, "negative scales"),
+        ("int8", "embeddings", lambda t: t.float(), r"a table of torch\.float32, expected int8"),
+        ("int8", "unknown_embedding", lambda t: t[:3].clone(), "parts of different sizes"),
+        ("int8", "unknown_embedding", lambda t: t * torch.nan, "NaN"),
+        ("float16", "embedding.weight", lambda t: t.float(), r"a table of torch\.float32, expected float16"),
+        ("float16", "embedding.weight", lambda t: t + torch.inf, "infinite"),
+        ("float16", "embedding.weight", lambda t: t[:9].clone(), r"shape \(9, 12\), expected"),
+        ("float16", "unknown_embedding", lambda t: t[None], "parts of different sizes"),
+        ("float32", "embedding.weight", lambda t: t.half(), r"a table of torch\.float16, expected float32"),
+        ("float32", "embedding.weight", lambda t: t * torch.nan, "NaN"),
+    ],
+)
+def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name] = damage(tensors[name])
+    save_file({key: t for key, t in tensors.items() if t is not None}, folder / "model.safetensors")
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        st_paragram.load(folder)
+    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"table_type": "int4"}, "int4"),
+        ({"table_type": 8}, "table_type is 8"),
+        ({"table_type": "float32"}, "missing|not the weights"),
+    ],
+)
+def test_a_wrong_type_in_the_configuration_is_named(model, tmp_path, changes, message):
+    folder = model_directory.save(model, tmp_path / "x", dtype="int8")
+    _config(folder, **changes)
+    with pytest.raises(ModelDirectoryError, match=message):
+        st_paragram.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "dimension"),
+    [
+        (["--dtype", "int8", "--dim", "5"], TableType.INT8, 5),
+        (["--dim", "4"], TableType.FLOAT32, 4),
+        ([], TableType.FLOAT32, 12),
+    ],
+)
+def test_export(saved, tmp_path, capsys, arguments, kind, dimension):
+    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 0
+    assert "of the original" in capsys.readouterr().err
+    loaded = st_paragram.load(tmp_path / "y")
+    assert (model_directory.table_type(tmp_path / "y"), loaded.get_embedding_dimension()) == (kind, dimension)
+    card = (tmp_path / "y" / "README.md").read_text()
+    assert card.startswith("# p-sp-xx\n") and f"{dimension} components, table of {kind.value}" in card
+    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 1
+    assert "exists" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "y"), "--overwrite"]) == 0
+    assert model_directory.table_type(tmp_path / "y") is kind
+
+
+@pytest.mark.parametrize("dimension", ["0", "-3"])
+def test_export_refuses_impossible_dimensions(saved, tmp_path, capsys, dimension):
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dim", dimension]) == 1
+    assert "truncate_dim" in capsys.readouterr().err
+    assert not (tmp_path / "y").exists()

@@ -1,0 +1,320 @@
+import argparse
+import gzip
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.cli import index as index_command
+from st_paragram.cli import search as search_command
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
+from st_paragram.models import directory as model_directory
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.search import index_metadata as index_facts
+from st_paragram.search import search_index
+from st_paragram.search.search_index import SearchIndex
+from st_paragram.search.vectors import Precision, pack, unpack
+
+pytest.importorskip("faiss")
+
+
+def save_model(folder, vocabulary, seed=0):
+    import torch
+
+    torch.manual_seed(seed)
+    model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, vocabulary):
+    return save_model(tmp_path_factory.mktemp("models") / "p-sp-xx", vocabulary)
+
+
+@pytest.fixture(scope="module")
+def texts(pairs):
+    return [first for first, _ in pairs]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("text") / "lines.txt.gz"
+    path.write_bytes(gzip.compress("\n".join(["", "7", *texts]).encode()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def flat(tmp_path_factory, source, model):
+    return SearchIndex.build(source, tmp_path_factory.mktemp("index") / "lines.index", model)
+
+
+@pytest.fixture
+def copy(tmp_path, flat):
+    return shutil.copytree(flat.folder, tmp_path / "copy.index")
+
+
+def run(command, name, *arguments):
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    parsed = parser.parse_args([name, *map(str, arguments)])
+    return run_reporting_errors(f"st-paragram {name}", lambda: command.run(parsed))
+
+
+def brute_force(texts, queries, model, k, precision=Precision.FLOAT16):
+    """Cosines and first lines, by comparing everything; lines begin after two that are left out."""
+    distinct = list(dict.fromkeys(texts))
+    encoder = model_directory.load(model)
+    stored = unpack(pack(encoder.encode(distinct), precision, "")).astype(float)
+    rows = encoder.encode(queries).astype(float)
+    cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ stored.T
+    best = [sorted(range(len(distinct)), key=lambda i: (-round(each[i], 6), i))[:k] for each in cosines]
+    return [[(each[i], texts.index(distinct[i]) + 3) for i in rows] for each, rows in zip(cosines, best, strict=True)]
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("k", [1, 5])
+def test_what_is_found_is_what_comparing_everything_finds(tmp_path, source, model, texts, precision, k):
+    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(precision=precision))
+    queries = [texts[3], texts[100] + " " + texts[7], "ba ce di"]
+    want = brute_force(texts, queries, model, k, precision)
+    got = index.search(queries, k)
+    for hits, expected in zip(got, want, strict=True):
+        np.testing.assert_allclose([hit.score for hit in hits], [score for score, _ in expected], atol=2e-6)
+        gaps = np.diff([score for score, _ in expected])
+        if (np.abs(gaps) > 1e-5).all():
+            assert [hit.line for hit in hits] == [line for _, line in expected]
+        assert all(texts[hit.line - 3] == hit.sentence for hit in hits)
+    assert got[0][0].line == texts.index(texts[3]) + 3 and got[0][0].score > 0.999
+    assert index.metadata.factory == "Flat" and index.metadata.precision == precision.value
+
+
+def test_repeated_sentences_are_one_and_lines_without_words_none(flat, texts):
+    assert len(flat) == len(set(texts)) < len(texts)
+    counts = flat.sentences.counts
+    assert (counts.lines, counts.blank, counts.near_empty) == (len(texts) + 2, 1, 1)
+    hits = flat.search([texts[0]], 10**6)[0]  # more than there are: all there are
+    assert sorted(hit.line for hit in hits) == sorted({texts.index(text) + 3 for text in texts})
+    assert flat.search([]) == []
+
+
+def test_a_threshold_cuts_the_end_off(flat, texts):
+    whole = flat.search([texts[5]], 50)[0]
+    cut = whole[7].score
+    assert flat.search([texts[5]], 50, threshold=cut)[0] == [hit for hit in whole if hit.score >= cut]
+    assert flat.search([texts[5]], 50, threshold=1.1) == [[]]
+
+
+@pytest.mark.parametrize("factory", ["IVF8,Flat", "IVF4,SQ8", "HNSW8"])
+def test_an_inexact_index_finds_as_much_as_it_says_with_exact_cosines(tmp_path, source, model, texts, flat, factory):
+    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index=factory, recall=0.9))
+    assert index.metadata.factory == factory and index.metadata.effort > 0
+    assert 0.9 <= index.metadata.recall <= 1
+    exact, found = flat.search(texts[:200], 10), SearchIndex(tmp_path / "i", model).search(texts[:200], 10)
+    scores = {(q, hit.line): hit.score for q, hits in enumerate(exact) for hit in hits}
+    same = [(scores[q, hit.line], hit.score) for q, hits in enumerate(found) for hit in hits if (q, hit.line) in scores]
+    assert len(same) >= 0.85 * len(scores)
+    np.testing.assert_allclose(*zip(*same, strict=True), atol=1e-6)
+
+
+def test_places_that_are_not_filled_do_not_come_out(tmp_path, source, model, texts):
+    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="IVF16,Flat"))
+    index.effort = 1
+    hits = index.search(texts[:20], len(index))
+    assert all(0 < len(each) < len(index) and len({hit.line for hit in each}) == len(each) for each in hits)
+
+
+def test_parts_of_an_index_are_one_corpus(tmp_path, source, model, texts, flat, monkeypatch):
+    monkeypatch.setattr("st_paragram.search.indexes.rows_in", lambda memory, dim: 250)
+    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="IVF4,Flat", recall=1.0))
+    assert len(index.metadata.parts) == 3 and len(list((tmp_path / "i").glob("*.faiss"))) == 3
+    index.effort = 4
+    for got, want in zip(index.search(texts[:50]), flat.search(texts[:50]), strict=True):
+        np.testing.assert_allclose([hit.score for hit in got], [hit.score for hit in want], atol=1e-6)
+
+
+def test_vectors_that_do_not_fit_are_read_in_parts(flat, texts):
+    small = SearchIndex(flat.folder, memory=1)
+    assert not isinstance(small.vectors, search_index.HeldVectors)
+    assert small.search(texts[:9]) == flat.search(texts[:9])
+
+
+def test_another_model_is_refused_by_both_names_before_faiss_is_loaded(tmp_path, flat, vocabulary, monkeypatch):
+    other = save_model(tmp_path / "p-sp-yy", vocabulary, seed=1)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MiningError, match=r"built with \S*p-sp-xx .*not with \S*p-sp-yy"):
+        SearchIndex(flat.folder, other)
+    with pytest.raises(MiningError, match="shape"):
+        SearchIndex(flat.folder).neighbours(np.eye(3, dtype=np.float32), 1)
+
+
+def test_a_model_is_found_by_its_name_or_asked_for(tmp_path, source, model, monkeypatch):
+    home = tmp_path / "home"
+    shutil.copytree(model, home / "p-sp-xx")
+    monkeypatch.setenv("ST_PARAGRAM_HOME", str(home))
+    index = SearchIndex.build(source, tmp_path / "i", "p-sp-xx")
+    assert index.metadata.model == "p-sp-xx" and SearchIndex(tmp_path / "i").model == home / "p-sp-xx"
+    monkeypatch.delenv("ST_PARAGRAM_HOME")
+    with pytest.raises(ModelDirectoryError, match=r"built with p-sp-xx.*--model"):
+        SearchIndex(tmp_path / "i")
+    assert SearchIndex(tmp_path / "i", model).search(["ba"], 1)
+
+
+def damage_version(folder):
+    facts = json.loads((folder / "index.json").read_text())
+    (folder / "index.json").write_text(json.dumps(facts | {"format_version": 2}))
+
+
+def damage_value(folder):
+    facts = json.loads((folder / "index.json").read_text())
+    (folder / "index.json").write_text(json.dumps(facts | {"sentences": "5"}))
+
+
+def damage_type(folder):
+    rows = np.load(folder / "vectors.npy")
+    np.save(folder / "vectors.npy", rows.view(np.int16))
+
+
+def cut(name):
+    def damage(folder):
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(data[: len(data) // 2])
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: shutil.rmtree(folder), "no such index folder"),
+        (lambda folder: (folder / "index.json").unlink(), "never finished"),
+        (cut("index.json"), "not what st-paragram index writes"),
+        (lambda folder: (folder / "index.json").write_text("[]"), "not what st-paragram index writes"),
+        (damage_version, "format version 2, this st_paragram reads 1"),
+        (damage_value, "sentences is '5'"),
+        (lambda folder: (folder / "vectors.npy").unlink(), "vectors.npy is missing"),
+        (cut("vectors.npy"), r"vectors.npy has \d+ bytes where"),
+        (cut("sentences/text"), "sentences/text has"),
+        (cut("sentences/text.json"), "sentences/text.json has"),
+        (cut("sentences/starts.npy"), "sentences/starts.npy has"),
+        (damage_type, "int16"),
+    ],
+)
+def test_a_damaged_folder_is_refused_by_name(copy, damage, message):
+    damage(copy)
+    with pytest.raises(MiningError, match=message) as caught:
+        SearchIndex(copy)
+    assert "copy.index" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_damage_that_keeps_the_size_is_found_in_use(copy, tmp_path, source, model):
+    rows = np.load(copy / "vectors.npy")
+    rows[3] = np.nan
+    np.save(copy / "vectors.npy", rows)
+    with pytest.raises(MiningError, match="not finite"):
+        SearchIndex(copy).search(["ba"], 1000)
+    built = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="HNSW8")).folder
+    size = (built / "part-0000.faiss").stat().st_size
+    (built / "part-0000.faiss").write_bytes(bytes(size))
+    with pytest.raises(MiningError, match="part-0000"):
+        SearchIndex(built).search(["ba"])
+
+
+def test_nothing_is_left_of_a_build_that_fails(tmp_path, source, model, monkeypatch):
+    with pytest.raises(SettingsError, match="IVF5000"):
+        SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="IVF5000,Flat"))
+    (tmp_path / "empty.txt").write_text("\n7\n")
+    with pytest.raises(MiningError, match="no sentence"):
+        SearchIndex.build(tmp_path / "empty.txt", tmp_path / "i", model)
+    monkeypatch.setattr("st_paragram.search.indexes.write", lambda index, path: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="HNSW8"))
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.txt"]
+
+
+def test_what_a_killed_build_left_is_cleared_away(tmp_path, source, model):
+    (tmp_path / "i.part" / "sentences").mkdir(parents=True)
+    (tmp_path / "i.part" / "part-0000.faiss").write_text("torn")
+    SearchIndex.build(source, tmp_path / "i", model)
+    assert sorted(path.name for path in (tmp_path / "i").iterdir()) == ["index.json", "sentences", "vectors.npy"]
+    assert [path.name for path in tmp_path.iterdir()] == ["i"]
+
+
+def test_an_index_is_replaced_only_if_asked_for_and_nothing_else_ever(tmp_path, source, model):
+    SearchIndex.build(source, tmp_path / "i", model)
+    with pytest.raises(MiningError, match="--overwrite"):
+        SearchIndex.build(source, tmp_path / "i", model)
+    (tmp_path / "short.txt").write_text("ba ce\n")
+    assert len(SearchIndex.build(tmp_path / "short.txt", tmp_path / "i", model, overwrite=True)) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["i", "short.txt"]
+    (tmp_path / "precious").mkdir()
+    with pytest.raises(MiningError, match="no index"):
+        SearchIndex.build(source, tmp_path / "precious", model, overwrite=True)
+
+
+def test_a_model_of_nan_is_refused(tmp_path, source, model, vocabulary, flat, monkeypatch):
+    broken = model_directory.load(model)
+    monkeypatch.setattr(broken, "encode", lambda texts, **_: np.full((len(texts), 16), np.nan, np.float32))
+    monkeypatch.setattr(model_directory, "load", lambda *_: broken)
+    with pytest.raises(MiningError, match="length nan"):
+        SearchIndex.build(source, tmp_path / "i", model)
+    with pytest.raises(MiningError, match=r"queries: .* number 1 has length nan"):
+        SearchIndex(flat.folder).search(["ba"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_facts_are_read_as_they_were_written(flat):
+    facts = index_facts.read_metadata(flat.folder)
+    assert facts == flat.metadata and facts.recall == 1.0 and facts.effort == 0
+    assert set(facts.files) >= {"vectors.npy", "sentences/text"}
+
+
+def test_commands(tmp_path, source, model, texts, flat, capsys, monkeypatch):
+    folder = tmp_path / "lines.index"
+    assert run(index_command, "index", source, "--model", model, "--output", folder, "--index", "IVF4,Flat") == 0
+    said = capsys.readouterr().out
+    assert f"{len(flat)} sentences of {len(texts) + 2} lines" in said and "IVF4,Flat: finds" in said
+    assert run(search_command, "search", folder, texts[0], "-k", 3) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.split("\n")[:-1]]
+    assert [len(row) for row in rows] == [3, 3, 3] and rows[0][1:] == ["3", texts[0]]
+    assert run(search_command, "search", folder, texts[0], "ba ce", "-k", 2) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.split("\n")[:-1]]
+    assert [row[0] for row in rows] == [texts[0]] * 2 + ["ba ce"] * 2 and len(rows[0]) == 4
+    (tmp_path / "queries").write_text(f"{texts[1]}\n\nba\tce\n")
+    monkeypatch.setattr(search_command, "_BLOCK", 1)
+    out = tmp_path / "out.tsv"
+    assert run(search_command, "search", folder, "--queries", tmp_path / "queries", "-k", 1, "--output", out) == 0
+    rows = [line.split("\t") for line in out.read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [row[0] for row in rows] == [texts[1], "ba ce"]
+    assert capsys.readouterr().out == "" and not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give queries either"),
+        (["ba", "--queries", "x"], "give queries either"),
+        ([" "], "blank"),
+        (["ba", "-k", "0"], "k is 0"),
+        (["ba", "--effort", "0"], "effort is 0"),
+        (["--queries", "/dev/null"], "no query"),
+        (["ba", "--memory", "much"], "memory"),
+    ],
+)
+def test_bad_commands_are_refused_in_a_line(flat, arguments, message, capsys):
+    assert run(search_command, "search", flat.folder, *arguments) == 1
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+
+
+def test_another_build_at_the_same_place_is_refused_and_not_disturbed(tmp_path, source, model):
+    from st_paragram.files import locked
+
+    with locked(tmp_path / "i.part"):
+        (tmp_path / "i.part" / "work").write_text("of another")
+        with pytest.raises(ParagramError, match="another run"):
+            SearchIndex.build(source, tmp_path / "i", model)
+        assert (tmp_path / "i.part" / "work").exists()

@@ -1,0 +1,1 @@
+"""What tests share: small data, a local HTTP server, plain references."""

@@ -1,0 +1,81 @@
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, drop_unknown, train_vocabulary
+
+
+def decode(vocabulary, ids, offsets):
+    return [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
+
+
+def test_encode_equals_sentencepiece_text_by_text(vocabulary, pairs):
+    texts = [text for pair in pairs[:50] for text in pair]
+    expected = [vocabulary.processor.encode(text.lower()) for text in texts]
+    assert decode(vocabulary, *vocabulary.encode(texts)) == expected
+
+
+def test_unknown_pieces_are_dropped_and_empty_texts_are_the_unknown_id(vocabulary):
+    known = vocabulary.processor.encode("ba ce")
+    texts = ["", "   ", "Ωж", "ba ce", "ba Ω ce"]
+    rows = decode(vocabulary, *vocabulary.encode(texts))
+    assert rows[0] == rows[1] == [vocabulary.unknown_id]
+    assert rows[3] == known
+    assert vocabulary.unknown_id not in rows[4] and set(known) <= set(rows[4])
+    assert rows[2][-1] != vocabulary.unknown_id or rows[2] == [vocabulary.unknown_id]
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8))
+def test_drop_unknown_matches_a_plain_loop(rows):
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.array([i for row in rows for i in row], dtype=np.int64)
+    expected = [[i for i in row if i != 2] or [2] for row in rows]
+    assert decode(None, *drop_unknown(ids, counts, 2)) == expected
+
+
+def test_truncation_counts_pieces(vocabulary):
+    ids, offsets = vocabulary.encode(["ba ce di fo gu ha je"], max_length=3)
+    assert len(ids) == 3 and offsets.tolist() == [0, 3]
+
+
+def test_lower_case_is_a_setting(vocabulary):
+    upper = SentencePieceTokenizer(vocabulary.model_proto, lower_case=False)
+    assert decode(upper, *upper.encode(["ba"])) == decode(vocabulary, *vocabulary.encode(["BA"]))
+    assert decode(upper, *upper.encode(["BA"])) != decode(vocabulary, *vocabulary.encode(["BA"]))
+
+
+def test_lone_surrogates_do_not_break_a_batch(vocabulary):
+    assert len(vocabulary.encode(["ba \ud800 ce", "di"])[1]) == 3
+
+
+def test_ids_outside_the_vocabulary_are_refused(vocabulary):
+    with pytest.raises(SettingsError, match=str(len(vocabulary))):
+        vocabulary.pack([[1, len(vocabulary)]])
+
+
+def test_pickle_keeps_everything(vocabulary):
+    copy = pickle.loads(pickle.dumps(SentencePieceTokenizer(vocabulary.model_proto, lower_case=False)))
+    assert (copy.lower_case, len(copy)) == (False, len(vocabulary))
+
+
+def test_jieba_segments_texts_with_han_characters_only(vocabulary):
+    pytest.importorskip("jieba")
+    segmenting = SentencePieceTokenizer(vocabulary.model_proto, segmentation=Segmentation.JIEBA)
+    assert segmenting.normalize("我们在公园里散步").count(" ") >= 2
+    assert segmenting.normalize("Don't stop, e.g. 3.5") == "don't stop, e.g. 3.5"
+
+
+def test_little_text_gives_a_small_vocabulary_and_none_an_error():
+    assert len(SentencePieceTokenizer(train_vocabulary(["a b c"] * 3, 50_000))) < 20
+    with pytest.raises(TextError, match="no sentence"):
+        train_vocabulary([])
+
+
+def test_damaged_model_is_named():
+    with pytest.raises(SettingsError, match="not a sentencepiece model"):
+        SentencePieceTokenizer(b"nonsense")

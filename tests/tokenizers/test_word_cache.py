@@ -1,0 +1,374 @@
+"""Texts encoded word by word against sentencepiece on the whole text, on small models trained here."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+import multiprocessing
+import pickle
+import random
+import struct
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from st_paragram.native import kernels
+from st_paragram.tokenizers import word_cache
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.tokenizers.sentencepiece_format import (
+    Piece,
+    PieceKind,
+    _spans,
+    keeps_words_apart,
+    parse_model,
+    round_scores,
+)
+from st_paragram.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.tokenizers.word_cache import SCORE_STEP, WordEncoder, obstacle
+
+needs_kernels = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
+
+TEXT = (
+    "the river runs past an old stone mill and two children wait there for their boat cafés naïve über straße "
+    "река течёт мимо старой мельницы ὁ λόγος σοφός ὀδυσσεύς النهر يجري قرب الطاحونة كِتَابٌ "
+    "ırmak eski değirmenin i\u0307yi 河水流过旧磨坊 孩子 在 等船 川がながれる 강물이 "
+    "हिन्दी ไทยน้ำ 12 6.7 50% 'tis ½ a\u0301 "
+    "tttt ttt abababab ababab aaaa aaa"
+)
+WORDS = TEXT.split()
+SPACES = " \t\n\r\v\f\x1c\x85\u00a0\u1680\u2003\u200b\u200e\u2028\u202f\u205f\u3000\u2581\ufeff\ufffd"
+HARD = (
+    "\x00\x01\x1f\x7f\u00ad\u0300\u0301\u0308\u0345\u064b\u0670\u093c\u0e33\u3099\uff9e\u200c\u200d\ufe0f"
+    "¨´ΐ\u0385\ufdfaﷲﬁ½㎏㍿①ªﾊﾞ中文字😀👩🏽🇹🇷\ue000\U000e0001\U0010ffffΣσςΑ'.:·İIıßẞАЯ가각<s>unk_▁"
+)
+CASES = [
+    "", " ", "    ", "\t\n\u3000", "\u2581", " \u2581\u2581 a\u2581 \u2581b ▁the▁river▁ ", "a\x00b \x00 c\x00",
+    "the\u00a0river\u200bruns\u3000past\ttwo\nchildren", "\u00a8a a\u00a8 \u00a8 \u0385 ´ ´a",
+    "\u0301 \u0301a a \u0301",
+    "\x01 the \x01 river\x01 \x01", "ﷺ ﷺﷺ " * 9, "☃ ☃☃ the☃ ☃the ☃ ☃", "<s> </s> <unk>",
+    "ΟΔΥΣΣΕΥΣ ΑΣ' Σ ΑΣ. 'Σ ΣΑΣ\u00ad Σ",
+    "İSTANBUL IĞDIR", "河水流过旧磨坊" * 30, "x" * 63, "x" * 64, "x" * 65, "the " + "é" * 32 + " river", "é" * 33,
+    "12345678 1234567 123456789 1234567812345678", "the river " * 900, "the river " * 9000, "☃ " * 300, "☃😀" * 4000,
+]  # fmt: skip
+
+
+def reference(vocabulary: SentencePieceTokenizer, texts: list[str], max_length: int | None = None) -> list[list[int]]:
+    lower = str.lower if vocabulary.lower_case else str
+    rows = [vocabulary.processor.encode(lower(text))[:max_length] for text in texts]
+    return [[i for i in row if i != vocabulary.unknown_id] or [vocabulary.unknown_id] for row in rows]
+
+
+def rows_of(encoded) -> list[list[int]]:
+    ids, offsets = encoded
+    assert ids.dtype == offsets.dtype == np.int64
+    return [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
+
+
+def train(rounded: bool = True, **options) -> bytes:
+    shuffled = random.Random(0)
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(" ".join(shuffled.choices(WORDS, k=8)) for _ in range(1000)),
+        model_writer=model,
+        minloglevel=2,
+        **{"vocab_size": 400, "hard_vocab_limit": False, "character_coverage": 0.99, "num_threads": 1, **options},
+    )
+    return round_scores(model.getvalue(), SCORE_STEP) if rounded else model.getvalue()
+
+
+@pytest.fixture(scope="module")
+def proto() -> bytes:
+    shuffled = random.Random(0)
+    return train_vocabulary([" ".join(shuffled.choices(WORDS, k=8)) for _ in range(1000)], 400, 0.99)
+
+
+@pytest.fixture(scope="module")
+def lowering(proto) -> SentencePieceTokenizer:
+    return SentencePieceTokenizer(proto)
+
+
+@pytest.fixture(scope="module")
+def keeping(proto) -> SentencePieceTokenizer:
+    return SentencePieceTokenizer(proto, lower_case=False)
+
+
+def check(vocabulary: SentencePieceTokenizer, texts: list[str]) -> None:
+    for max_length, threads in ((None, 1), (4, 2), (None, 2)):
+        assert rows_of(vocabulary.encode(texts, max_length, threads)) == reference(vocabulary, texts, max_length)
+
+
+@needs_kernels
+def test_a_trained_vocabulary_has_no_obstacle(lowering):
+    assert lowering._encoder.obstacle is None
+
+
+@pytest.mark.parametrize("text", CASES, ids=range(len(CASES)))
+def test_hard_case(lowering, keeping, text):
+    check(lowering, [text])
+    check(keeping, [text, "the river", text])
+
+
+characters = st.sampled_from(SPACES + HARD) | st.characters(exclude_categories=["Cs"])
+hard_texts = st.lists(
+    st.sampled_from(WORDS) | st.sampled_from([" ", " ", "  ", *SPACES]) | st.text(characters, max_size=4), max_size=12
+).map("".join)
+
+
+@settings(max_examples=400)
+@given(texts=st.lists(hard_texts, max_size=6))
+def test_any_texts(lowering, keeping, texts):
+    check(lowering, texts)
+    check(keeping, texts)
+
+
+@needs_kernels
+@settings(max_examples=100)
+@given(texts=st.lists(hard_texts, max_size=6), limit=st.sampled_from([0, 500, 3000]))
+def test_a_small_table_starts_over(lowering, texts, limit):
+    encoder = WordEncoder(lowering.processor, lowering.model_proto, True, limit)
+    for _ in range(2):
+        encoded = encoder.encode(texts)
+        assert rows_of((encoded.ids, encoded.offsets)) == reference(lowering, texts)
+    assert len(encoder.cache) <= max(1, limit // 64)
+
+
+@needs_kernels
+def test_memory_is_bounded(proto):
+    encoder = WordEncoder(SentencePieceTokenizer(proto).processor, proto, True, 1 << 18)
+    for start in range(0, 40_000, 4000):
+        encoder.encode([f"w{number} é{number * 7}" for number in range(start, start + 4000)])
+    assert 100 < len(encoder.cache) <= 1 << 12
+    assert encoder.cache.bytes <= 1.1 * (1 << 18)
+
+
+@needs_kernels
+def test_known_words_are_not_learned_again(proto):
+    vocabulary = SentencePieceTokenizer(proto)
+    rng = random.Random(1)
+    texts = [" ".join("".join(rng.choices("abcé", k=rng.randint(1, 20))) for _ in range(9)) for _ in range(300)]
+    vocabulary.encode(texts)
+    words = len(vocabulary._encoder.cache)
+    assert words == len({word for text in texts for word in text.split(" ")})
+    batch = kernels().WordBatch(vocabulary._encoder.cache, texts[::-1], -1, 2)
+    assert batch.complete and batch.missing() == [] and len(batch.direct()) == 0
+
+
+@needs_kernels
+def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
+    encoder = lowering._encoder
+    score = min(lowering.processor.get_score(list(range(3, len(lowering)))))
+    word = "river"
+    cost = -sum(lowering.processor.get_score(lowering.processor.encode(word)))
+    most = int((2**14 - 2**12) // cost)
+    texts = [" ".join([word] * most), " ".join([word] * (most + 1)), "☃" * 20, "☃" * 21, "x" * 64, "x" * 65]
+    lowering.encode(texts)
+    batch = kernels().WordBatch(encoder.cache, texts, -1, 1)
+    assert batch.direct().tolist()[:1] == [1] and 5 in batch.direct()
+    unknown = (2**14 - 2**12) // ((10 - score) * 2)  # a space and a character each
+    texts = ["☃ " * int(unknown), "☃ " * (int(unknown) + 1)]
+    lowering.encode(texts)
+    assert kernels().WordBatch(encoder.cache, texts, -1, 1).direct().tolist() == [1]
+
+
+@needs_kernels
+@settings(max_examples=200)
+@given(words=st.lists(st.text(characters.filter(lambda c: c != " "), min_size=1, max_size=5), min_size=1, max_size=5))
+def test_lengths_of_normal_forms(lowering, words):
+    expected = [len(lowering.processor.normalize(word)) for word in words]
+    assert lowering._encoder._normal_lengths(words) == expected
+
+
+def _piece(text: str, score: float, *kind: int) -> bytes:
+    message = bytes([0x0A, len(text.encode())]) + text.encode() + b"\x15" + struct.pack("<f", score)
+    message += bytes([0x18, *kind]) if kind else b""
+    return bytes([0x0A, len(message)]) + message
+
+
+def test_near_ties_do_not_depend_on_what_stands_before(proto):
+    """Two ways to write a word, equally likely up to the rounding of sums: the reason for rounded scores."""
+    settings_of_model = proto[max(end for number, _, end in _spans(proto, 0, len(proto)) if number == 1) :]
+    special = _piece("<unk>", 0, 2) + _piece("<s>", 0, 3) + _piece("</s>", 0, 3)
+    rng = random.Random(4)
+    dependent = 0
+    for _ in range(100):
+        a, ab, bc = (-rng.uniform(3, 9) for _ in range(3))
+        scores = {"▁": -3.3, "a": a, "b": -20.1, "ab": ab, "bc": bc, "c": a + bc - ab, "▁x": -rng.uniform(3, 9)}
+        near = special + b"".join(itertools.starmap(_piece, scores.items())) + settings_of_model
+        alone, inside = SentencePieceTokenizer(near).processor.encode(["abc", "x " * 40 + "abc"])
+        dependent += alone != inside[40:]
+        vocabulary = SentencePieceTokenizer(round_scores(near, SCORE_STEP))
+        alone, inside = vocabulary.processor.encode(["abc", "x " * 40 + "abc"])
+        assert alone == inside[40:]
+        assert rows_of(vocabulary.encode(["abc", "x " * 40 + "abc"])) == [alone, inside]
+        assert SentencePieceTokenizer(near)._encoder.obstacle in ("scores that are not rounded", "no compiled kernels")
+    assert dependent > 0
+
+
+def test_the_converted_tokenizer_breaks_ties_in_the_same_way(lowering):
+    rng = random.Random(3)
+    texts = [" ".join("".join(rng.choices("abt", k=rng.randint(1, 9))) for _ in range(7)) for _ in range(500)]
+    tokenizer = Tokenizer.from_str(convert_tokenizer(lowering.model_proto, True).to_str())
+    converted = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    assert converted == lowering.processor.encode(texts)
+
+
+def test_lower_casing_goes_word_by_word():
+    for code in range(sys.maxunicode + 1):
+        lower = chr(code).lower()
+        assert " " not in lower or code == 32
+        assert lower == chr(code) or lower.lower() == lower
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"rounded": False}, "not rounded"),
+        ({"model_type": "bpe"}, "no unigram"),
+        ({"model_type": "char"}, "no unigram"),
+        ({"treat_whitespace_as_suffix": True}, "spaces"),
+        ({"add_dummy_prefix": False}, "spaces"),
+        ({"remove_extra_whitespaces": False}, "spaces"),
+        ({"normalization_rule_name": "identity"}, "normalisation"),
+        ({"normalization_rule_name": "nfkc"}, "normalisation"),
+        ({"user_defined_symbols": ["e r"]}, "user-defined"),
+        ({"split_by_whitespace": False, "vocab_size": 900}, "several words"),
+    ],
+    ids=str,
+)
+def test_other_models_go_to_sentencepiece(options, reason):
+    vocabulary = SentencePieceTokenizer(train(**options))
+    assert reason in obstacle(parse_model(vocabulary.model_proto))
+    check(vocabulary, [" ".join(WORDS), *CASES[:20], "the r the river"])
+
+
+@needs_kernels
+@pytest.mark.parametrize("options", [{"byte_fallback": True, "vocab_size": 700}, {"control_symbols": ["<x>", "river"]}])
+def test_other_models_that_allow_for_it(options):
+    vocabulary = SentencePieceTokenizer(train(**options))
+    assert vocabulary._encoder.obstacle is None
+    check(vocabulary, [" ".join(WORDS), *CASES, "the <x> river<x>"])
+
+
+def test_rules_with_spaces_are_seen(tmp_path):
+    for number, (rule, apart) in enumerate([("65 20 66\t67", False), ("20\t5F", False), ("65 66\t67", True)]):
+        (tmp_path / "rules.tsv").write_text(f"{rule}\n2581\t20\n", encoding="utf-8")
+        model = parse_model(train(normalization_rule_tsv=str(tmp_path / "rules.tsv")))
+        assert keeps_words_apart(model.charsmap) is apart, number
+    (tmp_path / "rules.tsv").write_text("65\t2581\n2581\t20\n", encoding="utf-8")
+    assert not keeps_words_apart(parse_model(train(normalization_rule_tsv=str(tmp_path / "rules.tsv"))).charsmap)
+
+
+def test_other_obstacles(proto):
+    model = parse_model(proto)
+    assert obstacle(model) is None
+    spaceless = [piece for piece in model.pieces if piece.text != "▁"]
+    assert "space" in obstacle(dataclasses.replace(model, pieces=spaceless))
+    for piece in (Piece("x▁", -1.0), Piece("▁x▁", -1.0, PieceKind.UNUSED)):
+        assert "several words" in obstacle(dataclasses.replace(model, pieces=[*model.pieces, piece]))
+    for score in (0.5, -1.0001, float("nan"), float("-inf")):
+        assert "rounded" in obstacle(dataclasses.replace(model, pieces=[*model.pieces, Piece("x", score)]))
+    assert obstacle(dataclasses.replace(model, charsmap=b"")) is not None
+    assert obstacle(dataclasses.replace(model, escape_whitespaces=False)) is not None
+
+
+def test_rounding_changes_scores_alone():
+    before = train(rounded=False)
+    after = round_scores(before, SCORE_STEP)
+    old, new = parse_model(before), parse_model(after)
+    assert dataclasses.replace(new, pieces=old.pieces) == old
+    for a, b in zip(old.pieces, new.pieces, strict=True):
+        assert (a.text, a.kind) == (b.text, b.kind)
+        assert b.score % SCORE_STEP == 0 and abs(a.score - b.score) <= SCORE_STEP / 2
+    assert len(before) == len(after)
+    assert sum(a != b for a, b in zip(before, after, strict=True)) <= 4 * len(old.pieces)
+    assert round_scores(after, SCORE_STEP) == after
+
+
+def test_lone_surrogates_are_question_marks(lowering):
+    texts = ["The \ud800 river", "old\udfffmill", "plain"]
+    expected = reference(lowering, [text.encode("utf-8", "replace").decode() for text in texts])
+    assert rows_of(lowering.encode(texts)) == expected
+    assert rows_of(lowering.encode(texts * 9)) == expected * 9
+
+
+def test_without_kernels_the_result_is_the_same(proto, monkeypatch):
+    monkeypatch.setattr(word_cache, "kernels", lambda: None)
+    vocabulary = SentencePieceTokenizer(proto)
+    check(vocabulary, CASES[:20])
+    assert vocabulary._encoder.obstacle == "no compiled kernels"
+    encoded = vocabulary.encode_segmented(["the old river", "mill"], 2)
+    monkeypatch.undo()
+    compiled = SentencePieceTokenizer(proto).encode_segmented(["the old river", "mill"], 2)
+    assert encoded.cut == compiled.cut == 1
+    assert encoded.ids.tolist() == compiled.ids.tolist()
+
+
+def test_many_texts_are_encoded_in_blocks(proto, monkeypatch):
+    monkeypatch.setattr(word_cache, "_BLOCK", 7)
+    vocabulary = SentencePieceTokenizer(proto)
+    texts = CASES[:24] * 3
+    check(vocabulary, texts)
+    lengths = [len(vocabulary.processor.encode(text.lower())) for text in texts]
+    assert vocabulary.encode_segmented(texts, 4).cut == sum(length > 4 for length in lengths)
+    assert rows_of(vocabulary.encode([])) == []
+
+
+@needs_kernels
+def test_threads_share_a_vocabulary(proto):
+    vocabulary = SentencePieceTokenizer(proto)
+    vocabulary.__dict__["_encoder"] = WordEncoder(vocabulary.processor, proto, True, 4000)
+    rng = random.Random(2)
+    batches = [[" ".join(rng.choices(WORDS, k=9)) + f" w{rng.random()}" for _ in range(200)] for _ in range(24)]
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda texts: rows_of(vocabulary.encode(texts, None, 2)), batches))
+    assert results == [reference(vocabulary, texts) for texts in batches]
+
+
+def _encode_in_child(vocabulary, texts, queue):
+    queue.put(rows_of(vocabulary.encode(texts)))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_after_a_fork(lowering):
+    lowering.encode(CASES)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    texts = [" ".join(WORDS), "new wörds hêre"]
+    child = context.Process(target=_encode_in_child, args=(lowering, texts, queue))
+    child.start()
+    assert queue.get() == reference(lowering, texts)
+    child.join(10)
+    assert child.exitcode == 0
+
+
+def test_pickles_by_content(lowering):
+    lowering.encode([f"word{number}" for number in range(500)])
+    stored = pickle.dumps(lowering)
+    assert len(stored) < len(lowering.model_proto) + 500
+    copy = pickle.loads(stored)
+    assert rows_of(copy.encode(CASES)) == rows_of(lowering.encode(CASES))
+
+
+@needs_kernels
+def test_compiled_part_refuses_what_does_not_fit(lowering):
+    cache = kernels().WordCache(0, 1000, 1000)
+    with pytest.raises(TypeError):
+        kernels().WordBatch(cache, ["a", 1], -1, 1)
+    ids, costs = np.zeros(3, np.int32), np.zeros(2, np.uint32)
+    batch = kernels().WordBatch(cache, ["a b", "a"], -1, 1)
+    for offsets in ([0, 3], [0, 2, 2], [1, 2, 3], [0, 4, 3], [0, -1, 3]):
+        with pytest.raises(ValueError, match="offsets"):
+            batch.learn(ids, np.array(offsets), costs)
+        with pytest.raises(ValueError, match="offsets"):
+            batch.finish(ids, np.array(offsets))
+    with pytest.raises(ValueError, match="costs"):
+        batch.learn(ids, np.array([0, 1, 3]), costs[:1])
+    with pytest.raises(TypeError):
+        lowering.encode(["a", None])
