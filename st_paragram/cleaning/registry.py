@@ -14,7 +14,7 @@ FILTERS = {
     "script": "st_paragram.cleaning.script:Script",
     "language": "st_paragram.cleaning.language:Language",
     "markup": "st_paragram.cleaning.markup:Markup",
-    "test_sets": "st_paragram.cleaning.test_sets:TestSentences",
+    "test_sets": "st_paragram.cleaning.test_sets:KnownTestSentences",
     "overlap": "st_paragram.cleaning.overlap:Overlap",
     "paraphrase_score": "st_paragram.cleaning.paraphrase_score:ParaphraseScore",
     "label": "st_paragram.cleaning.label:Label",

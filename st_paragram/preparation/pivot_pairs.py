@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
-from st_paragram.cleaning.normalized_key import bare
+from st_paragram.cleaning.normalized_key import normalized_key
 from st_paragram.cleaning.options import check_count
 
 _NAME = "pivot"
@@ -134,7 +134,7 @@ def _distinct(sentences: Sequence[str]) -> list[str]:
         return list(different)
     found: dict[str, str] = {}
     for sentence in sorted(different):
-        found.setdefault(bare(sentence), sentence)
+        found.setdefault(normalized_key(sentence), sentence)
     return list(found.values())
 
 
