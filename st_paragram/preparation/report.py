@@ -14,7 +14,8 @@ from st_paragram.stages.work import read_metadata
 if TYPE_CHECKING:
     from st_paragram.preparation.encode_stage import EncodeStage
 
-NUL, INVALID, NOT_TAKEN, REPEATED = "NUL byte", "not UTF-8", "over the cap", "repeated for balance"
+NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
+NOT_TAKEN, REPEATED = "over the cap", "repeated for balance"
 _REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
     "inner_returns": "carriage returns inside lines (made spaces)",
@@ -166,6 +167,8 @@ def filtered(last: DistinctStage) -> PrepareReport:
         report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
         report.repairs = Counter({name: counts[name] for name in _REPAIRS})
         report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
+        if clean.read.drop_invalid:
+            report.dropped[COLUMNS] = counts["wrong_columns"]
         report.dropped.update(dict.fromkeys((why for each in clean.filters(number) for why in each.reasons), 0))
         for path in clean.results_of(number):
             report.dropped.update(read_metadata(path)["dropped"])
