@@ -1,4 +1,4 @@
-"""Look into a pair store, as `st-paragram inspect`: `python data_prep/inspect_store.py en-es.h5 --plot es.png`."""
+"""Describe a pair store, as `st-paragram inspect` does: `python data_prep/inspect_store.py en-es.h5 --plot es.png`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from st_paragram.cli.main import run_reporting_errors
 
 
 def main() -> int:
-    """Print what the store holds."""
+    """Describe the store."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser)
     return run(parser.parse_args())

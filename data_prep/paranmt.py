@@ -1,7 +1,7 @@
 """Paraphrases with scores to a pair store: `python data_prep/paranmt.py --text para-nmt-50m.txt --sim-low 0.4`.
 
-The same as `st-paragram paranmt`: language labels, paraphrase score, word-trigram overlap, length, repeated pairs,
-shuffle, vocabulary, store. `python recipes/train_paraphrase.py` trains on data/en-en.h5.
+The same as `st-paragram paranmt`: it filters by language labels, paraphrase scores, word-trigram overlap and length,
+drops repeated pairs, and makes the pair store data/en-en.h5 for `python recipes/train_paraphrase.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Paraphrases of bitext: `python data_prep/pivot.py --text en-de:de.tsv.xz --text en-es:es.zip --output en-en.tsv`.
+"""Paraphrases out of bitext: `python data_prep/pivot.py --text en-de:de.tsv.xz --text en-es:es.zip --output en-en.tsv`.
 
-The same as `st-paragram pivot`. Text is read as by `st-paragram prepare`, and must name the languages of its columns.
-Filter what comes out like any other paraphrases (data_prep/paranmt.py).
+The same as `st-paragram pivot`: English sentences that have the same translation become pairs. Text is read as by
+`st-paragram prepare`, and its prefix must name the languages of its columns. Filter the result like any other
+paraphrases (data_prep/paranmt.py).
 """
 
 from __future__ import annotations

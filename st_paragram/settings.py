@@ -61,7 +61,7 @@ def setting(
     return pydantic.Field(default, description=help, json_schema_extra={"option": option} if option else None, **kept)
 
 
-@dataclass_transform(field_specifiers=(setting,), frozen_default=True)
+@dataclass_transform(frozen_default=True)  # without field specifiers, `setting(...)` counts as a default
 def settings(cls: type[_Settings]) -> type[_Settings]:
     """Make a class of `setting` fields a frozen dataclass whose values are checked when it is made.
 

@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--most-sentences", type=int, default=default.most_sentences, help="of one translation (%(default)s)")
     add("--most-pairs", type=int, default=default.most_pairs, help="of one translation (%(default)s)")
     add("--seed", type=int, default=default.seed, help="(%(default)s)")
-    add("--drop-invalid", action="store_true", help="leave out rows that are not UTF-8, do not stop there")
+    add("--drop-invalid", action="store_true", help="drop rows that are not UTF-8 or have a wrong number of columns")
     add("--json", type=Path, metavar="FILE", help="write the numbers there too")
 
 

@@ -26,7 +26,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     add("--max-pieces", type=int, default=100, help="cut sentences at this many pieces (%(default)s)")
     add("--segment", choices=("none", "jieba"), default="none", help="word segmentation of Chinese (%(default)s)")
     add("--keep-case", action="store_true", help="do not lower-case the text")
-    add("--drop-invalid", action="store_true", help="drop rows that are not UTF-8, do not stop there")
+    add("--drop-invalid", action="store_true", help="drop rows that are not UTF-8 or have a wrong number of columns")
     add = parser.add_argument_group("vocabulary").add_argument
     add("--vocab", type=Path, metavar="FILE.model", help="use this sentencepiece model, train none")
     add("--vocab-size", type=int, default=50_000, help="pieces to train; little text gives fewer (%(default)s)")

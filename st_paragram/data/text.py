@@ -1,8 +1,8 @@
 r"""Parallel text, streamed row by row: tab-separated files, Moses pairs of files, and OPUS zip archives.
 
 Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`; what
-cannot be mended safely (a wrong number of columns, files of unequal length, broken encoding) is refused by
-file and row. The first language of a pair, English by custom, always comes out first.
+cannot be mended safely (files of unequal length, rows of a wrong number of columns or not in UTF-8) is refused by
+file and row; such rows can be dropped instead. The first language of a pair, English by custom, always comes out first.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class ReadCounts:
         rows: Rows read, dropped ones included.
         nul_rows: Rows dropped because they hold a NUL byte.
         invalid_rows: Rows dropped because they are not UTF-8 (refused unless asked for).
+        wrong_columns: Rows dropped because they have a wrong number of columns (refused unless asked for).
         trailing_returns: Lines that lost the carriage returns at their end.
         inner_returns: Carriage returns inside lines, made spaces.
         line_separators: Other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
@@ -86,6 +87,7 @@ class ReadCounts:
     rows: int = 0
     nul_rows: int = 0
     invalid_rows: int = 0
+    wrong_columns: int = 0
     trailing_returns: int = 0
     inner_returns: int = 0
     line_separators: int = 0
@@ -151,7 +153,8 @@ def read_rows(
     Args:
         source: The text.
         counts: Added to while reading; complete when the iterator is exhausted.
-        drop_invalid: Drop and count rows that are not UTF-8 instead of refusing the text.
+        drop_invalid: Drop and count rows that are not UTF-8 or have a wrong number of columns instead of refusing the
+            text.
 
     Raises:
         TextError: If the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
@@ -165,7 +168,7 @@ def read_rows(
             for name, stream in _open_source(source, stack)
         ]
         if len(texts) == 1:
-            rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns)
+            rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns, drop_invalid)
         elif source.further_columns:
             raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
         else:
@@ -253,7 +256,7 @@ def _clean(text: str, counts: ReadCounts) -> str:
 
 
 def _tabbed_rows(
-    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int
+    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int, drop_invalid: bool
 ) -> Iterator[tuple[str, ...]]:
     for row, line in enumerate(lines, 1):
         counts.rows += 1
@@ -265,6 +268,8 @@ def _tabbed_rows(
             yield columns
         elif not line.strip():
             yield ("",) * expected
+        elif drop_invalid:
+            counts.wrong_columns += 1
         else:
             raise TextError(_wrong_columns(name, row, columns, expected))
 
@@ -275,7 +280,8 @@ def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int)
     remedy = "keep the two text columns alone, e.g. with cut -f"
     if len(columns) < expected or expected > 2:
         remedy = "put one tab between the texts" if expected == 2 else "correct the row, or say which columns there are"
-    return f"{name}: row {row} has {found}, the last {last!r}, where {expected} are expected; {remedy}"
+    seen = f"row {row} has {found}, the last {last!r}, where {expected} are expected"
+    return f"{name}: {seen}; {remedy}, or drop such rows (--drop-invalid)"
 
 
 def _moses_pairs(

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
-from st_paragram.cleaning.normalized_key import bare
+from st_paragram.cleaning.normalized_key import normalized_key
 from st_paragram.cleaning.options import check_count
 
 _NAME = "pivot"
@@ -50,7 +50,8 @@ class PivotReport:
 
     Attributes:
         rows: Rows read.
-        bad_rows: Rows left out because they hold a NUL byte or are not UTF-8; not among `rows`.
+        bad_rows: Rows left out because they hold a NUL byte, are not UTF-8 or have a wrong number of columns; not among
+            `rows`.
         short: Rows whose sentence has too few words.
         short_pivots: Rows whose pivot has too few letters.
         groups: Distinct pivots.
@@ -82,7 +83,7 @@ class PivotReport:
         """The numbers as plain text, a line each."""
         lines = (
             (self.rows, "rows read"),
-            (self.bad_rows, "rows not read: NUL byte or not UTF-8"),
+            (self.bad_rows, "rows not read: NUL byte, not UTF-8, wrong number of columns"),
             (self.short, "rows left out: sentence too short"),
             (self.short_pivots, "rows left out: translation too short"),
             (self.groups, "translations"),
@@ -134,7 +135,7 @@ def _distinct(sentences: Sequence[str]) -> list[str]:
         return list(different)
     found: dict[str, str] = {}
     for sentence in sorted(different):
-        found.setdefault(bare(sentence), sentence)
+        found.setdefault(normalized_key(sentence), sentence)
     return list(found.values())
 
 

@@ -15,7 +15,7 @@ from st_paragram.files import atomic, digest, file_digest, is_pipe
 from st_paragram.stages.stage import Stage
 from st_paragram.stages.work import metadata_file, read_metadata, write_metadata
 
-VERSION = 1  # of the shards: count it up when they change
+VERSION = 2  # of the shards: count it up when they change
 SHARD_ROWS = 100_000
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from st_paragram.cleaning.base import RowRepair
+from st_paragram.cleaning.registry import step_class
 from st_paragram.errors import TextError
 from st_paragram.preparation.clean_stage import CleanStage
 from st_paragram.preparation.deduplicate_stage import DUPLICATE, DistinctStage
@@ -14,7 +16,8 @@ from st_paragram.stages.work import read_metadata
 if TYPE_CHECKING:
     from st_paragram.preparation.encode_stage import EncodeStage
 
-NUL, INVALID, NOT_TAKEN, REPEATED = "NUL byte", "not UTF-8", "over the cap", "repeated for balance"
+NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
+NOT_TAKEN, REPEATED = "over the cap", "repeated for balance"
 _REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
     "inner_returns": "carriage returns inside lines (made spaces)",
@@ -34,7 +37,8 @@ class SourceReport:
         kept: Pairs in the store.
         dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
         repeated: Copies added to balance languages.
-        repairs: Fields of `ReadCounts` that tell of repaired characters.
+        repairs: Fields of `ReadCounts` that tell of repaired characters, and rows repaired by steps of the cleaning, by
+            name of the step.
     """
 
     name: str
@@ -54,7 +58,7 @@ class SourceReport:
             "kept": self.kept,
             "dropped": dict(self.dropped),
             "repeated": self.repeated,
-            "repairs": {name: self.repairs[name] for name in _REPAIRS},
+            "repairs": dict(self.repairs),
         }
 
 
@@ -84,9 +88,9 @@ class PrepareReport:
             total.rows += source.rows
             total.kept += source.kept
             total.repeated += source.repeated
-            total.repairs += source.repairs
-            for reason, count in source.dropped.items():  # `+=` would lose what is zero
-                total.dropped[reason] += count
+            for counts, more in ((total.dropped, source.dropped), (total.repairs, source.repairs)):
+                for name, count in more.items():  # `+=` would lose what is zero
+                    counts[name] += count
         return total
 
     def as_json(self) -> dict[str, Any]:
@@ -124,7 +128,7 @@ class PrepareReport:
 
     def _notes(self) -> list[str]:
         total = self.total
-        notes = [f"{total.repairs[name]:,} {text}" for name, text in _REPAIRS.items() if total.repairs[name]]
+        notes = [f"{count:,} {_repair_note(name)}" for name, count in total.repairs.items() if count]
         if self.cut_sentences:
             notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
         if self.vocabulary_size:
@@ -153,6 +157,14 @@ class PrepareReport:
         )
 
 
+def _repair_note(name: str) -> str:
+    if name in _REPAIRS:
+        return _REPAIRS[name]
+    step = step_class(name)
+    assert issubclass(step, RowRepair)
+    return step.note
+
+
 def filtered(last: DistinctStage) -> PrepareReport:
     """The numbers of reading, cleaning and of removing repeated rows, down to the last stage that does so."""
     distinct = [last]
@@ -166,9 +178,15 @@ def filtered(last: DistinctStage) -> PrepareReport:
         report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
         report.repairs = Counter({name: counts[name] for name in _REPAIRS})
         report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
-        report.dropped.update(dict.fromkeys((why for each in clean.filters(number) for why in each.reasons), 0))
+        if clean.read.drop_invalid:
+            report.dropped[COLUMNS] = counts["wrong_columns"]
+        steps = clean.steps(number)
+        report.dropped.update(dict.fromkeys((why for each in steps for why in each.reasons), 0))
+        report.repairs.update({each.name: 0 for each in steps if isinstance(each, RowRepair)})
         for path in clean.results_of(number):
-            report.dropped.update(read_metadata(path)["dropped"])
+            done = read_metadata(path)
+            report.dropped.update(done["dropped"])
+            report.repairs.update(done["repaired"])
         for stage in distinct:
             report.dropped[DUPLICATE[stage.by]] += 0
             for path in stage.results():

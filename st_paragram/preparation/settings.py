@@ -23,7 +23,8 @@ class PrepareSettings:
         cleaning: The filters, and what to do about repeated rows.
         lower_case: Lower-case the text.
         segmentation: Word segmentation of Chinese before sentencepiece.
-        drop_invalid: Drop and count rows that are not UTF-8 instead of refusing the text.
+        drop_invalid: Drop and count rows that are not UTF-8 or have a wrong number of columns instead of refusing
+            the text.
         temperature: Balances languages: each gets a share of the pairs in proportion to its number of pairs to the
             power of 1 / temperature, by leaving rows out and by repeating rows. 1 leaves all as it is.
         vocab_size: Pieces to train; little text gives fewer.

@@ -24,7 +24,7 @@ from st_paragram.preparation import encode_stage
 from st_paragram.preparation.encode_stage import EncodeStage
 from st_paragram.preparation.pipeline import Sizes
 from st_paragram.preparation.prepare import Work, prepare, prepare_cached
-from st_paragram.preparation.report import NUL, PrepareReport
+from st_paragram.preparation.report import COLUMNS, INVALID, NUL, PrepareReport
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
@@ -111,6 +111,22 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
         re.sub(" +", lambda m: m[0] if len(m[0]) == 1 else "      ", row) for row in table
     ]
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
+
+
+def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "odd.tsv", corpus())
+    path.write_bytes(path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n")
+    source = parse_source(str(path), EN_ES)
+    with pytest.raises(TextError, match=r"row \d+ is not UTF-8.*--drop-invalid"):
+        prepare([source], tmp_path / "s.h5", PLAIN)
+    report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True)).report
+    (numbers,) = report.sources
+    assert (numbers.dropped[INVALID], numbers.dropped[COLUMNS]) == (1, 2)
+    assert numbers.rows == numbers.kept + numbers.dropped.total()
+    assert re.search(r"^- wrong number of columns +2$", report.table(), re.MULTILINE)
+    assert PairStore(tmp_path / "s.h5").settings["report"]["all"]["dropped"][COLUMNS] == 2
+    _, report = run(tmp_path, corpus(), name="t.h5")
+    assert COLUMNS not in report.total.dropped  # a store that was made without the option says what it always said
 
 
 @pytest.mark.parametrize("workers", [1, 2])

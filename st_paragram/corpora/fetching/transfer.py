@@ -14,15 +14,15 @@ from tqdm import tqdm
 
 from st_paragram.corpora.fetching.contents import HEAD_BYTES, check_type
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
+from st_paragram.corpora.fetching.disk_space import check_disk_space_for
 from st_paragram.corpora.fetching.http import NotThere, RangeRefused, TryAgain, open_url
 from st_paragram.corpora.fetching.partial import Origin, Partial
-from st_paragram.corpora.fetching.transfer_rate import Pace
+from st_paragram.corpora.fetching.transfer_rate import TransferRate
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.corpora.fetching.verify import (
     Spoiled,
     verify_contents,
     verify_head,
-    verify_room,
     verify_sha256,
     verify_size,
 )
@@ -70,7 +70,7 @@ class Transfer:
         """Fetch the file.
 
         Raises:
-            DownloadError: It could not be fetched or is not what it should be; a part that may be gone on with stays.
+            DownloadError: It could not be fetched or is not what it should be; a part that can be resumed stays.
             NotThere: The server has no such file.
             Stopped: `stop` was set.
         """
@@ -115,7 +115,7 @@ class Transfer:
 
     def _given_up(self, error: TryAgain, failures: int) -> str:
         kept = self._part.size()
-        stays = f"; {kept:,} bytes are kept and gone on with" if kept else ""
+        stays = f"; {kept:,} bytes are kept and resumed" if kept else ""
         return (
             f"{self._file.label}: given up after {failures} tries ({error}){stays}; try again later, "
             "use another place (--mirror), or other corpora (--corpus)"
@@ -136,7 +136,7 @@ class Transfer:
                 origin, offset = self._begun(answer), 0
             if origin.total is not None:
                 verify_size(self._file, origin.total, self._settings.most_bytes)
-                verify_room(self._file, origin.total - offset, self._target.parent)
+                check_disk_space_for(self._file, origin.total - offset, self._target.parent)
             digest = self._hash_part() if offset else hashlib.sha256()
             size = self._receive(answer, digest, offset, origin.total)
         if origin.total is not None and size < origin.total:
@@ -166,7 +166,7 @@ class Transfer:
 
     def _receive(self, answer: HTTPResponse, digest: hashlib._Hash, offset: int, total: int | None) -> int:
         """Write what comes to the part; returns its size in bytes."""
-        pace = Pace(self._settings.least_rate, self._settings.rate_window)
+        rate = TransferRate(self._settings.least_rate, self._settings.rate_window)
         size, head = offset, b""
         bar = self._show(offset, total)
         with self._part.path.open("ab", buffering=0) as handle:
@@ -182,7 +182,7 @@ class Transfer:
                 size += len(block)
                 verify_size(self._file, size, self._settings.most_bytes, whole=False)
                 bar.update(len(block))
-                pace.add(len(block))
+                rate.add(len(block))
         return size
 
     def _read(self, answer: HTTPResponse) -> bytes:
