@@ -176,7 +176,7 @@ def _store_of_sentences(sentences: Sequence[str], vocabulary: SentencePieceToken
 
 def _changed_store(store: PairStore, path: Path, pairs: int | None, length: float, block: int = 50_000) -> None:
     count = pairs or len(store)
-    with PairStoreWriter(path, store.languages, store.tokenizer(), None, {"made for": "a benchmark"}) as writer:
+    with PairStoreWriter(path, store.languages, store.tokenizers, None, {"made for": "a benchmark"}) as writer:
         for start in range(0, count, block):
             rows = np.arange(start, min(start + block, count)) % len(store)
             sides = []
