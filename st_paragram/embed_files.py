@@ -7,7 +7,6 @@ import logging
 import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice
 from mmap import ACCESS_READ, mmap
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from tqdm import tqdm
 
-from st_paragram.data.streams import open_stream, read_blocks
+from st_paragram.data.lines import read_lines
 from st_paragram.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, TextError
 from st_paragram.files import STDIN, check_output
@@ -41,25 +40,6 @@ class EncodingReport:
     lines: int = 0
     blank: int = 0
     resumed: int = 0
-
-
-def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a plain, gzip, xz or bzip2 file (`-`: standard input), split at `\n` alone.
-
-    Carriage returns at a line's end are removed. Every line counts: none is skipped.
-
-    Raises:
-        TextError: the file is missing, cut off, or not UTF-8 (with the line's number).
-    """
-    number = 0
-    with ExitStack() as stack:
-        for block in read_blocks(path, open_stream(path, stack)):
-            for line in block.split(b"\n"):
-                number += 1
-                try:
-                    yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
-                except UnicodeDecodeError as error:
-                    raise TextError(f"{path}: line {number} is not UTF-8; convert the file with iconv") from error
 
 
 def embed_file(

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from st_paragram.bitext_mining.settings import AUTO, FLAT
+from st_paragram.data.lines import read_lines
 from st_paragram.machine import usable_cores
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours
-from st_paragram.search.sentences import read_lines
 from st_paragram.search.stored_search import approximate, exact
 from st_paragram.search.vectors import Precision, StoredVectors, blocks, pack
 

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _queries(path: str) -> Iterator[str]:
-    from st_paragram.embed_files import read_lines
+    from st_paragram.data.lines import read_lines
 
     found = 0
     for line in read_lines(path):

@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
 from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import SettingsError
 from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import Translations, development_evaluator, translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
@@ -24,6 +25,7 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.training import progress
 from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
@@ -117,8 +119,15 @@ def _translation_scores(
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """An untrained pipeline over the store's vocabulary."""
-    embedding = SentencePieceEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
+    """An untrained pipeline over the store's tokenizer.
+
+    Raises:
+        SettingsError: it is no sentencepiece tokenizer.
+    """
+    tokenizer = store.tokenizer()
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        raise SettingsError(f"{store.path}: a {tokenizer.kind} tokenizer, but this model needs a sentencepiece one")
+    embedding = SentencePieceEmbedding(tokenizer, settings.dim, dropout=settings.dropout)
     return model_directory.pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 
@@ -181,7 +190,7 @@ def save(
         data=data_description,
         pairs=len(store),
         preparation=store.settings,
-        segmentation=store.segmentation.value,
+        segmentation=store.tokenizer().options.get("segmentation", "none"),
         settings=asdict(result.report.settings),
         seconds=result.report.seconds,
         pairs_per_second=result.report.pairs_per_second,

@@ -334,6 +334,6 @@ def _embedding_of(model: SentenceTransformer, store: PairStore) -> SentencePiece
         raise SettingsError(
             f"the model starts with {type(embedding).__name__}; MegaBatchTrainer needs SentencePieceEmbedding"
         )
-    if embedding.tokenizer.model_proto != store.tokenizer().model_proto:
+    if any(tokenizer.content != embedding.tokenizer.content for tokenizer in store.tokenizers):
         raise SettingsError(f"{store.path}: the model's vocabulary is not the store's; build it with store.tokenizer()")
     return embedding
