@@ -20,6 +20,7 @@ _COMMANDS = (
     "paranmt",
     "pivot",
     "inspect_store",
+    "train",
     "embed",
     "score",
     "mine",
