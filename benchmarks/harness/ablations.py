@@ -25,8 +25,8 @@ from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-from st_paragram.training.run import arguments, new_model
 from st_paragram.training.settings import TrainingSettings
+from st_paragram.training.train import arguments, new_model
 
 logger = logging.getLogger(__name__)
 

@@ -45,7 +45,7 @@ def test_rows_are_the_base_and_one_change_each(config):
 
 @pytest.mark.parametrize("name", ["ablations", "ablations_paraphrase"])
 def test_the_projects_own_rows_are_readable_and_differ_from_the_base(name):
-    rows = read_ablations(Path(__file__).parents[2] / "recipes" / "configs" / f"{name}.yaml")
+    rows = read_ablations(Path(__file__).parents[2] / "benchmarks" / "configs" / f"{name}.yaml")
     base = rows[0]
     assert len({row.name for row in rows}) == len(rows)
     for row in rows[1:]:

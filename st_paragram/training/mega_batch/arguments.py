@@ -1,4 +1,4 @@
-"""Settings of a training, with the paper's values as defaults."""
+"""The arguments of the mega-batch trainer, with the defaults of `TrainingSettings`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from sentence_transformers import SentenceTransformerTrainingArguments
 
 from st_paragram.errors import SettingsError
-from st_paragram.losses.hardest_negatives import Precision
+from st_paragram.training.settings import TrainingSettings
+
+_DEFAULTS = TrainingSettings()
 
 
 @dataclass
@@ -27,18 +29,18 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
             device has), "float32", "tf32", "bfloat16" or "int8".
     """
 
-    megabatch_size: int = 60
-    anneal_interval: int = 150
-    negatives_from_both_sides: bool = False
-    random_negatives: bool = False
-    mask_duplicates: bool = True
-    row_lazy_adam: bool = True
+    megabatch_size: int = _DEFAULTS.megabatch_size
+    anneal_interval: int = _DEFAULTS.anneal_interval
+    negatives_from_both_sides: bool = _DEFAULTS.negatives == "both"
+    random_negatives: bool = _DEFAULTS.negatives == "random"
+    mask_duplicates: bool = _DEFAULTS.mask_duplicates
+    row_lazy_adam: bool = _DEFAULTS.optimizer == "row-lazy"
     compiled_step: bool = True
-    mining_precision: str = "auto"
+    mining_precision: str = _DEFAULTS.mining_precision
 
-    per_device_train_batch_size: int = 128
-    num_train_epochs: float = 25
-    learning_rate: float = 1e-3
+    per_device_train_batch_size: int = _DEFAULTS.batch_size
+    num_train_epochs: float = _DEFAULTS.epochs
+    learning_rate: float = _DEFAULTS.learning_rate
     lr_scheduler_type: str = "constant"
     weight_decay: float = 0.0
     max_grad_norm: float = 0.0
@@ -56,11 +58,8 @@ class MegaBatchTrainingArguments(SentenceTransformerTrainingArguments):
         Raises:
             SettingsError: a setting outside its range, gradient accumulation, or several processes.
         """
-        if self.megabatch_size < 1 or self.anneal_interval < 0:
-            seen = f"megabatch_size {self.megabatch_size}, anneal_interval {self.anneal_interval}"
-            raise SettingsError(f"{seen}: the first must be at least 1, the second at least 0")
-        if self.mining_precision not in (known := [precision.value for precision in Precision]):
-            raise SettingsError(f"mining_precision is {self.mining_precision!r}; it must be one of {', '.join(known)}")
+        checked = ("megabatch_size", "anneal_interval", "mining_precision")
+        TrainingSettings(**{name: getattr(self, name) for name in checked})
         if self.row_lazy_adam and self.weight_decay:
             raise SettingsError(
                 f"weight_decay is {self.weight_decay}, which RowLazyAdam has not; set row_lazy_adam=False"
