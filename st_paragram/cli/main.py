@@ -24,6 +24,7 @@ _COMMANDS = (
     "score",
     "mine",
     "align",
+    "evaluate",
     "index",
     "search",
     "export",

@@ -28,6 +28,8 @@ class CorpusFile:
         optional: May be missing where it should be, as long as another text of its pair is there.
         about: In bytes, roughly, where `size` is not known; only to look for space.
         note: Anything else a user should know.
+        elsewhere: What else to do if it cannot be fetched from there, for messages; empty for the options of
+            `st-paragram download`.
     """
 
     name: str
@@ -44,6 +46,14 @@ class CorpusFile:
     optional: bool = False
     about: int | None = None
     note: str = ""
+    elsewhere: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What else to do if it cannot be fetched from there."""
+        if self.elsewhere:
+            return self.elsewhere
+        return "use another place (--mirror)" + (", or other corpora (--corpus)" if self.languages else "")
 
     @property
     def label(self) -> str:

@@ -37,7 +37,7 @@ def check_space(files: Sequence[CorpusFile], folder: Path, timeout: float) -> No
     if needed > free:
         raise DownloadError(
             f"{folder}: {needed / 2**30:.2f} GiB are to come ({len(files)} files), but {free / 2**30:.2f} GiB are "
-            "free; make room, choose another folder, or fewer corpora (--corpus)"
+            "free; make room, choose another folder, or ask for fewer files"
         )
 
 

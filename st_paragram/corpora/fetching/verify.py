@@ -10,8 +10,6 @@ from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.data.archives import check_archive
 from st_paragram.errors import DownloadError, TextError
 
-_ELSEWHERE = "try again later, or use another place (--mirror)"
-
 
 class Spoiled(DownloadError):
     """What came is of no use, so nothing of it is kept."""
@@ -26,7 +24,7 @@ def verify_size(file: CorpusFile, size: int, most_bytes: int | None = None, whol
     if whole and file.size is not None and size != file.size:
         raise Spoiled(
             f"{file.label}: {size:,} bytes, where {file.size:,} are known; nothing is kept. Another version? "
-            f"Correct what is known, or {_ELSEWHERE}"
+            f"Correct what is known, try again later, or {file.advice}"
         )
     if most_bytes is not None and size > most_bytes:
         raise Spoiled(f"{file.label}: more than {most_bytes:,} bytes; it is not what was published")
@@ -41,7 +39,7 @@ def verify_sha256(file: CorpusFile, sha256: str) -> None:
     if file.sha256 not in (None, sha256):
         raise Spoiled(
             f"{file.label}: SHA-256 is {sha256}, where {file.sha256} is known; nothing is kept. The file has changed "
-            f"there, or on its way: {_ELSEWHERE}"
+            f"there, or on its way; try again later, or {file.advice}"
         )
 
 
@@ -52,7 +50,7 @@ def verify_head(file: CorpusFile, head: bytes) -> None:
         Spoiled: It is a web page, or not of its kind.
     """
     try:
-        check_head(file.filename, head, file.label)
+        check_head(file.filename, head, file.label, file.advice)
     except DownloadError as error:
         raise Spoiled(str(error)) from error
 
@@ -69,7 +67,7 @@ def verify_contents(file: CorpusFile, path: Path) -> None:
         try:
             check_archive(path, where=file.label)
         except TextError as error:
-            raise Spoiled(f"{error}; nothing is kept: {_ELSEWHERE}") from error
+            raise Spoiled(f"{error}; nothing is kept; try again later, or {file.advice}") from error
 
 
 def verify_room(file: CorpusFile, to_come: int, folder: Path) -> None:
