@@ -29,7 +29,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--lang", default="en", help="the language to find paraphrases in (default: %(default)s)")
     add("--output", type=Path, required=True, metavar="FILE.tsv", help="what to make; a file that exists is replaced")
     add_setting_options(parser, PivotSettings)
-    add("--drop-invalid", action="store_true", help="drop rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text")
+    add(
+        "--drop-invalid",
+        action="store_true",
+        help="drop rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
+    )
     add("--json", type=Path, metavar="FILE", help="write the numbers there, too (default: nowhere)")
 
 

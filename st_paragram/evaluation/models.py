@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -39,3 +40,13 @@ def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 
     embedding = model_directory.embedding_of(like)
     torch.manual_seed(seed)
     return model_directory.pipeline(SentencePieceEmbedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+
+
+def find_models(names: Sequence[str]) -> None:
+    """Look for models without loading them; one of the hub is fetched.
+
+    Raises:
+        ModelDirectoryError: a model is not there; the message says where it was looked for.
+    """
+    for name in dict.fromkeys(names):
+        model_directory.find(name)

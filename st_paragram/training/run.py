@@ -18,8 +18,8 @@ from st_paragram.training.settings import TrainingSettings, config_path
 from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
 
 if TYPE_CHECKING:
-    from st_paragram.evaluation.development import Translations
     from st_paragram.evaluation.graded_pairs import GradedPairs
+    from st_paragram.evaluation.translations import Translations
     from st_paragram.training.train import TrainingReport, TrainingResult
 
 _BUILT_IN_CONFIG = "small"

@@ -14,8 +14,9 @@ from transformers import set_seed
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.evaluation.correlation import correlate
-from st_paragram.evaluation.development import Translations, development_evaluator, translation_accuracy
+from st_paragram.evaluation.development import development_evaluator, translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.translations import Translations
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card

@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 
 from st_paragram.data.pair_store import PairStore
-from st_paragram.evaluation.development import Translations
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.translations import Translations
 from st_paragram.files import write_json
 from st_paragram.models import directory as model_directory
 from st_paragram.models.training_record import Correlation, TranslationScore

@@ -10,7 +10,6 @@ from st_paragram.errors import EvaluationError, TextError
 from st_paragram.evaluation import development, known_test_sets
 from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import (
-    Translations,
     built_in_pairs,
     development_evaluator,
     development_pairs,
@@ -19,6 +18,7 @@ from st_paragram.evaluation.development import (
 )
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.known_test_sets import pair_hashes, sketch
+from st_paragram.evaluation.translations import Translations
 from st_paragram.models import directory as model_directory
 from st_paragram.models.training_record import read_training_record
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding

@@ -10,7 +10,8 @@ from sentence_transformers.util import cos_sim
 from st_paragram.data.text import TextSource
 from st_paragram.errors import EvaluationError, SettingsError, TextError
 from st_paragram.evaluation.tatoeba import RetrievalError, retrieval_error, retrieval_scores, weighted_f1
-from st_paragram.evaluation.tatoeba_files import Translations, read_translations, tatoeba_sets
+from st_paragram.evaluation.tatoeba_files import tatoeba_sets
+from st_paragram.evaluation.translations import Translations, read_translations
 from st_paragram.models import directory as model_directory
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
