@@ -13,7 +13,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from st_paragram.models.encoder import ParagramEncoder
+    from sentence_transformers import SentenceTransformer
 
 try:
     __version__ = version("st_paragram")
@@ -23,8 +23,8 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = ["__version__", "load"]
 
 
-def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> ParagramEncoder:
-    """Load a model directory as the native pipeline; see `st_paragram.models.directory.load`."""
+def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
+    """Load a model directory; see `st_paragram.models.directory.load`."""
     from st_paragram.models.directory import load as load_directory  # torch is not needed to prepare data
 
     return load_directory(name, device, truncate_dim)

@@ -247,8 +247,8 @@ class PairStore:
         """Leave the maps behind: every process opens its own."""
         return {**self.__dict__, "_maps": {}}
 
-    def tokenizer(self) -> SentencePieceTokenizer:
-        """The vocabulary that the ids belong to."""
+    def tokenizer(self, side: str = "a") -> SentencePieceTokenizer:
+        """The tokenizer that the ids of a side belong to; in this version of the format both sides share it."""
         return SentencePieceTokenizer(self._model_proto, self.lower_case, self.segmentation)
 
     def take(

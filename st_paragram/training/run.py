@@ -22,6 +22,7 @@ from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
+from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training import progress
@@ -119,7 +120,7 @@ def _translation_scores(
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
     """An untrained pipeline over the store's vocabulary."""
     embedding = SentencePieceEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
-    return model_directory.pipeline(embedding, None if settings.device == "auto" else settings.device)
+    return pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 
 def tune(

@@ -271,11 +271,11 @@ def test_what_would_read_outside_the_arrays_is_refused(change, message):
 
 
 def test_says_why_it_cannot_be_used(vocabulary):
-    from st_paragram.models import directory as model_directory
+    from st_paragram.models.encoder import pipeline
     from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
     def obstacle(dropout=0.0, clip=0.0, loss=MarginHardNegativeLoss, **kwargs):
-        model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 4, dropout=dropout), device="cpu")
+        model = pipeline(SentencePieceEmbedding(vocabulary, 4, dropout=dropout), device="cpu")
         return CompiledStep.obstacle(model, loss(model), clip)
 
     class Other(MarginHardNegativeLoss):
