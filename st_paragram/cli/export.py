@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     model_directory.check_free(arguments.output, arguments.overwrite)
     folder = find(arguments.model)
-    kind = arguments.dtype or model_directory.table_type(folder).value
+    own = model_directory.table_type(folder)  # refuses a model without a table
+    kind = arguments.dtype or own.value
     model = model_directory.load(folder, device="cpu", truncate_dim=arguments.dim)
     dimension = embedding_of(model).embedding_dimension
     old_size = model_directory.weights_size(folder)

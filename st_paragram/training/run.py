@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 
-import torch
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
@@ -19,15 +18,13 @@ from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import Translations, development_evaluator, translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.files import write_json
-from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training import progress
-from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.training.objectives import mega_batch_margin
 from st_paragram.training.settings import TrainingSettings
 
 logger = logging.getLogger(__name__)
@@ -87,9 +84,8 @@ def train(
     model = new_model(store, settings)
     before = correlate(model, development)
     found_before = _translation_scores(model, translations, "before training")
-    loss = MarginHardNegativeLoss(model, settings.margin)
     evaluator = development_evaluator(development, translations)
-    trainer = MegaBatchTrainer(model, arguments(settings, folder), store, loss=loss, evaluator=evaluator)
+    trainer = mega_batch_margin.trainer(model, store, settings, folder, evaluator)
     if resume:
         so_far, checkpoint = progress.resume(folder, asdict(settings), store)
     else:
@@ -198,24 +194,3 @@ def save(
 def remove_checkpoints(checkpoints: str | Path) -> None:
     """Remove what a finished training no longer needs."""
     shutil.rmtree(checkpoints, ignore_errors=True)
-
-
-def arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTrainingArguments:
-    """The trainer's arguments for these settings."""
-    return MegaBatchTrainingArguments(
-        str(checkpoints),
-        seed=settings.seed,
-        num_train_epochs=settings.epochs,
-        learning_rate=settings.learning_rate,
-        per_device_train_batch_size=settings.batch_size,
-        megabatch_size=settings.megabatch_size,
-        anneal_interval=settings.anneal_interval,
-        negatives_from_both_sides=settings.negatives == "both",
-        random_negatives=settings.negatives == "random",
-        mask_duplicates=settings.mask_duplicates,
-        row_lazy_adam=settings.optimizer == "row-lazy",
-        mining_precision=settings.mining_precision,
-        eval_strategy="steps" if settings.evaluate_steps else "epoch",
-        eval_steps=settings.evaluate_steps or None,
-        use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
-    )

@@ -17,9 +17,9 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
+from st_paragram.training.batch_order import EpochPermutation
 from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
-from st_paragram.training.mega_batch.schedule import EpochPermutation
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
 
 SETTINGS = {
@@ -303,7 +303,7 @@ def test_foreign_models_are_refused(tmp_path, store, vocabulary):
     foreign = write_store(tmp_path / "x.h5", other, type(vocabulary)(_train(other)))
     model = pipeline(SentencePieceEmbedding(foreign.tokenizer(), 8), device="cpu")
     arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
-    with pytest.raises(SettingsError, match="vocabulary is not the store's"):
+    with pytest.raises(SettingsError, match="tokenizer is not the store's"):
         MegaBatchTrainer(model, arguments, store)
 
 
