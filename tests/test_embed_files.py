@@ -10,12 +10,13 @@ from st_paragram.cli.main import main
 from st_paragram.data.text import TextSource
 from st_paragram.errors import ParagramError, TextError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 
 @pytest.fixture
 def model(vocabulary):
-    return model_directory.pipeline(SentencePieceEmbedding(vocabulary, 6), device="cpu")
+    return pipeline(SentencePieceEmbedding(vocabulary, 6), device="cpu")
 
 
 @pytest.fixture

@@ -75,7 +75,8 @@ class Inputs:
         if not path.is_dir():
             import torch
 
-            from st_paragram.models.directory import pipeline, save
+            from st_paragram.models.directory import save
+            from st_paragram.models.encoder import pipeline
             from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
             torch.manual_seed(0)

@@ -20,6 +20,7 @@ from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import atomic, check_output
 from st_paragram.models import directory as model_directory
+from st_paragram.models.find import find
 from st_paragram.stages.executors import LocalExecutor, StageTime
 from st_paragram.stages.stage import forget
 from st_paragram.stages.work import prune, read_metadata, tidied
@@ -78,7 +79,7 @@ def mine_documents(
     if isinstance(settings, MiningSettings) and (settings.paraphrase or settings.with_ids):
         raise SettingsError("within pairs of documents neither paraphrases nor ids can be had; leave these options out")
     check_output(output, overwrite)
-    found = model_directory.find(model)
+    found = find(model)
     pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
     source, target = check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))
     folder = work.folder or output.with_name(f".{output.name}.work")

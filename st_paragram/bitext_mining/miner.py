@@ -19,6 +19,7 @@ from st_paragram.bitext_mining.stages import EffortStage, EmbedStage, IndexStage
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.files import file_digest
 from st_paragram.models import directory as model_directory
+from st_paragram.models.find import find
 from st_paragram.stages.executors import Executor, LocalExecutor
 from st_paragram.stages.stage import forget
 from st_paragram.stages.work import prune, tidied
@@ -71,7 +72,7 @@ def mine(
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
     _check(texts, output, settings)
     folder = work.folder or output.with_name(f".{output.name}.work")
-    found = model_directory.find(model)
+    found = find(model)
     try:
         with tidied(folder, work.keep):
             stages = build(texts, output, found, settings, folder, work.workers)

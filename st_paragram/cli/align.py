@@ -49,13 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.alignment.documents import mine_documents
     from st_paragram.bitext_mining.margin import Margin
     from st_paragram.bitext_mining.miner import Work
-    from st_paragram.models import directory as model_directory
+    from st_paragram.models.find import only_model_here
     from st_paragram.stages.executors import LocalExecutor
 
     report = mine_documents(
         _documents(arguments),
         arguments.output,
-        arguments.model or model_directory.only_model_here(),
+        arguments.model or only_model_here(),
         AlignmentSettings(Margin(arguments.margin), arguments.neighbours, arguments.skip_below, arguments.all),
         arguments.overwrite,
         Work(

@@ -26,8 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Encode the file and say what was done."""
     from st_paragram.embed_files import embed_file
     from st_paragram.models import directory as model_directory
+    from st_paragram.models.find import find, only_model_here
 
-    folder = model_directory.find(arguments.model or model_directory.only_model_here())
+    folder = find(arguments.model or only_model_here())
     model = model_directory.load(folder)
     report = embed_file(
         model,

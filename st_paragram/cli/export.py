@@ -32,13 +32,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Write the copy and say how large its table is."""
     from st_paragram.models import directory as model_directory
+    from st_paragram.models.averaging import embedding_of
+    from st_paragram.models.find import find
     from st_paragram.models.training_record import read_training_record
 
     model_directory.check_free(arguments.output, arguments.overwrite)
-    folder = model_directory.find(arguments.model)
-    kind = arguments.dtype or model_directory.table_type(folder).value
+    folder = find(arguments.model)
+    own = model_directory.table_type(folder)  # refuses a model without a table
+    kind = arguments.dtype or own.value
     model = model_directory.load(folder, device="cpu", truncate_dim=arguments.dim)
-    dimension = model_directory.embedding_of(model).embedding_dimension
+    dimension = embedding_of(model).embedding_dimension
     old_size = model_directory.weights_size(folder)
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""

@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Build the index and say what it is."""
     from st_paragram.bitext_mining.settings import FLAT, MiningSettings, parse_memory
-    from st_paragram.models import directory as model_directory
+    from st_paragram.models.find import only_model_here
     from st_paragram.search.search_index import SearchIndex
     from st_paragram.search.vectors import Precision
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         most_repeats=arguments.most_repeats,
         seed=arguments.seed,
     )
-    model = arguments.model or model_directory.only_model_here()
+    model = arguments.model or only_model_here()
     built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite)
     metadata, counts = built.metadata, built.sentences.counts
     print(

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.bitext_mining.margin import Candidates, Margin
     from st_paragram.bitext_mining.miner import Work, mine
     from st_paragram.bitext_mining.settings import MiningSettings, parse_memory
-    from st_paragram.models import directory as model_directory
+    from st_paragram.models.find import only_model_here
     from st_paragram.search.vectors import Precision
 
     texts = [] if arguments.documents else _texts(arguments)
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         with_ids=arguments.ids,
         most_repeats=arguments.max_repeats,
     )
-    model = arguments.model or str(model_directory.only_model_here())
+    model = arguments.model or str(only_model_here())
     executor = executor_from(arguments, arguments.work)
     work = Work(arguments.work, arguments.work is not None, arguments.force, executor, arguments.workers)
     if arguments.documents:

@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.figures import check_plots
     from st_paragram.files import check_output
     from st_paragram.models import directory as model_directory
+    from st_paragram.models.find import find, only_model_here
 
     settings = _settings(arguments)
     check_output(Path(arguments.output), arguments.overwrite)
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"precision is {arguments.precision}; it is a share, above 0 and at most 1")
     labelled = read_labels(arguments.labels) if arguments.labels else None
     source = TextSource((arguments.file,), ("first", "second"))
-    path = model_directory.find(arguments.model or model_directory.only_model_here())
+    path = find(arguments.model or only_model_here())
     model = model_directory.load(path)
     kept = array("d") if arguments.plot or labelled else None
     sample = None

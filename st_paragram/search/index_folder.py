@@ -18,6 +18,7 @@ from st_paragram.bitext_mining.settings import FLAT, MiningSettings
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, locked
 from st_paragram.models import directory as model_directory
+from st_paragram.models.find import find
 from st_paragram.search import indexes
 from st_paragram.search.index_metadata import (
     FORMAT_VERSION,
@@ -34,7 +35,7 @@ from st_paragram.search.stored_search import approximate, exact
 from st_paragram.search.vectors import Precision, StoredVectors, blocks, even_size, pack
 
 if TYPE_CHECKING:
-    from st_paragram.models.encoder import ParagramEncoder
+    from sentence_transformers import SentenceTransformer
 
 NEIGHBOURS = 10  # that recall is the share of
 _EMBED_ROWS = 1 << 14
@@ -45,7 +46,7 @@ _USUAL_QUERIES = 10_000  # that an index answers in its life, for choosing one: 
 def build(source: str, output: Path, model: str, settings: MiningSettings, overwrite: bool) -> IndexMetadata:
     """Make the folder; see `SearchIndex.build`."""
     check_output(output, overwrite)
-    path = model_directory.find(model)
+    path = find(model)
     fingerprint = model_directory.fingerprint(path)
     with _unfinished(output) as part:
         counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
@@ -138,7 +139,7 @@ def _rename(part: Path, output: Path) -> None:
 
 
 def _write_vectors(
-    sentences: Sentences, path: Path, model: ParagramEncoder, settings: MiningSettings, source: str
+    sentences: Sentences, path: Path, model: SentenceTransformer, settings: MiningSettings, source: str
 ) -> int:
     """Embed all sentences into one `.npy` file, some at a time; returns the number of components."""
     dim = model.get_embedding_dimension()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from st_paragram.bitext_mining.settings import FLAT, MiningSettings
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.find import find
 from st_paragram.search import index_folder, indexes
 from st_paragram.search.index_metadata import SENTENCES, VECTORS, part_name, read_metadata
 from st_paragram.search.neighbours import Neighbours, Vectors
@@ -26,7 +27,7 @@ from st_paragram.search.stored_search import approximate, exact
 from st_paragram.search.vectors import StoredVectors
 
 if TYPE_CHECKING:
-    from st_paragram.models.encoder import ParagramEncoder
+    from sentence_transformers import SentenceTransformer
 
 DEFAULT_MEMORY = MiningSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
@@ -104,7 +105,7 @@ class SearchIndex:
         return self.metadata.sentences
 
     @cached_property
-    def encoder(self) -> ParagramEncoder:
+    def encoder(self) -> SentenceTransformer:
         """The model."""
         return model_directory.load(self.model)
 
@@ -171,7 +172,7 @@ class SearchIndex:
         """Directory of the model, which must be the one the index was built with."""
         name = self.metadata.model if model is None else str(model)
         try:
-            path = model_directory.find(name)
+            path = find(name)
         except ModelDirectoryError as error:
             if model is not None:
                 raise

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 from transformers import set_seed
 
 from st_paragram.data.pair_store import PairStore
@@ -17,14 +16,13 @@ from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import development_evaluator, translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.translations import Translations
-from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
+from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.training import progress
-from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.training.objectives import mega_batch_margin
 from st_paragram.training.settings import TrainingSettings
 
 
@@ -84,7 +82,8 @@ def train(
     set_seed(settings.seed)
     model = new_model(store, settings)
     before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
-    trainer = _new_trainer(model, store, settings, folder, development_evaluator(development, translations))
+    evaluator = development_evaluator(development, translations)
+    trainer = mega_batch_margin.trainer(model, store, settings, folder, evaluator)
     if resume:
         so_far, checkpoint = progress.resume(folder, asdict(settings), store)
     else:
@@ -113,14 +112,14 @@ def _translation_scores(
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """An untrained pipeline over the store's vocabulary.
+    """An untrained averaging model over the store's tokenizer.
 
     Raises:
         SettingsError: The device cannot be used.
     """
     check_device(settings.device)
-    embedding = SentencePieceEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
-    return model_directory.pipeline(embedding, None if settings.device == "auto" else settings.device)
+    embedding = TokenEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
+    return pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 
 def check_device(name: str) -> None:
@@ -135,38 +134,6 @@ def check_device(name: str) -> None:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).split("\n")[0]
         raise SettingsError(f"device is {name!r}, which cannot be used here ({reason}); try cpu") from error
-
-
-def _new_trainer(
-    model: SentenceTransformer,
-    store: PairStore,
-    settings: TrainingSettings,
-    checkpoints: Path,
-    evaluator: SentenceEvaluator,
-) -> MegaBatchTrainer:
-    loss = MarginHardNegativeLoss(model, settings.margin)
-    return MegaBatchTrainer(model, arguments(settings, checkpoints), store, loss=loss, evaluator=evaluator)
-
-
-def arguments(settings: TrainingSettings, checkpoints: Path) -> MegaBatchTrainingArguments:
-    """The trainer's arguments for these settings."""
-    return MegaBatchTrainingArguments(
-        str(checkpoints),
-        seed=settings.seed,
-        num_train_epochs=settings.epochs,
-        learning_rate=settings.learning_rate,
-        per_device_train_batch_size=settings.batch_size,
-        megabatch_size=settings.megabatch_size,
-        anneal_interval=settings.anneal_interval,
-        negatives_from_both_sides=settings.negatives == "both",
-        random_negatives=settings.negatives == "random",
-        mask_duplicates=settings.mask_duplicates,
-        row_lazy_adam=settings.optimizer == "row-lazy",
-        mining_precision=settings.mining_precision,
-        eval_strategy="steps" if settings.evaluate_steps else "epoch",
-        eval_steps=settings.evaluate_steps or None,
-        use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
-    )
 
 
 def save(

@@ -14,6 +14,7 @@ from st_paragram.bitext_mining.miner import Work
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.neighbours import nearest_neighbours
 from st_paragram.stages.work import metadata_file
@@ -22,7 +23,7 @@ from st_paragram.stages.work import metadata_file
 @pytest.fixture(scope="module")
 def model(vocabulary, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m"
-    model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu"), path)
+    model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu"), path)
     return path
 
 

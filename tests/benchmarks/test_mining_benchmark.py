@@ -23,6 +23,7 @@ from st_paragram.bitext_mining.settings import FLAT
 from st_paragram.errors import TextError
 from st_paragram.evaluation.bucc_files import read_bucc
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.neighbours import Neighbours
 
@@ -41,8 +42,7 @@ def write_rows(path, rows):
 
 @pytest.fixture
 def model(tmp_path, vocabulary):
-    pipeline = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return model_directory.save(pipeline, tmp_path / "tiny")
+    return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
 
 
 # --- texts

@@ -22,6 +22,7 @@ from st_paragram.bitext_mining.settings import MiningSettings, parse_memory
 from st_paragram.cli import mine as command
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours
@@ -38,7 +39,7 @@ PLAIN = MiningSettings(k=3)
 def model(tmp_path_factory, vocabulary) -> str:
     folder = tmp_path_factory.mktemp("model") / "p-sp-xx"
     embedding = SentencePieceEmbedding(vocabulary, 12)
-    model_directory.save(model_directory.pipeline(embedding, device="cpu"), folder)
+    model_directory.save(pipeline(embedding, device="cpu"), folder)
     return str(folder)
 
 

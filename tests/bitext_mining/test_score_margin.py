@@ -19,6 +19,7 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import TextSource
 from st_paragram.errors import MiningError, MissingExtraError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.search_index import SearchIndex
 
@@ -31,7 +32,7 @@ def folder(tmp_path_factory, vocabulary):
 
     torch.manual_seed(0)
     path = tmp_path_factory.mktemp("models") / "p-sp-xx"
-    model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), path)
+    model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), path)
     return path
 
 

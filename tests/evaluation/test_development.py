@@ -19,7 +19,7 @@ from st_paragram.evaluation.development import (
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.known_test_sets import pair_hashes, sketch
 from st_paragram.evaluation.translations import Translations
-from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import read_training_record
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
@@ -47,7 +47,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def model():
     vocabulary = SentencePieceTokenizer(train_vocabulary(["a b c", "c b a", "d"] * 5, 20))
-    return model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
+    return pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
 
 
 def recipe(name, *arguments):

@@ -13,6 +13,7 @@ from st_paragram.cli import search as search_command
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search import index_metadata as index_facts
 from st_paragram.search import search_index
@@ -26,7 +27,7 @@ def save_model(folder, vocabulary, seed=0):
     import torch
 
     torch.manual_seed(seed)
-    model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), folder)
+    model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), folder)
     return folder
 
 
