@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.find import CONFIG_FILE
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 
@@ -21,7 +22,7 @@ def load_model(name: str) -> SentenceTransformer:
         ModelDirectoryError: neither can read it.
     """
     path = Path(name)
-    if (path / "modules.json").is_file() and not (path / model_directory.CONFIG_FILE).is_file():
+    if (path / "modules.json").is_file() and not (path / CONFIG_FILE).is_file():
         try:
             return SentenceTransformer(str(path))
         except (OSError, ValueError, ImportError) as error:

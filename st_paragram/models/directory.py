@@ -28,9 +28,9 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor, nn
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.files import cache_folder
 from st_paragram.models import weights_file
 from st_paragram.models.encoder import ParagramEncoder
+from st_paragram.models.find import CONFIG_FILE, find
 from st_paragram.models.training_record import TRAINING_FILE, TrainingRecord
 from st_paragram.models.weights_file import write_weights
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
@@ -39,9 +39,7 @@ from st_paragram.modules.sentencepiece_embedding import MODEL_FILE, WEIGHTS_FILE
 from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
-CONFIG_FILE = "st_paragram.json"
 FORMAT_VERSION = 2
-HOME_VARIABLE = "ST_PARAGRAM_HOME"
 
 _NOTES = {
     TableType.FLOAT16: """\
@@ -265,21 +263,6 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     return model
 
 
-def find(name: str | Path) -> Path:
-    """The directory that `load` reads for `name`; arguments and errors as there."""
-    name = str(name)
-    places = [Path(name), *(folder / name for folder in homes())]
-    for place in places:
-        if place.is_dir():
-            return place
-    looked = ", ".join(str(place) for place in places)
-    if name.count("/") == 1 and not name.startswith((".", "/")):
-        return _from_hub(name, looked)
-    raise ModelDirectoryError(
-        f"no model {name!r}; looked for {looked}; give a path or train it with recipes/train_bitext.py"
-    )
-
-
 def fingerprint(folder: Path) -> str:
     """What tells a model directory from another: SHA-256 of its weights, vocabulary and configuration."""
     digest = hashlib.sha256()
@@ -298,35 +281,6 @@ def table_type(folder: Path) -> TableType:
 def weights_size(folder: Path) -> int:
     """Bytes of a model directory's weights."""
     return _file(folder, WEIGHTS_FILE).stat().st_size
-
-
-def only_model_here() -> str:
-    """The one model directory `p-sp-*` of the current folder.
-
-    Raises:
-        ModelDirectoryError: there is none, or more than one.
-    """
-    found = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
-    if len(found) != 1:
-        seen = f"{len(found)} models here ({', '.join(found)})" if found else "no model p-sp-* in this folder"
-        raise ModelDirectoryError(f"{seen}; choose one with --model")
-    return found[0]
-
-
-def homes() -> list[Path]:
-    """Folders in which models are found by name: `$ST_PARAGRAM_HOME`, then the user's cache."""
-    home = os.environ.get(HOME_VARIABLE)
-    return [Path(home), cache_folder()] if home else [cache_folder()]
-
-
-def _from_hub(name: str, looked: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, allow_patterns=[CONFIG_FILE, MODEL_FILE, WEIGHTS_FILE]))
-    except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
-        reason = str(error).strip().split("\n")[0]
-        raise ModelDirectoryError(f"no model {name!r}; looked for {looked} and on the hub ({reason})") from error
 
 
 def _file(folder: Path, name: str) -> Path:

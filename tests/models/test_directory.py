@@ -14,6 +14,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models import weights_file
+from st_paragram.models.find import find, only_model_here
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
@@ -125,10 +126,10 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
 
 def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert model_directory.only_model_here() == "p-sp-xx"
+    assert only_model_here() == "p-sp-xx"
     saved.rename(tmp_path / "other")
     with pytest.raises(ModelDirectoryError, match="--model"):
-        model_directory.only_model_here()
+        only_model_here()
 
 
 def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
@@ -183,13 +184,13 @@ def test_damage_is_named(saved, damage, message):
 
 def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert model_directory.find("p-sp-xx").samefile(saved)
+    assert find("p-sp-xx").samefile(saved)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setenv("ST_PARAGRAM_HOME", str(tmp_path))
-    assert model_directory.find("p-sp-xx") == saved
+    assert find("p-sp-xx") == saved
     with pytest.raises(ModelDirectoryError) as caught:
-        model_directory.find("p-sp-yy")
+        find("p-sp-yy")
     assert str(tmp_path / "p-sp-yy") in str(caught.value) and "cache" in str(caught.value)
 
 
@@ -199,7 +200,7 @@ def test_hub_failure_is_one_line(monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     with pytest.raises(ModelDirectoryError, match=r"on the hub \(offline\)$"):
-        model_directory.find("somebody/p-sp-xx")
+        find("somebody/p-sp-xx")
 
 
 def test_other_pipelines_are_refused(model, tmp_path):
