@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from st_paragram.errors import TextError
-from st_paragram.preparation.clean_stage import CleanStage
-from st_paragram.preparation.deduplicate_stage import DUPLICATE, DistinctStage
-from st_paragram.stages.work import read_metadata
-
-if TYPE_CHECKING:
-    from st_paragram.preparation.encode_stage import EncodeStage
 
 NUL, INVALID, NOT_TAKEN, REPEATED = "NUL byte", "not UTF-8", "over the cap", "repeated for balance"
-_REPAIRS = {
+#: Fields of `ReadCounts` that count repaired characters, in words.
+REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
     "inner_returns": "carriage returns inside lines (made spaces)",
     "line_separators": "other line-ending characters inside lines (made spaces)",
@@ -34,7 +29,7 @@ class SourceReport:
         kept: Pairs in the store.
         dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
         repeated: Copies added to balance languages.
-        repairs: Fields of `ReadCounts` that tell of repaired characters.
+        repairs: Repaired characters, by the names of `REPAIRS`.
     """
 
     name: str
@@ -45,6 +40,11 @@ class SourceReport:
     repeated: int = 0
     repairs: Counter[str] = field(default_factory=Counter)
 
+    def drop(self, reason: str, count: int) -> None:
+        """Count rows that are no longer kept; a reason without any is counted, too: as 0."""
+        self.dropped[reason] += count
+        self.kept -= count
+
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as JSON values."""
         return {
@@ -54,7 +54,7 @@ class SourceReport:
             "kept": self.kept,
             "dropped": dict(self.dropped),
             "repeated": self.repeated,
-            "repairs": {name: self.repairs[name] for name in _REPAIRS},
+            "repairs": {name: self.repairs[name] for name in REPAIRS},
         }
 
 
@@ -124,7 +124,7 @@ class PrepareReport:
 
     def _notes(self) -> list[str]:
         total = self.total
-        notes = [f"{total.repairs[name]:,} {text}" for name, text in _REPAIRS.items() if total.repairs[name]]
+        notes = [f"{total.repairs[name]:,} {text}" for name, text in REPAIRS.items() if total.repairs[name]]
         if self.cut_sentences:
             notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
         if self.vocabulary_size:
@@ -151,46 +151,3 @@ class PrepareReport:
             f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}), at least 2 needed; "
             "give more text or widen the filters"
         )
-
-
-def filtered(last: DistinctStage) -> PrepareReport:
-    """The numbers of reading, cleaning and of removing repeated rows, down to the last stage that does so."""
-    distinct = [last]
-    while isinstance(before := distinct[0].before, DistinctStage):
-        distinct.insert(0, before)
-    clean = before
-    assert isinstance(clean, CleanStage)
-    reports = []
-    for number, source in enumerate(clean.read.sources):
-        counts = read_metadata(clean.read.results()[number])
-        report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
-        report.repairs = Counter({name: counts[name] for name in _REPAIRS})
-        report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
-        report.dropped.update(dict.fromkeys((why for each in clean.filters(number) for why in each.reasons), 0))
-        for path in clean.results_of(number):
-            report.dropped.update(read_metadata(path)["dropped"])
-        for stage in distinct:
-            report.dropped[DUPLICATE[stage.by]] += 0
-            for path in stage.results():
-                report.dropped[DUPLICATE[stage.by]] += read_metadata(path)["dropped"].get(str(number), 0)
-        report.kept = report.rows - report.dropped.total()
-        reports.append(report)
-    reasons = list(dict.fromkeys(reason for report in reports for reason in report.dropped))
-    for report in reports:  # every reason in every report, in one order
-        report.dropped = Counter({reason: report.dropped[reason] for reason in reasons})
-    return PrepareReport(reports)
-
-
-def collect(encode: EncodeStage) -> PrepareReport:
-    """The numbers of all stages."""
-    report = filtered(encode.order.distinct)
-    plan = encode.order.plan()
-    for source, kept, quota in zip(report.sources, plan.kept, plan.quotas, strict=True):
-        source.dropped[NOT_TAKEN] = max(kept - quota, 0)
-        source.repeated = max(quota - kept, 0)
-        source.kept = quota
-    facts = [read_metadata(path) for path in encode.results()]
-    report.vocabulary_size = len(encode.load_vocabulary())
-    report.pieces = tuple(sum(each["pieces"][side] for each in facts) for side in (0, 1))
-    report.max_pieces, report.cut_sentences = encode.max_pieces, sum(each["cut"] for each in facts)
-    return report
