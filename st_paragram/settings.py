@@ -43,6 +43,7 @@ def setting(
     above: float | None = None,
     below: float | None = None,
     option: str | None = None,
+    metavar: str | None = None,
 ) -> Any:  # noqa: ANN401
     """A field of settings.
 
@@ -53,15 +54,18 @@ def setting(
         most: the largest value allowed.
         above: it must be larger than this.
         below: it must be smaller than this.
-        option: its name on the command line, where that is not its own with dashes; one that switches a default of
-            True off begins with `--no-`, `--keep-` or the like and takes no value.
+        option: its name on the command line, where that is not its own with dashes, or several with spaces between;
+            one that switches a default of True off begins with `--no-`, `--keep-` or the like and takes no value.
+        metavar: what stands for its value in help texts and tables, where its type does not say enough.
     """
     limits = {"ge": least, "le": most, "gt": above, "lt": below}
     kept: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    return pydantic.Field(default, description=help, json_schema_extra={"option": option} if option else None, **kept)
+    shown: dict[str, Any] = {"option": option, "metavar": metavar}
+    extra = {name: value for name, value in shown.items() if value}
+    return pydantic.Field(default, description=help, json_schema_extra=extra or None, **kept)
 
 
-@dataclass_transform(field_specifiers=(setting,), frozen_default=True)
+@dataclass_transform(frozen_default=True)  # without `field_specifiers`, every `setting` counts as a default
 def settings(cls: type[_Settings]) -> type[_Settings]:
     """Make a class of `setting` fields a frozen dataclass whose values are checked when it is made.
 
@@ -146,9 +150,9 @@ def add_options(parser: Any, cls: type, leave_out: Collection[str] = ()) -> None
             shown |= {"action": "store_false" if info.default else "store_true", "help": info.description}
         else:
             words = choices(hints[field.name])
-            shown["metavar"] = "{" + ",".join(words) + "}" if words else _metavar(hints[field.name])
+            shown["metavar"] = "{" + ",".join(words) + "}" if words else _metavar(info, hints[field.name])
             shown["help"] = f"{info.description} ({describe_default(cls, field.name)})".replace("%", "%%")
-        parser.add_argument(_option(info, field.name), **shown)
+        parser.add_argument(*_option(info, field.name).split(), **shown)
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def table(cls: type) -> str:
     rows = []
     for field in dataclasses.fields(cls):
         info, words = _field(cls, field.name), choices(hints[field.name])
-        kind = ", ".join(words) if words else _metavar(hints[field.name]).lower()
+        kind = ", ".join(words) if words else _metavar(info, hints[field.name]).lower()
         rows.append(
             [f"`{field.name}`", kind, describe_default(cls, field.name), _range(info), str(info.description or "")]
         )
@@ -199,10 +203,12 @@ def _field(cls: type, name: str) -> pydantic.fields.FieldInfo:
 
 
 def _option(info: pydantic.fields.FieldInfo, name: str) -> str:
+    return _extra(info, "option") or f"--{'no-' if info.default is True else ''}{name.replace('_', '-')}"
+
+
+def _extra(info: pydantic.fields.FieldInfo, name: str) -> str | None:
     extra = info.json_schema_extra
-    if isinstance(extra, dict) and "option" in extra:
-        return str(extra["option"])
-    return f"--{'no-' if info.default is True else ''}{name.replace('_', '-')}"
+    return str(extra[name]) if isinstance(extra, dict) and name in extra else None
 
 
 def _takes_bool(cls: type, name: str) -> bool:
@@ -210,7 +216,9 @@ def _takes_bool(cls: type, name: str) -> bool:
     return annotation in (bool, Any) or bool in get_args(annotation)
 
 
-def _metavar(annotation: Any) -> str:  # noqa: ANN401
+def _metavar(info: pydantic.fields.FieldInfo, annotation: Any) -> str:  # noqa: ANN401
+    if metavar := _extra(info, "metavar"):
+        return metavar
     kinds = [kind for kind in (annotation, *get_args(annotation)) if kind in (int, float, str, Path, bool)]
     names = {int: "N", float: "X", str: "TEXT", Path: "PATH", bool: "yes/no"}
     return names[kinds[0]] if kinds else "VALUE"
@@ -243,4 +251,5 @@ def _message(error: Any) -> str:  # noqa: ANN401 - pydantic's description of one
     if error["type"] == "value_error" and error["loc"] == ():
         return str(limits["error"])
     reason = expected.format(**limits) if expected else error["msg"].replace("Input should be", "it must be", 1)
-    return f"{name} is {error['input']!r}; {reason}" if error["type"] != "missing" else f"{name} is missing; {reason}"
+    shown = str(error["input"]) if "_than" in error["type"] else repr(error["input"])  # numbers may come as strings
+    return f"{name} is {shown}; {reason}" if error["type"] != "missing" else f"{name} is missing; {reason}"
