@@ -62,6 +62,7 @@ def setting(
     below: float | None = None,
     option: str | None = None,
     option_help: str | None = None,
+    metavar: str | None = None,
 ) -> Any:  # noqa: ANN401
     """A field of a class of settings.
 
@@ -72,12 +73,13 @@ def setting(
         most: The largest value allowed.
         above: It must be larger than this.
         below: It must be smaller than this.
-        option: Its option on the command line, if that is not its name with dashes. That of a yes or no takes no value
+        option: Its option on the command line, if that is not its name with dashes; several have spaces between. That of a yes or no takes no value
             and turns the default into its contrary; for a default of yes it is `--no-NAME` if not given here.
         option_help: What the option does, if `help` does not say it.
+        metavar: What stands for its value in `--help`, if its type does not say enough.
     """
     limits: dict[str, Any] = {"ge": least, "le": most, "gt": above, "lt": below}
-    option_texts: dict[str, Any] = {"option": option, "option_help": option_help}
+    option_texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
     given_limits = {name: limit for name, limit in limits.items() if limit is not None}
     return pydantic.Field(default, description=help, json_schema_extra=option_texts, **given_limits)
 
@@ -167,7 +169,7 @@ def add_options(
     for field in _described(cls):
         if field.name not in leave_out and (only is None or field.name in only):
             told = field.argument(defaults or {})
-            parser.add_argument(field.option, dest=field.name, default=argparse.SUPPRESS, **told)
+            parser.add_argument(*field.option.split(), dest=field.name, default=argparse.SUPPRESS, **told)
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
@@ -268,7 +270,11 @@ class _Field:
         if self.words:
             return told | {"choices": self.words}
         kind = next(iter(self.kinds), None)
-        return told | {"metavar": _METAVARS.get(kind, "VALUE")} | ({"type": kind} if kind in (int, float) else {})
+        return (
+            told
+            | {"metavar": self.extra("metavar") or _METAVARS.get(kind, "VALUE")}
+            | ({"type": kind} if kind in (int, float) else {})
+        )
 
     def extra(self, name: str) -> str | None:
         """What `setting` was told of the option."""

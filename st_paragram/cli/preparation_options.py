@@ -13,7 +13,7 @@ from st_paragram.settings import add_options, given
 
 if TYPE_CHECKING:
     from st_paragram.cleaning.config import Cleaning
-    from st_paragram.preparation.prepare import Prepared, Work
+    from st_paragram.preparation.prepare import Prepared, PrepareWork
     from st_paragram.preparation.settings import PrepareSettings
     from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
@@ -69,17 +69,18 @@ def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) ->
     return SentencePieceTokenizer(model, settings.lower_case, settings.segmentation)
 
 
-def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Work:
+def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> PrepareWork:
     """How to go about the work.
 
     Args:
         arguments: What was given.
         folder: Where the results of stages are kept if `--work` does not say.
     """
-    from st_paragram.preparation.prepare import Work
+    from st_paragram.preparation.prepare import PrepareWork
 
     kept = arguments.work or folder
-    return Work(kept, kept is not None, arguments.force, arguments.rejects, executor_from(arguments, kept))
+    executor = executor_from(arguments, kept)
+    return PrepareWork(kept, kept is not None, arguments.force, executor, arguments.rejects)
 
 
 def write_report(prepared: Prepared, output: Path) -> None:

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, best_neighbours, neighbours_both_ways
+from st_paragram.bitext_mining.candidates import best_neighbours, neighbours_both_ways
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.results import RetrievalError, RetrievalScores, TatoebaResult

@@ -26,7 +26,14 @@ from torch import Tensor
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import weights_file
-from st_paragram.models.configuration import AVERAGING, Configuration, damaged, file_of, write_configuration
+from st_paragram.models.configuration import (
+    AVERAGING,
+    STOCK_CONFIG_FILE,
+    Configuration,
+    damaged,
+    file_of,
+    write_configuration,
+)
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
@@ -35,7 +42,6 @@ from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
-STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 #: What `config_sentence_transformers.json` says of a pipeline beside its modules.
 _PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from st_paragram.data.lines import read_lines
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic
-from st_paragram.stages.work import read_metadata, write_metadata
+from st_paragram.stages.metadata import read_metadata, write_metadata
 
 _FEWEST_LETTERS = 2
 
@@ -60,9 +60,9 @@ class Sentences:
             StoreError: It is not complete.
         """
         self.folder = folder
-        facts = read_metadata(folder / "text")
-        self.counts = SentenceCounts(**{name: facts[name] for name in asdict(SentenceCounts())})
-        self.has_ids: bool = facts["has_ids"]
+        metadata = read_metadata(folder / "text")
+        self.counts = SentenceCounts(**{name: metadata[name] for name in asdict(SentenceCounts())})
+        self.has_ids: bool = metadata["has_ids"]
 
     def __len__(self) -> int:
         """Number of distinct sentences."""

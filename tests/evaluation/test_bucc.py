@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.margin import Margin, ScoredPairs
+from st_paragram.bitext_mining.candidates import ScoredPairs
+from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.threshold import best_threshold, extract
 from st_paragram.errors import TextError
 from st_paragram.evaluation.bucc import extractions, half_extractions, in_gold, mine, thresholds
