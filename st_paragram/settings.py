@@ -73,8 +73,9 @@ def setting(
         most: The largest value allowed.
         above: It must be larger than this.
         below: It must be smaller than this.
-        option: Its option on the command line, if that is not its name with dashes; several have spaces between. That of a yes or no takes no value
-            and turns the default into its contrary; for a default of yes it is `--no-NAME` if not given here.
+        option: Its option on the command line, if that is not its name with dashes; several have spaces between. That
+            of a yes or no takes no value and turns the default into its contrary; for a default of yes it is
+            `--no-NAME` if not given here.
         option_help: What the option does, if `help` does not say it.
         metavar: What stands for its value in `--help`, if its type does not say enough.
     """
@@ -270,11 +271,8 @@ class _Field:
         if self.words:
             return told | {"choices": self.words}
         kind = next(iter(self.kinds), None)
-        return (
-            told
-            | {"metavar": self.extra("metavar") or _METAVARS.get(kind, "VALUE")}
-            | ({"type": kind} if kind in (int, float) else {})
-        )
+        told["metavar"] = self.extra("metavar") or _METAVARS.get(kind, "VALUE")
+        return told | ({"type": kind} if kind in (int, float) else {})
 
     def extra(self, name: str) -> str | None:
         """What `setting` was told of the option."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import check_output_folder
-from st_paragram.models.find import CONFIG_FILE, find
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.find import find
 
 _TYPES = ("float32", "float16", "int8")
 _PROVENANCE = """

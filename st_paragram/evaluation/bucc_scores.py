@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Candidates, Margin
+from st_paragram.bitext_mining.candidates import Candidates
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.bitext_mining.threshold import Extraction
 from st_paragram.errors import SettingsError
 from st_paragram.evaluation.bucc import Mined, extractions, half_extractions, mine, thresholds

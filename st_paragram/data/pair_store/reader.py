@@ -56,6 +56,7 @@ class PairStore:
         if check_ids:
             check_rows(self.path, header, self.tokenizers)
         self.pairs = header.pairs if limit is None else min(header.pairs, limit)
+        self.format_version = header.format_version
         self.languages = header.languages
         self.language_pairs = header.language_pairs
         self.max_length = header.max_length
