@@ -9,6 +9,7 @@ PYBIND11_MODULE(_kernels, module) {
     module.def("instructions", [] { return loops().name; }, "Instruction set of the loops: generic, avx2 or avx512.");
     module.def("has_byte_products", [] { return loops().products != nullptr; },
                "Whether 8-bit products are faster than 32-bit ones here.");
+    bind_gather(module);
     bind_mean_rows(module);
     bind_training_step(module);
     bind_hardest_negatives(module);
