@@ -87,8 +87,8 @@ class TrainingRun:
         for path in (self.development, self.translations):
             if path is not None and not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
-        data = choose_data(self.language, self.data)
         preparation(self.language, self.vocab_size)
+        data = choose_data(self.language, self.data)
         default = _BUILT_IN_CONFIG if data == [BUILT_IN] else self.default_config
         return read(TrainingSettings, config or config_path(default), self.overrides), data
 
