@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError
 from st_paragram.setting_fields import choices
-from st_paragram.settings import add_options, describe_default, given, read, setting, settings, table
+from st_paragram.settings import add_setting_options, describe_default, given, read, setting, settings, table
 
 
 class Side(Enum):
@@ -68,7 +68,7 @@ SOME = st.fixed_dictionaries({}, optional=VALUES)
 
 def parsed(*arguments: object, leave_out: tuple[str, ...] = (), only: tuple[str, ...] | None = None) -> Example:
     parser = argparse.ArgumentParser()
-    add_options(parser, Example, leave_out, only)
+    add_setting_options(parser, Example, leave_out, only)
     return Example("x", **given(parser.parse_args(list(map(str, arguments))), Example))
 
 
@@ -209,7 +209,7 @@ def test_other_files_are_refused_by_name(tmp_path: Path, text: str, message: str
 
 def test_only_what_was_given_on_the_command_line_counts() -> None:
     parser = argparse.ArgumentParser()
-    add_options(parser, Example)
+    add_setting_options(parser, Example)
     assert given(parser.parse_args([]), Example) == {}
     assert given(parser.parse_args(["--dim", "3", "--no-trim"]), Example) == {"dim": 3, "trim": False}
     other = argparse.Namespace(name="not a setting", dim=4, more=1)
@@ -240,7 +240,7 @@ def test_options_can_be_left_out_and_chosen() -> None:
 
 def test_help_shows_every_default_and_what_flags_do() -> None:
     parser = argparse.ArgumentParser()
-    add_options(parser, Example, defaults={"rate": 0.5, "kind": "far"})
+    add_setting_options(parser, Example, defaults={"rate": 0.5, "kind": "far"})
     shown = " ".join(parser.format_help().split())
     for text in (
         "--dim N components, 100 % of them (default: 300)",

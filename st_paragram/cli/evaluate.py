@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _NAMES = ("sts", "hard-sts", "tatoeba", "bucc", "mteb")
 
-_EPILOG = """\
+DESCRIPTION = "Score models on published benchmarks and print Markdown tables with the papers' own figures."
+EPILOG = """\
 DIR holds sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv (rows `grade TAB sentence TAB sentence`)
 or the tasks' own releases; tatoeba/spa-eng.tsv, ...; bucc2018/zh-en.sample.zh, .en and .gold. Without --benchmarks,
 everything that DIR has data for is scored.
@@ -30,18 +31,6 @@ and the STS Benchmark come under terms of Microsoft Research: read them, then gi
 from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. BUCC asks for a registration:
 get it from its organisers. tatoeba and bucc need `pip install "st_paragram[mining]"`, mteb and --hub "st_paragram[eval]".
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "evaluate",
-        help="score models on STS, Tatoeba, BUCC and mteb",
-        description="Score models on published benchmarks and print Markdown tables with the papers' own figures.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -6,18 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "inspect",
-        help="look into a pair store",
-        description="Show what a pair store holds: counts, lengths, use of the vocabulary, pairs drawn at random.",
-    )
-    add_arguments(parser)
+DESCRIPTION = "Show what a pair store holds: counts, lengths, use of the vocabulary, pairs drawn at random."
+EPILOG = ""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("store", type=Path, metavar="STORE.h5", help="a pair store")
     parser.add_argument("--pairs", type=int, default=10, metavar="N", help="pairs to draw at random (%(default)s)")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.settings import add_options, given, read_yaml
+from st_paragram.settings import add_setting_options, given, read_yaml
 from st_paragram.training.settings import TrainingSettings, config_names, config_path
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def add_training_options(parser: argparse.ArgumentParser, default_config: str, t
         help="a pair store (.h5), or a text of two columns (repeatable), or `built-in` (default: data/en-LANG.h5, "
         "or the built-in bitext if there is none)",
     )
-    add_options(group, PrepareSettings, only=("vocab_size",))
+    add_setting_options(group, PrepareSettings, only=("vocab_size",))
     add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
     add(
         "--dev",
@@ -61,7 +61,7 @@ def add_training_options(parser: argparse.ArgumentParser, default_config: str, t
         help=f"{', '.join(config_names())}, or a YAML file of settings (default: {default_config}; small for the "
         "built-in bitext)",
     )
-    add_options(group, TrainingSettings, defaults=read_yaml(config_path(default_config)))
+    add_setting_options(group, TrainingSettings, defaults=read_yaml(config_path(default_config)))
     parser.set_defaults(default_config=default_config, tune=False)
     if tuning:
         group.add_argument(
