@@ -21,7 +21,7 @@ from st_paragram.search.vectors import Precision
 
 @dataclass(frozen=True)
 class WatchedMining:
-    """A mining that has ended.
+    """A mining run that has ended.
 
     Attributes:
         run: Its wall time, from the start of Python to its end, and its memory.

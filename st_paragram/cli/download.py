@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--folder", type=Path, default=Path("data/raw"), help="where to (%(default)s)")
     add("--parallel", type=int, default=4, help="files at a time (%(default)s)")
     add("--list", action="store_true", help="show what would be fetched, and fetch nothing")
-    add("--accept-msr-terms", action="store_true", help="of --sets sts: see data_prep/get_sts.py")
+    add("--accept-msr-terms", action="store_true", help="of --sets sts: you agree with the terms that it shows")
 
 
 def run(arguments: argparse.Namespace) -> int:
