@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.errors import EvaluationError, ModelDirectoryError, SettingsError
+from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.evaluation.available import Benchmark
@@ -28,8 +28,10 @@ everything that DIR has data for is scored.
 
 --fetch gets STS from its organisers and seven languages of Tatoeba; it shows the addresses and licences first. STS 2012
 and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub reads STS
-from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. BUCC asks for a registration:
-get it from its organisers. tatoeba and bucc need `pip install "st_paragram[mining]"`, mteb and --hub "st_paragram[eval]".
+from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. Archives of BUCC are fetched by
+`st-paragram download --sets bucc`; unpack them into DIR/bucc2018.
+
+Benchmarks tatoeba and bucc need pip install "st_paragram[mining]"; mteb and --hub need "st_paragram[eval]".
 """
 
 
@@ -46,9 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
     add("--languages", nargs="+", default=[], metavar="CODE", help="of Tatoeba and mteb: es, spa, ... (all there are)")
     add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
-    add(
-        "--untrained", action="store_true", help="add random embeddings over the first model's vocabulary (not in mteb)"
-    )
+    add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
     add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
     add("--json", type=Path, metavar="FILE", help="write the results as records, for benchmarks/report.py")
 
@@ -92,6 +92,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise EvaluationError(f"{arguments.data}: no such folder; give one of evaluation data, or --fetch to make it")
     if arguments.compare and len(set(arguments.models)) + arguments.untrained < 2:
         raise SettingsError("--compare needs two models, or --untrained")
+    if arguments.compare and arguments.benchmarks and "sts" not in arguments.benchmarks:
+        raise SettingsError("--compare compares models on sts; add it to --benchmarks, or drop --compare")
     for name in arguments.models:
         may_be_known = name.count("/") < 2 and not name.startswith((".", "/", "~"))  # a name, or one of the hub
         if not Path(name).is_dir() and not may_be_known:
@@ -107,7 +109,7 @@ def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
     asked = [Benchmark(name) for name in dict.fromkeys(arguments.benchmarks or ())]
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
-            raise SettingsError(f"{benchmark.value}: {reason}")
+            raise MissingExtraError(f"{benchmark.value}: {reason}")
     if arguments.fetch:
         _fetch(arguments, asked)
     if asked:

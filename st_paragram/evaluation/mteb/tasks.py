@@ -27,9 +27,9 @@ def make_tasks(names: Sequence[str], data: str | Path | None = None, languages: 
 
     Args:
         names: mteb's, e.g. "STS12", "Tatoeba".
-        data: folder of local files, see `read_local_data`. Results then name as revision of the data "local-" and a hash of
-            the task's sentences and scores, so that mteb mixes them neither with its own data's results nor with those
-            of other files. If not given, mteb fetches its own data.
+        data: folder of local files, see `read_local_data`. Results then name as revision of the data "local-" and a
+            hash of the task's sentences and scores, so that mteb mixes them neither with its own data's results nor
+            with those of other files. If not given, mteb fetches its own data.
         languages: of tasks of several languages, take the subsets of these languages alone or with English (ISO 639-3,
             or two letters for this project's languages), or of that name ("es-en"). All there are if not given. A task
             of several languages with none of these is left out; a task of one language stays, whichever that is.
