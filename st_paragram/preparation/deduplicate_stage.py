@@ -16,7 +16,15 @@ from typing import ClassVar
 
 from st_paragram.cleaning.duplicates import Copies, Key
 from st_paragram.files import atomic, digest
-from st_paragram.preparation.row_files import KEY_DIGITS, SOURCE, TEXTS, Keys, group_ranges, read_range, write_rows
+from st_paragram.preparation.row_files import (
+    KEY_DIGITS,
+    SOURCE,
+    Keys,
+    group_ranges,
+    read_range,
+    row_as_seen,
+    write_rows,
+)
 from st_paragram.stages.stage import Stage
 from st_paragram.stages.work import write_metadata
 
@@ -89,7 +97,7 @@ class DistinctStage(Stage):
         lost = [row for row, stays in zip(rows, keep, strict=True) if not stays]
         if self.rejects:
             with atomic(result.with_suffix(".rejects.tsv")) as handle:
-                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row[TEXTS:] for row in lost)
+                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row_as_seen(row) for row in lost)
         counts = [Counter(int(row[SOURCE]) for row in part) for part in (kept, lost)]
         write_rows(result, kept if self.then is self.by else Keys(self.then, self.seed).again(kept))
         seconds = time.perf_counter() - started
