@@ -1,6 +1,6 @@
 """What each choice of the training is worth: `python benchmarks/ablations.py --lang es --text FILE --dev FILE.tsv...`.
 
-Trains the rows of a configuration (recipes/configs/ablations.yaml) with each seed, scores them on development pairs,
+Trains the rows of a configuration (benchmarks/configs/ablations.yaml) with each seed, scores them on development pairs,
 prints Pearson x 100 as a table. Results are kept beside the output; a run that was stopped goes on where it stopped.
 """
 
@@ -24,7 +24,7 @@ from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.tables import markdown_table
 
-CONFIG = Path(__file__).parent.parent / "recipes" / "configs" / "ablations.yaml"
+CONFIG = Path(__file__).parent / "configs" / "ablations.yaml"
 
 
 def main() -> int:

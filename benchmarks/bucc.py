@@ -17,7 +17,8 @@ from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Candidates, Margin
+from st_paragram.bitext_mining.candidates import Candidates
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.bitext_mining.threshold import Extraction
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import SettingsError

@@ -62,7 +62,7 @@ def main() -> int:
 
 def repeat(store: PairStore, count: int, path: Path, block: int = 50_000) -> None:
     """Write a store of `count` pairs, the rows of `store` again and again."""
-    with PairStoreWriter(path, store.languages, store.tokenizer(), store.max_length) as writer:
+    with PairStoreWriter(path, store.languages, store.tokenizers, store.max_length) as writer:
         for start in range(0, count, block):
             rows = np.arange(start, min(start + block, count)) % len(store)
             writer.append(*store.take("a", rows), *store.take("b", rows))

@@ -27,9 +27,10 @@ from harness.mining_scores import HEAD, LABELS, Scored, score_figures, score_row
 from harness.mining_texts import write_distinct
 
 from st_paragram.bitext_mining.margin import DEFAULT_K
-from st_paragram.bitext_mining.settings import AUTO, MiningSettings, parse_memory
+from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.evaluation.record import new_record, write_record
+from st_paragram.search.settings import AUTO, parse_memory
 from st_paragram.tables import hundredths, markdown_table
 
 Figures = dict[str, Any]

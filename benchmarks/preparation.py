@@ -22,7 +22,7 @@ from harness.same_pairs import same_pairs
 
 from st_paragram.cli.main import run_reporting_errors
 
-STAGES = ("read", "clean", "distinct", "vocabulary", "encode", "store")
+STAGES = ("read", "clean", "deduplicate", "vocabulary", "encode", "store")
 STEPS = ("read", "sort", "shuffle", "filter", "encode", "write")
 
 

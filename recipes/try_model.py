@@ -21,6 +21,7 @@ from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import built_in_pairs
 from st_paragram.evaluation.tatoeba import retrieval_error
 from st_paragram.models import directory as model_directory
+from st_paragram.models.find import find
 from st_paragram.training.training_data import BUILT_IN_PAIRS
 
 
@@ -31,7 +32,7 @@ def main() -> int:
     parser.add_argument("--lang", required=True, help="language of the second sentences, e.g. es")
     arguments = parser.parse_args()
 
-    folder = model_directory.find(arguments.model)
+    folder = find(arguments.model)
     model = model_directory.load(folder)
     pairs = built_in_pairs(arguments.lang)
 

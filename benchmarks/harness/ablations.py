@@ -25,8 +25,9 @@ from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-from st_paragram.training.run import arguments, new_model
+from st_paragram.training.objectives.mega_batch_margin import arguments
 from st_paragram.training.settings import TrainingSettings
+from st_paragram.training.train import new_model
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +150,8 @@ def _train(row: Ablation, seed: int, store: PairStore, development: Sequence[Gra
     set_seed(seed)
     model = new_model(store, settings)
     with tempfile.TemporaryDirectory() as folder:
-        options = arguments(settings, Path(folder))
-        options.eval_strategy = options.save_strategy = "no"
+        options = arguments(settings, Path(folder), evaluate=False)
+        options.save_strategy = "no"
         if row.loss is LossName.MULTIPLE_NEGATIVES:
             options.random_negatives = True  # they are not looked at, and cost no mining
         trainer = MegaBatchTrainer(model, options, store, loss=_loss(row, model))

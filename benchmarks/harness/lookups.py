@@ -31,7 +31,7 @@ def native(arguments: dict[str, Any], sentences: list[str]) -> tuple[Lookup, int
     import torch
 
     import st_paragram
-    from st_paragram.models.directory import embedding_of
+    from st_paragram.models.averaging import embedding_of
     from st_paragram.modules.row_means import row_means
 
     model = st_paragram.load(arguments["model"], arguments["device"])

@@ -13,8 +13,10 @@ from typing import Any
 from harness.mining_agreement import Agreement, agreement, read_scored
 from harness.mining_process import watch_mining
 from harness.process_memory import Run, watch
-from st_paragram.bitext_mining.margin import Candidates, Margin
-from st_paragram.bitext_mining.settings import FLAT, MiningSettings
+from st_paragram.bitext_mining.candidates import Candidates
+from st_paragram.bitext_mining.margin import Margin
+from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.search.settings import FLAT
 
 HEAD = ("", "seconds", "slowest", "peak, MB", "times our time", "times our memory")
 OURS = "st_paragram mine"
@@ -72,7 +74,7 @@ def compare_bitext(
         least: Scores from which upwards pairs are compared.
     """
     ours, theirs = folder / "ours.tsv", folder / "straight.tsv"
-    settings = MiningSettings(k=k, index=FLAT, memory=memory)
+    settings = MiningSettings(k=k, margin=Margin.RATIO, index=FLAT, memory=memory)
     module = "harness.straight_mining"
     runs = _in_turn(
         {

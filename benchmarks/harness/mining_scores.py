@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.bitext_mining.margin import Margin, ScoredPairs
+from st_paragram.bitext_mining.candidates import ScoredPairs
+from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.threshold import Extraction
 from st_paragram.errors import TextError
 from st_paragram.evaluation.bucc import extractions, half_extractions, thresholds

@@ -19,7 +19,7 @@ from st_paragram.cleaning.options import check_count, check_number, refuse
 from st_paragram.errors import TextError
 
 if TYPE_CHECKING:
-    from st_paragram.models.encoder import ParagramEncoder
+    from sentence_transformers import SentenceTransformer
 
 _BATCH = 2048  # pairs embedded at a time: 2 x 8 MB of embeddings at 1024 dimensions
 
@@ -84,9 +84,10 @@ class ParaphraseScore(RowFilter):
         """
         options = super().identity()
         if self.model is not None:
-            from st_paragram.models import directory as model_directory
+            from st_paragram.models.directory import fingerprint
+            from st_paragram.models.find import find
 
-            options.update(column=None, model=model_directory.fingerprint(model_directory.find(self.model)))
+            options.update(column=None, model=fingerprint(find(self.model)))
         return options
 
     def _given(self, row: Row) -> float:
@@ -111,7 +112,7 @@ class ParaphraseScore(RowFilter):
         return np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0)
 
     @cached_property
-    def _encoder(self) -> ParagramEncoder:
+    def _encoder(self) -> SentenceTransformer:
         import torch
 
         import st_paragram

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _GZIP, _XZ, _BZIP2, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", (b"PK\x03\x04", b"PK\x05\x06")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -50,6 +51,11 @@ class _Rewound:
         size = len(self._head) if size < 0 else size
         head, self._head = self._head[:size], self._head[size:]
         return head
+
+
+def stream_name(path: str) -> str:
+    """What messages call a file, or standard input."""
+    return "standard input" if path == STDIN else path
 
 
 def is_zip(path: str) -> bool:

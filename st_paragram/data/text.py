@@ -15,12 +15,14 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from st_paragram.data.streams import (
+    BYTE_ORDER_MARK,
     ByteStream,
     is_zip,
     open_member,
     open_stream,
     open_zip,
     read_blocks,
+    stream_name,
 )
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.files import STDIN
@@ -35,7 +37,6 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
 _TRAILING_RETURNS = re.compile(r"\r+(?=\n|\Z)")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class TextSource:
     @property
     def name(self) -> str:
         """The file, or both files, for messages and reports."""
-        return " + ".join("standard input" if path == STDIN else path for path in self.paths)
+        return " + ".join(map(stream_name, self.paths))
 
 
 @dataclass
@@ -181,7 +182,7 @@ def read_rows(
 def _open_source(source: TextSource, stack: ExitStack) -> list[tuple[str, ByteStream]]:
     """Open one stream for two columns, or two streams for a pair of files or of zip members."""
     if len(source.paths) == 2 or not is_zip(source.paths[0]):
-        return [("standard input" if path == STDIN else path, open_stream(path, stack)) for path in source.paths]
+        return [(stream_name(path), open_stream(path, stack)) for path in source.paths]
     archive = open_zip(source.paths[0], stack)
     members = _choose_members(archive, source.codes or source.languages)
     return [(f"{source.paths[0]}:{member}", open_member(archive, member, stack)) for member in members]
@@ -218,9 +219,9 @@ def _line_blocks(
     """Decode blocks into cleaned lines; a line that must be dropped becomes a `_BadRow`."""
     row = 0
     for block in read_blocks(name, stream):
-        if row == 0 and block.startswith(_BYTE_ORDER_MARK):
+        if row == 0 and block.startswith(BYTE_ORDER_MARK):
             counts.byte_order_marks += 1
-            block = block[len(_BYTE_ORDER_MARK) :]
+            block = block[len(BYTE_ORDER_MARK) :]
         try:
             lines: list[str | _BadRow] = list(_clean(block.decode("utf-8"), counts).split("\n"))
         except UnicodeDecodeError:

@@ -12,14 +12,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.margin import (
-    DEFAULT_K,
-    Candidates,
-    Margin,
-    ScoredPairs,
-    candidate_pairs,
-    neighbours_both_ways,
-)
+from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs, neighbours_both_ways
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.bitext_mining.threshold import Extraction, best_threshold, extract
 from st_paragram.evaluation.bucc_files import ComparableTexts
 from st_paragram.search.neighbours import Vectors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -9,7 +10,11 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import directory as model_directory
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.models.averaging import embedding_of
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.encoder import pipeline
+from st_paragram.models.find import find
+from st_paragram.modules.token_embedding import TokenEmbedding
 
 
 def load_model(name: str) -> SentenceTransformer:
@@ -21,7 +26,7 @@ def load_model(name: str) -> SentenceTransformer:
         ModelDirectoryError: neither can read it.
     """
     path = Path(name)
-    if (path / "modules.json").is_file() and not (path / model_directory.CONFIG_FILE).is_file():
+    if (path / "modules.json").is_file() and not (path / CONFIG_FILE).is_file():
         try:
             return SentenceTransformer(str(path))
         except (OSError, ValueError, ImportError) as error:
@@ -31,11 +36,21 @@ def load_model(name: str) -> SentenceTransformer:
 
 
 def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 0) -> SentenceTransformer:
-    """Random embeddings, N(0, 1), over the vocabulary of a model of ours: what the architecture knows untrained.
+    """Random embeddings, N(0, 1), over an averaging model's tokenizer: what the architecture knows untrained.
 
     Raises:
-        ModelDirectoryError: `like` is no model of ours.
+        ModelDirectoryError: `like` is no averaging model.
     """
-    embedding = model_directory.embedding_of(like)
+    embedding = embedding_of(like)
     torch.manual_seed(seed)
-    return model_directory.pipeline(SentencePieceEmbedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+    return pipeline(TokenEmbedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+
+
+def find_models(names: Sequence[str]) -> None:
+    """Look for models without loading them; one of the hub is fetched.
+
+    Raises:
+        ModelDirectoryError: a model is not there; the message says where it was looked for.
+    """
+    for name in dict.fromkeys(names):
+        find(name)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.losses.hardest_negatives import hardest_negatives
-from st_paragram.modules.sentencepiece_embedding import join_features
+from st_paragram.modules.flat_features import join_features
 
 
 class MarginHardNegativeLoss(nn.Module):

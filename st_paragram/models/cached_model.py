@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from st_paragram.models.encoder import ParagramEncoder
+    from sentence_transformers import SentenceTransformer
 
 
 @lru_cache(maxsize=1)
-def cached_model(path: Path, fingerprint: str, threads: int) -> ParagramEncoder:
-    """The native pipeline of a model directory.
+def cached_model(path: Path, fingerprint: str, threads: int) -> SentenceTransformer:
+    """The pipeline of a model directory.
 
     Args:
-        path: Of the directory.
-        fingerprint: Of the model: a directory may come to hold another.
-        threads: For torch in this process.
+        path: of the directory.
+        fingerprint: of the model, since a directory may come to hold another.
+        threads: for torch in this process.
     """
     import torch
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import sentence_transformers
 import torch
 
-from st_paragram.models.training_record import TrainingRecord
+from st_paragram.models.training_record import Score, TrainingRecord
+from st_paragram.modules.compact_embedding import TableType
+from st_paragram.tables import hundredths, markdown_table
 from st_paragram.version import installed_version
 
 _CARD = """\
@@ -26,8 +28,8 @@ tags:
 
 # {name}
 
-Sentence embeddings for {language_names}: the mean of sentencepiece embeddings, trained on pairs of sentences of one
-meaning with the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022). {dim} components,
+Sentence embeddings for {language_names}: the mean of sentencepiece embeddings, trained on pairs of sentences with the
+same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022). {dim} components,
 compared by cosine.
 
 ```python
@@ -52,7 +54,7 @@ print(model.similarity(embeddings, embeddings))
 
 ## Scores
 
-Correlation of cosines with graded similarity, x 100, on development pairs (they watched the training: no benchmark).
+Correlation of cosines with graded similarity, x 100, on development pairs (watched during training: no benchmark).
 
 {scores}
 {translations}
@@ -65,56 +67,69 @@ This model segments Chinese with jieba before sentencepiece, as in the paper. `s
 """
 
 
-def model_card(facts: TrainingRecord) -> str:
+_TABLE_NOTES = {
+    TableType.FLOAT16: """
+## Table of float16
+
+Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer` computes and returns
+float16.
+""",
+    TableType.INT8: """
+## Table of int8
+
+A quarter of the size of float32: 8-bit integers with one scale a row. `st_paragram.load` keeps them as they are in
+memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one stops with
+an error about tensors that "can require gradients".
+""",
+}
+
+
+def table_note(table_type: str | None) -> str:
+    """What readers should know of a table of this type; empty for float32, or for models without a table."""
+    return _TABLE_NOTES.get(TableType(table_type), "") if table_type else ""
+
+
+def model_card(record: TrainingRecord) -> str:
     """Render the card in Markdown, with the metadata of the Hugging Face hub on top."""
-    languages = list(dict.fromkeys(facts.languages))
+    languages = list(dict.fromkeys(record.languages))
     return _CARD.format(
         languages="\n".join(f"- {language.partition('_')[0]}" for language in languages),
         language_names=" and ".join(languages),
-        name=facts.name,
-        dim=facts.settings["dim"],
-        reader_note=_JIEBA_NOTE if facts.segmentation == "jieba" else "",
-        data=facts.data,
-        pairs=facts.pairs,
-        first=facts.languages[0],
-        second=facts.languages[1],
-        preparation=_table(("preparation", "value"), _simple(facts.preparation)) if facts.preparation else "",
-        settings=_table(("setting", "value"), _simple(facts.settings)),
-        seconds=facts.seconds,
-        rate=facts.pairs_per_second,
-        machine=facts.machine,
-        scores=_table(
-            ("pairs", "model", "Pearson", "Spearman"),
-            [
-                (
-                    f"{s.data} ({s.pairs})",
-                    s.model,
-                    f"{100 * s.correlation.pearson:.1f}",
-                    f"{100 * s.correlation.spearman:.1f}",
-                )
-                for s in facts.scores
-            ],
+        name=record.name,
+        dim=record.settings["dim"],
+        reader_note=_JIEBA_NOTE if record.segmentation == "jieba" else "",
+        data=record.data,
+        pairs=record.pairs,
+        first=record.languages[0],
+        second=record.languages[1],
+        preparation=markdown_table(("preparation", "value"), _simple(record.preparation)) if record.preparation else "",
+        settings=markdown_table(("setting", "value"), _simple(record.settings)),
+        seconds=record.seconds,
+        rate=record.pairs_per_second,
+        machine=record.machine,
+        scores=markdown_table(
+            ("pairs", "model", "Pearson", "Spearman"), [_score_row(score) for score in record.scores]
         ),
-        translations=_translations(facts),
+        translations=_translations(record),
         version=installed_version(),
         st_version=sentence_transformers.__version__,
         torch_version=torch.__version__,
     )
 
 
-def _translations(facts: TrainingRecord) -> str:
-    if not facts.translations:
+def _score_row(score: Score) -> tuple[str, ...]:
+    found = score.correlation
+    return f"{score.data} ({score.pairs})", score.model, hundredths(found.pearson), hundredths(found.spearman)
+
+
+def _translations(record: TrainingRecord) -> str:
+    if not record.translations:
         return ""
-    rows = [(f"{s.data} ({s.pairs})", s.model, f"{100 * s.accuracy:.1f}") for s in facts.translations]
-    table = _table(("translations", "model", "accuracy"), rows)
+    rows = [(f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations]
+    table = markdown_table(("translations", "model", "accuracy"), rows)
     return f"\nHeld-out translations found by nearest neighbour, mean of both directions, x 100.\n\n{table}\n"
 
 
 def _simple(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rows of the plain values; nested reports stay in the store."""
     return [(name, str(value)) for name, value in values.items() if not isinstance(value, Mapping)]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows])

@@ -1,4 +1,4 @@
-"""The native pipeline as a SentenceTransformer whose `encode` does no more than it must."""
+"""An averaging model as a SentenceTransformer whose `encode` does no more than it must."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -14,14 +15,15 @@ import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 from tqdm.autonotebook import tqdm
 
+from st_paragram.models import averaging
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.row_means import row_means
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.modules.token_embedding import TokenEmbedding
 
 #: Texts tokenised and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
 BATCH_SIZE = 4096
@@ -96,12 +98,15 @@ def _in_larger_batches(method: _Method) -> _Method:
 
 
 class ParagramEncoder(SentenceTransformer):
-    """A SentenceTransformer of `SentencePieceEmbedding` and `MeanPool` that encodes texts without detours.
+    """A SentenceTransformer of `TokenEmbedding` and `MeanPool` that encodes texts without detours.
 
     `encode` takes the arguments of `SentenceTransformer.encode` and returns what that returns. Texts become ids and ids
     become rows of the result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked
     for (other inputs or outputs, a GPU, a pool of processes, hooks, other modules) goes the way of the base class, in
     batches of the same size.
+
+    `save`, and with it `save_pretrained` and `push_to_hub`, writes a model directory for two readers, as
+    `directory.save` does.
     """
 
     encode_query = _in_larger_batches(SentenceTransformer.encode_query)
@@ -116,33 +121,43 @@ class ParagramEncoder(SentenceTransformer):
                 call = _Call(*args, **kwargs)
             except TypeError:  # an argument of another version, or a wrong one: the base class knows
                 return super().encode(*args, **kwargs)
-            texts, pieces = call.texts(), self._plain_embedding()
-            if texts is None or pieces is None or not self._prompt_is_clear(call):
+            texts, tokens = call.texts(), self._plain_embedding()
+            if texts is None or tokens is None or not self._prompt_is_clear(call):
                 return super().encode(*args, **kwargs)
             with torch.inference_mode():
-                return _as_asked(self._embeddings(texts, pieces, call), call)
+                return _as_asked(self._embeddings(texts, tokens, call), call)
 
-    def _plain_embedding(self) -> SentencePieceEmbedding | None:
-        """The first module, if the pipeline is what `model_directory.pipeline` makes, on the CPU and without extras."""
-        modules = tuple(self._modules.values())
-        if tuple(map(type, modules)) != (SentencePieceEmbedding, MeanPool):
+    def save(
+        self,
+        path: str,
+        model_name: str | None = None,
+        create_model_card: bool = True,
+        train_datasets: list[str] | None = None,
+        safe_serialization: bool = True,
+    ) -> None:
+        """Save for stock sentence-transformers and for `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
+
+        Arguments are those of `SentenceTransformer.save`, but weights are always written as safetensors. A pipeline
+        with other modules is saved as the base class does it.
+        """
+        if path is None or averaging.averaging_embedding(self) is None:
+            return super().save(path, model_name, create_model_card, train_datasets, safe_serialization)
+        averaging.write(self, Path(path))
+        if create_model_card:
+            self._create_model_card(path, model_name, train_datasets)
+
+    def _plain_embedding(self) -> TokenEmbedding | None:
+        """The first module, if the pipeline is what `pipeline` makes, on the CPU and without extras."""
+        embedding = averaging.averaging_embedding(self)
+        if embedding is None or embedding.embedding.weight.device.type != "cpu":
             return None
         inherited = (type(self).forward, type(self).preprocess) == (
             SentenceTransformer.forward,
             SentenceTransformer.preprocess,
         )
-        extras = any(module.__dict__.get(name) for module in (self, *modules) for name in _EXTRAS)
+        extras = any(module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS)
         elsewhere = getattr(self, "_distributed_inference", None) is not None
-        embedding = cast("SentencePieceEmbedding", modules[0])
-        if (
-            extras
-            or elsewhere
-            or not inherited
-            or _has_any_global_hook()
-            or embedding.embedding.weight.device.type != "cpu"
-        ):
-            return None
-        return embedding
+        return embedding if inherited and not (extras or elsewhere or _has_any_global_hook()) else None
 
     def _prompt_is_clear(self, call: _Call) -> bool:
         """Fill in the prompt; False if the base class has something to say about it."""
@@ -154,20 +169,20 @@ class ParagramEncoder(SentenceTransformer):
             call.prompt = self.prompts.get(self.default_prompt_name)
         return True
 
-    def _embeddings(self, texts: list[str], pieces: SentencePieceEmbedding, call: _Call) -> Tensor:
+    def _embeddings(self, texts: list[str], tokens: TokenEmbedding, call: _Call) -> Tensor:
         """Embeddings in the order of the texts, (N, D) or, truncated, fewer columns."""
         if any(module.training for module in (self, *self.children())):
             self.eval()
-        table = pieces.embedding
+        table = tokens.embedding
         dtype = torch.float32 if isinstance(table, CompactEmbedding) else table.weight.dtype
         truncate_dim = self.truncate_dim if call.truncate_dim is None else call.truncate_dim
         width = len(range(table.embedding_dim)[:truncate_dim])
         # Ordinary memory: huge pages for every result would have to be found anew, which can take longer than encoding.
         rows = torch.empty((len(texts), width), dtype=dtype)
         for first in _steps(len(texts), call):
-            features = pieces.preprocess(texts[first : first + call.batch_size], prompt=call.prompt)
-            if pieces.before_lookup is not None:
-                pieces.before_lookup(features["input_ids"])
+            features = tokens.preprocess(texts[first : first + call.batch_size], prompt=call.prompt)
+            if tokens.before_lookup is not None:
+                tokens.before_lookup(features["input_ids"])
             ids, offsets = features["input_ids"][0], features["cu_seq_lens_q"]
             out = rows[first : first + call.batch_size]
             if width == table.embedding_dim:
@@ -177,6 +192,18 @@ class ParagramEncoder(SentenceTransformer):
                 if call.normalize_embeddings:
                     out.copy_(F.normalize(out))
         return rows
+
+
+def pipeline(embedding: TokenEmbedding, device: str | None = None, **settings: Any) -> ParagramEncoder:  # noqa: ANN401
+    """An averaging model: `embedding`, then `MeanPool`.
+
+    Args:
+        embedding: the first module.
+        device: torch device; chosen by sentence-transformers if not given.
+        settings: further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
+    """
+    modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
+    return ParagramEncoder(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
 
 
 def _steps(count: int, call: _Call) -> Iterable[int]:

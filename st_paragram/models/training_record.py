@@ -1,4 +1,4 @@
-"""What a training was, kept in its model directory as `training.json` for reports, and told by the model card."""
+"""The record of a training run: `training.json` of a model directory, for reports, and the source of the model card."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _machine() -> str:
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """What there is to tell of a training.
+    """What there is to tell of a training run.
 
     Args:
         name: of the model.
@@ -64,8 +64,8 @@ class TrainingRecord:
         data: one line that says where the pairs come from.
         pairs: their number.
         preparation: its settings and reports.
-        segmentation: of Chinese.
-        settings: of the training.
+        segmentation: word segmentation before the tokenizer (Chinese).
+        settings: of the training run.
         seconds: of wall time, with evaluation and checkpoints.
         pairs_per_second: while training.
         scores: on development pairs.
@@ -92,7 +92,7 @@ class TrainingRecord:
 
 
 def read_training_record(directory: str | Path) -> TrainingRecord | None:
-    """The facts kept in a model directory, or None if it has none.
+    """The record kept in a model directory, or None if it has none.
 
     Raises:
         ModelDirectoryError: the file is there but broken.
@@ -107,4 +107,6 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
         read = {"languages": tuple(values["languages"]), "scores": scores, "translations": translations}
         return TrainingRecord(**(values | read))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelDirectoryError(f"{path}: not what a training writes ({error}); remove it or train anew") from error
+        raise ModelDirectoryError(
+            f"{path}: not the record of a training run ({error}); remove it or train again"
+        ) from error

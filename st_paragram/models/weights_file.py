@@ -5,7 +5,7 @@
 | float32, float16 | `embedding.weight` (V, D) |
 | int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by |
 
-Beside them stands `unknown_embedding`, float32 (D,), the row of the unknown piece, which is zero in the table.
+Beside them stands `unknown_embedding`, float32 (D,), the row of the unknown id, which is zero in the table.
 The names of int8 tables are model2vec's; `StaticEmbedding` reads them since sentence-transformers 6.2.
 """
 
@@ -27,7 +27,7 @@ _UNKNOWN = "unknown_embedding"
 
 
 def write_weights(path: Path, table: Tensor | CompactEmbedding, unknown_id: int) -> None:
-    """Write a table, float32 (V, D) or compact, whose row `unknown_id` is that of the unknown piece."""
+    """Write a table, float32 (V, D) or compact, whose row `unknown_id` is that of the unknown id."""
     weight = (table if isinstance(table, Tensor) else table.weight).clone()
     weight[unknown_id] = 0
     if isinstance(table, Tensor):
@@ -43,13 +43,13 @@ def write_weights(path: Path, table: Tensor | CompactEmbedding, unknown_id: int)
 def read_weights(
     path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int, truncate_dim: int | None = None
 ) -> Tensor | CompactEmbedding:
-    """Read what `write_weights` wrote, in one copy, with the unknown piece's row put back.
+    """Read what `write_weights` wrote, in one copy, with the row of the unknown id put back.
 
     Args:
         path: a safetensors file.
         shape: (V, D) that the table must have.
         kind: how its numbers must be stored.
-        unknown_id: the unknown piece's row.
+        unknown_id: the row to put back.
         truncate_dim: keep this many components of each row.
 
     Returns:

@@ -9,12 +9,12 @@ import torch.nn.functional as F
 from sentence_transformers.base.modules import Module
 from torch import Tensor
 
+from st_paragram.modules.flat_features import FlatFeatures
 from st_paragram.modules.row_means import row_means
-from st_paragram.modules.sentencepiece_embedding import FlatFeatures
 
 
 class MeanPool(Module):
-    """Mean pooling: one pass over the table behind `SentencePieceEmbedding`, a masked mean behind any other module."""
+    """Mean pooling: one pass over the table behind `TokenEmbedding`, a masked mean behind any other module."""
 
     config_keys: list[str] = ["embedding_dimension"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "mean_pool_config.json"

@@ -17,9 +17,9 @@ from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import TextError
 from st_paragram.files import atomic, digest
 from st_paragram.preparation.read_stage import ReadStage, read_shard
-from st_paragram.preparation.row_files import Keys, write_rows
-from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import write_metadata
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.preparation.row_files import Keys, RowStage, rejects_file, write_rows
+from st_paragram.stages.metadata import read_metadata, write_metadata
 from st_paragram.tokenizers.sentencepiece import Segmentation, normalizer
 from st_paragram.version import installed_version
 
@@ -28,11 +28,10 @@ _BATCH_ROWS = 1024
 
 
 @dataclass(frozen=True)
-class CleanStage(Stage):
+class CleanStage(RowStage):
     """A task cleans one shard of one text.
 
-    The facts of a task have `rows`, `kept`, `dropped` (by reason) and `repaired` (by name of the repair). With
-    `rejects`, the rows dropped stand in `<shard>.rejects.tsv` as `reason TAB columns`.
+    The metadata of a task have `rows`, `kept`, `dropped` (by reason) and `repaired` (by name of the repair).
 
     Attributes:
         read: Whose shards come in.
@@ -55,27 +54,34 @@ class CleanStage(Stage):
     seed: int
     rejects: bool
 
-    def digest(self, source: int) -> str:
-        """Tells the cleaning of a text from others."""
-        text = [self.read.digests[source], source, self.lower_case, self.segmentation.value]
-        return digest(VERSION, self.identities[source], text, self.by.value, self.seed, self.rejects)
+    def digests(self) -> list[str]:
+        """One for each text."""
+        how = [self.lower_case, self.segmentation.value, self.by.value, self.seed, self.rejects]
+        texts = enumerate(zip(self.identities, self.read.digests(), strict=True))
+        return [digest(VERSION, identity, text, source, how) for source, (identity, text) in texts]
 
     def results(self) -> list[Path]:
         """A file of rows per shard, text by text."""
         return [result for _, _, result in self._tasks()]
 
-    @property
-    def folders(self) -> set[Path]:
-        """One for each text."""
-        return {self._folder(source) for source in range(len(self.read.sources))}
-
     def steps(self, source: int) -> list[RowStep]:
         """The filters and repairs for the languages of a text."""
         return _steps(json.dumps(self.cleaning.as_json()), self.read.sources[source].pair)
 
-    def results_of(self, source: int) -> list[Path]:
-        """The results of one text."""
-        return [result for number, _, result in self._tasks() if number == source]
+    def report(self) -> PrepareReport:
+        """What was read, and what the filters have dropped of it."""
+        report = self.read.report()
+        for source, text in enumerate(report.sources):
+            steps = self.steps(source)
+            for reason in (reason for each in steps for reason in each.reasons):
+                text.drop(reason, 0)  # all reasons are told, in the order of the filters
+            text.repairs.update({each.name: 0 for each in steps if isinstance(each, RowRepair)})
+        for source, _, result in self._tasks():
+            done = read_metadata(result)
+            for reason, count in done["dropped"].items():
+                report.sources[source].drop(reason, count)
+            report.sources[source].repairs.update(done["repaired"])
+        return report
 
     def run(self, task: int) -> None:
         """Clean a shard.
@@ -106,7 +112,7 @@ class CleanStage(Stage):
             normalized = ((normalize(row[0]), normalize(row[1])) for row in rows)
             packed += keys.pack(normalized, source, rows if self.rejects else None)
         if self.rejects:
-            with atomic(result.with_suffix(".rejects.tsv")) as handle:
+            with atomic(rejects_file(result)) as handle:
                 handle.write("".join(rejects).encode("utf-8"))
         write_rows(result, packed)
         seconds = time.perf_counter() - started
@@ -116,13 +122,10 @@ class CleanStage(Stage):
     def _tasks(self) -> list[tuple[int, Path, Path]]:
         """Number of the text, shard, result."""
         return [
-            (source, shard, self._folder(source) / f"{shard.stem}.rows")
-            for source in range(len(self.read.sources))
+            (source, shard, self.root / self.name / each / f"{shard.stem}.rows")
+            for source, each in enumerate(self.digests())
             for shard in self.read.shards(source)
         ]
-
-    def _folder(self, source: int) -> Path:
-        return self.read.folder / self.name / self.digest(source)
 
 
 def filters_digest(cleaning: Cleaning, languages: tuple[str, str]) -> str:

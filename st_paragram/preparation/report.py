@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from st_paragram.cleaning.base import RowRepair
 from st_paragram.cleaning.registry import step_class
 from st_paragram.errors import TextError
-from st_paragram.preparation.clean_stage import CleanStage
-from st_paragram.preparation.deduplicate_stage import DUPLICATE, DistinctStage
-from st_paragram.stages.work import read_metadata
-
-if TYPE_CHECKING:
-    from st_paragram.preparation.encode_stage import EncodeStage
 
 NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
 NOT_TAKEN, REPEATED = "over the cap", "repeated for balance"
-_REPAIRS = {
+#: Fields of `ReadCounts` that count repaired characters, in words.
+REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
     "inner_returns": "carriage returns inside lines (made spaces)",
     "line_separators": "other line-ending characters inside lines (made spaces)",
@@ -37,8 +32,8 @@ class SourceReport:
         kept: Pairs in the store.
         dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
         repeated: Copies added to balance languages.
-        repairs: Fields of `ReadCounts` that tell of repaired characters, and rows repaired by steps of the cleaning, by
-            name of the step.
+        repairs: Repaired characters, by the names of `REPAIRS`, and rows repaired by steps of the cleaning, by the names
+            of the steps.
     """
 
     name: str
@@ -48,6 +43,11 @@ class SourceReport:
     dropped: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
     repairs: Counter[str] = field(default_factory=Counter)
+
+    def drop(self, reason: str, count: int) -> None:
+        """Count rows that are no longer kept; a reason without any is counted, too: as 0."""
+        self.dropped[reason] += count
+        self.kept -= count
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as JSON values."""
@@ -158,57 +158,9 @@ class PrepareReport:
 
 
 def _repair_note(name: str) -> str:
-    if name in _REPAIRS:
-        return _REPAIRS[name]
+    """What was repaired, in words."""
+    if name in REPAIRS:
+        return REPAIRS[name]
     step = step_class(name)
     assert issubclass(step, RowRepair)
     return step.note
-
-
-def filtered(last: DistinctStage) -> PrepareReport:
-    """The numbers of reading, cleaning and of removing repeated rows, down to the last stage that does so."""
-    distinct = [last]
-    while isinstance(before := distinct[0].before, DistinctStage):
-        distinct.insert(0, before)
-    clean = before
-    assert isinstance(clean, CleanStage)
-    reports = []
-    for number, source in enumerate(clean.read.sources):
-        counts = read_metadata(clean.read.results()[number])
-        report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
-        report.repairs = Counter({name: counts[name] for name in _REPAIRS})
-        report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
-        if clean.read.drop_invalid:
-            report.dropped[COLUMNS] = counts["wrong_columns"]
-        steps = clean.steps(number)
-        report.dropped.update(dict.fromkeys((why for each in steps for why in each.reasons), 0))
-        report.repairs.update({each.name: 0 for each in steps if isinstance(each, RowRepair)})
-        for path in clean.results_of(number):
-            done = read_metadata(path)
-            report.dropped.update(done["dropped"])
-            report.repairs.update(done["repaired"])
-        for stage in distinct:
-            report.dropped[DUPLICATE[stage.by]] += 0
-            for path in stage.results():
-                report.dropped[DUPLICATE[stage.by]] += read_metadata(path)["dropped"].get(str(number), 0)
-        report.kept = report.rows - report.dropped.total()
-        reports.append(report)
-    reasons = list(dict.fromkeys(reason for report in reports for reason in report.dropped))
-    for report in reports:  # every reason in every report, in one order
-        report.dropped = Counter({reason: report.dropped[reason] for reason in reasons})
-    return PrepareReport(reports)
-
-
-def collect(encode: EncodeStage) -> PrepareReport:
-    """The numbers of all stages."""
-    report = filtered(encode.order.distinct)
-    plan = encode.order.plan()
-    for source, kept, quota in zip(report.sources, plan.kept, plan.quotas, strict=True):
-        source.dropped[NOT_TAKEN] = max(kept - quota, 0)
-        source.repeated = max(quota - kept, 0)
-        source.kept = quota
-    facts = [read_metadata(path) for path in encode.results()]
-    report.vocabulary_size = len(encode.load_vocabulary())
-    report.pieces = tuple(sum(each["pieces"][side] for each in facts) for side in (0, 1))
-    report.max_pieces, report.cut_sentences = encode.max_pieces, sum(each["cut"] for each in facts)
-    return report

@@ -11,6 +11,7 @@ each of the 4,096 ranges of keys begins.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import StoreError
 from st_paragram.files import atomic
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.stages.stage import Stage
 
 RANGES = 4096
 MAX_SOURCES = 10_000
@@ -31,6 +34,20 @@ _PREFIX = 3  # hexadecimal digits that tell ranges apart
 KEY_DIGITS = 32
 SOURCE = slice(KEY_DIGITS + 1, KEY_DIGITS + 5)
 TEXTS = KEY_DIGITS + 6
+
+
+@dataclass(frozen=True)
+class RowStage(Stage):
+    """A stage whose results are files of rows; with them it may leave the rows that it dropped, in `rejects_file`s."""
+
+    @abstractmethod
+    def report(self) -> PrepareReport:
+        """The numbers of this stage and of those before it; all of them are done."""
+
+
+def rejects_file(result: Path) -> Path:
+    """Where a task leaves the rows it dropped, as `reason TAB columns`, if they are asked for."""
+    return result.with_suffix(".rejects.tsv")
 
 
 @dataclass(frozen=True)

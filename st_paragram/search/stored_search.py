@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.settings import QUERY_BLOCK
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import SPARE, Neighbours, Vectors, import_faiss
+from st_paragram.search.settings import QUERY_BLOCK
 from st_paragram.search.vectors import StoredVectors, blocks
 
 _NONE = -1.0  # cosine of a place that no candidate fills
+
+
+def rows_at_a_time(memory: int, dim: int) -> int:
+    """Rows of single-precision numbers that an exact search may hold in half of the memory."""
+    return max(1024, memory // 2 // (4 * dim))
 
 
 def exact(queries: Vectors, corpus: StoredVectors, k: int, part_rows: int) -> Neighbours:
@@ -84,16 +89,15 @@ def ranked(queries: Vectors, corpus: StoredVectors, indices: NDArray[np.int64], 
     return Neighbours(np.take_along_axis(cosines, order, 1), taken)
 
 
-def without_self(neighbours: Neighbours, first_row: int, k: int) -> Neighbours:
+def without_self(neighbours: Neighbours, rows: NDArray[np.int64], k: int) -> Neighbours:
     """Leave each query out of its own neighbours, where queries are rows of the corpus.
 
     Args:
-        neighbours: k + 1 of each query.
-        first_row: row of the first query.
+        neighbours: k + 1 of each of n queries.
+        rows: of the queries, int64 (n,).
         k: to keep.
     """
-    own = np.arange(first_row, first_row + len(neighbours.indices))[:, None]
-    order = np.argsort(neighbours.indices == own, axis=1, kind="stable")[:, :k]  # its own row goes last
+    order = np.argsort(neighbours.indices == rows[:, None], axis=1, kind="stable")[:, :k]  # its own row goes last
     return Neighbours(
         np.take_along_axis(neighbours.similarities, order, 1), np.take_along_axis(neighbours.indices, order, 1)
     )

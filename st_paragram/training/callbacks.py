@@ -1,4 +1,4 @@
-"""What a training says while it runs, and what Ctrl-C does to it."""
+"""What a training run says while it goes on, and what Ctrl-C does to it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 logger = logging.getLogger(__name__)
 
+_NOT_SHOWN = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_sequential_score")
+
 
 class RateCallback(TrainerCallback):
     """A progress bar (on a terminal) and one log line now and then, with the rate of training alone.
 
     The clock stops while the model is evaluated or saved.
+
+    Attributes:
+        seconds: of the steps of this part of the run.
+        own_seconds: what the trainer spent of them on the steps themselves; it counts them here.
+        pairs: of those steps; the trainer counts them here.
     """
 
-    def __init__(self, trainer: Any) -> None:  # noqa: ANN401 - the trainer imports this file
-        self.trainer = trainer
+    def __init__(self) -> None:
         self.bar: tqdm[Any] | None = None
         self.seconds = self.own_seconds = 0.0
         self.pairs = 0
@@ -37,15 +43,15 @@ class RateCallback(TrainerCallback):
             dynamic_ncols=True,
             disable=not sys.stderr.isatty(),
         )
-        self.seconds = self.own_seconds = self.logged_seconds = 0.0
-        self.first_step = state.global_step
-        self.first_pair = self.logged_pair = self._pairs(args, state)
-        self.resumed_at: float | None = time.perf_counter()
+        self.seconds = self.own_seconds = self._logged_seconds = 0.0
+        self.pairs = self._logged_pairs = 0
+        self._first_step = state.global_step
+        self._running_since: float | None = time.perf_counter()
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the clock run again after an evaluation or a checkpoint."""
-        if self.resumed_at is None:
-            self.resumed_at = time.perf_counter()
+        if self._running_since is None:
+            self._running_since = time.perf_counter()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Advance the bar."""
@@ -54,9 +60,9 @@ class RateCallback(TrainerCallback):
             self.bar.update(1)
 
     def _stop(self) -> None:
-        if self.resumed_at is not None:
-            self.seconds += time.perf_counter() - self.resumed_at
-            self.resumed_at = None
+        if self._running_since is not None:
+            self.seconds += time.perf_counter() - self._running_since
+            self._running_since = None
 
     def on_log(
         self,
@@ -66,42 +72,34 @@ class RateCallback(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: Any,  # noqa: ANN401
     ) -> None:
-        """Write a line with loss, M and rate; evaluation results get a line of their own."""
+        """Write a line with the loss and the rate; evaluation results get a line of their own."""
         if logs and "loss" in logs:
-            pairs = self._pairs(args, state)
-            rate = (pairs - self.logged_pair) / max(self.seconds - self.logged_seconds, 1e-9)
-            self.logged_pair, self.logged_seconds = pairs, self.seconds
+            rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)
+            self._logged_pairs, self._logged_seconds = self.pairs, self.seconds
+            size = f"  M {logs['megabatch_size']}" if "megabatch_size" in logs else ""
             self._say(
-                f"step {state.global_step}/{state.max_steps}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}  "
-                f"M {logs.get('megabatch_size', 1)}  {rate:.0f} pairs/s"
+                f"step {state.global_step}/{state.max_steps}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}"
+                f"{size}  {rate:.0f} pairs/s"
             )
         elif logs and (scores := {k: v for k, v in logs.items() if k.startswith("eval_") and isinstance(v, float)}):
-            skip = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_sequential_score")
-            shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in skip)
+            shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in _NOT_SHOWN)
             self._say(f"step {state.global_step}/{state.max_steps}  {shown}")
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Say how much was trained, how fast, and what the trainer around the steps cost."""
         self._stop()
-        self.pairs = self._pairs(args, state) - self.first_pair
         rate = self.pairs / max(self.seconds, 1e-9)
-        shell = (self.seconds - self.own_seconds) / max(state.global_step - self.first_step, 1)
+        around = (self.seconds - self.own_seconds) / max(state.global_step - self._first_step, 1)
         share = 100 * (1 - self.own_seconds / max(self.seconds, 1e-9))
         logger.info(
             f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {rate:.0f} pairs/s "
-            f"(the trainer around the steps: {shell * 1e6:.0f} µs a step, {share:.0f} %)"
+            f"(the trainer around the steps: {around * 1e6:.0f} µs a step, {share:.0f} %)"
         )
 
     def close(self) -> None:
         """Take the bar off the terminal."""
         if self.bar is not None:
             self.bar.close()
-
-    def _pairs(self, args: TrainingArguments, state: TrainerState) -> int:
-        per_epoch = len(self.trainer.store)
-        batches = -(-per_epoch // args.train_batch_size)
-        epochs, rest = divmod(state.global_step, batches)
-        return int(epochs * per_epoch + rest * args.train_batch_size)
 
     def _say(self, line: str) -> None:
         if self.bar is not None and not self.bar.disable:
@@ -111,7 +109,7 @@ class RateCallback(TrainerCallback):
 
 
 class InterruptCallback(TrainerCallback):
-    """Ctrl-C or SIGTERM ends the training after the step under way, with a checkpoint; a second one at once."""
+    """Ctrl-C or SIGTERM ends the run after the present step, with a checkpoint; a second one ends it at once."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -128,7 +126,7 @@ class InterruptCallback(TrainerCallback):
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
-        logger.warning("interrupted: saving a checkpoint after this step (again: stop at once)")
+        logger.warning("interrupted: a checkpoint will be saved after this step (interrupt again to stop at once)")
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Ask for the checkpoint."""
@@ -137,7 +135,7 @@ class InterruptCallback(TrainerCallback):
             control.should_training_stop = True
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """The epoch has not ended: nothing is due but the checkpoint that was saved at the step's end."""
+        """The epoch has not really ended: the checkpoint was saved at the step's end, and nothing else is due."""
         if self.interrupted:
             control.should_evaluate = control.should_save = False
 

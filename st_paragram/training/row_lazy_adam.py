@@ -53,7 +53,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
     def watch(self, module: Any) -> None:  # noqa: ANN401 - anything with `embedding` and `before_lookup`
-        """Bring rows up to date whenever `module` (a `SentencePieceEmbedding`) looks them up."""
+        """Bring rows up to date whenever `module` (a `TokenEmbedding`) looks them up."""
         table = module.embedding.weight
         module.before_lookup = lambda ids: self.catch_up(table, ids)
 

@@ -10,8 +10,9 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.models import directory as model_directory
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding, flat_features
+from st_paragram.models.encoder import pipeline
+from st_paragram.modules.flat_features import flat_features
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training.mega_batch.random_negatives import random_negatives
 
 CONFIG = """
@@ -45,7 +46,7 @@ def test_rows_are_the_base_and_one_change_each(config):
 
 @pytest.mark.parametrize("name", ["ablations", "ablations_paraphrase"])
 def test_the_projects_own_rows_are_readable_and_differ_from_the_base(name):
-    rows = read_ablations(Path(__file__).parents[2] / "recipes" / "configs" / f"{name}.yaml")
+    rows = read_ablations(Path(__file__).parents[2] / "benchmarks" / "configs" / f"{name}.yaml")
     base = rows[0]
     assert len({row.name for row in rows}) == len(rows)
     for row in rows[1:]:
@@ -102,7 +103,7 @@ def test_every_row_is_trained_with_every_seed_and_never_twice(tmp_path, config, 
 
 
 def test_a_loss_of_pairs_sees_the_pairs_alone(store):
-    model = model_directory.pipeline(SentencePieceEmbedding(store.tokenizer(), 8), device="cpu")
+    model = pipeline(SentencePieceEmbedding(store.tokenizer(), 8), device="cpu")
     columns = [flat_features(*store.take(side, np.arange(6) + shift)) for shift in (0, 6) for side in "ab"]
     loss = MultipleNegativesRankingLoss(model)
     with torch.no_grad():

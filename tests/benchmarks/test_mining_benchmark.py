@@ -18,13 +18,15 @@ from harness.straight_mining import mine_files_straight, mine_straight
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.margin import Margin, candidate_pairs, neighbours_both_ways
-from st_paragram.bitext_mining.settings import FLAT
+from st_paragram.bitext_mining.candidates import candidate_pairs, neighbours_both_ways
+from st_paragram.bitext_mining.margin import Margin
 from st_paragram.errors import TextError
 from st_paragram.evaluation.bucc_files import read_bucc
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.neighbours import Neighbours
+from st_paragram.search.settings import FLAT
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mining.py"
 
@@ -41,8 +43,7 @@ def write_rows(path, rows):
 
 @pytest.fixture
 def model(tmp_path, vocabulary):
-    pipeline = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return model_directory.save(pipeline, tmp_path / "tiny")
+    return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
 
 
 # --- texts

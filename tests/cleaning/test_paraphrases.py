@@ -19,6 +19,7 @@ from st_paragram.cleaning.paraphrase_score import ParaphraseScore
 from st_paragram.cleaning.trigrams import trigram_overlaps, words
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 ASCII_WORD = re.compile(
@@ -167,8 +168,8 @@ def test_scores_that_cannot_be(options) -> None:
 @pytest.fixture(scope="module")
 def model(vocabulary, tmp_path_factory) -> str:
     torch.manual_seed(1)
-    pipeline = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
-    return str(model_directory.save(pipeline, tmp_path_factory.mktemp("m") / "p-sp-xx"))
+    model = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
+    return str(model_directory.save(model, tmp_path_factory.mktemp("m") / "p-sp-xx"))
 
 
 def test_scores_of_a_model(model, pairs) -> None:
@@ -219,7 +220,7 @@ def test_identity_follows_the_model_not_its_place(model, tmp_path, vocabulary) -
     model_directory.save(model_directory.load(model), copy)
     one, same = ParaphraseScore(model=model).identity(), ParaphraseScore(column=5, model=str(copy)).identity()
     assert one == same and len(one["model"]) == 64
-    other = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
+    other = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
     model_directory.save(other, copy, overwrite=True)
     assert ParaphraseScore(model=str(copy)).identity() != one
     assert ParaphraseScore(0.5, column=2).identity() == {"low": 0.5, "high": 1.0, "column": 2, "model": None}

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.margin import Margin, ScoredPairs
+from st_paragram.bitext_mining.candidates import ScoredPairs
+from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.threshold import best_threshold, extract
 from st_paragram.errors import TextError
 from st_paragram.evaluation.bucc import extractions, half_extractions, in_gold, mine, thresholds
 from st_paragram.evaluation.bucc_files import ComparableTexts, bucc_prefix, read_bucc
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bucc.py"
@@ -194,9 +196,7 @@ def run(monkeypatch, *arguments):
 
 def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, capsys, vocabulary, pairs):
     pytest.importorskip("faiss")
-    model = model_directory.save(
-        model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny"
-    )
+    model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     sentences = list(dict.fromkeys(first for first, _ in pairs))[:120]
     for name, part in (("sample", sentences[:60]), ("training", sentences[60:])):
         # the first 20 sentences of a side are the other's, the other 20 are not

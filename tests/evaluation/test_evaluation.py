@@ -66,11 +66,11 @@ def test_built_in_pairs_serve_for_development():
 
 def test_the_evaluator_reports_what_correlate_finds():
     pairs = GradedPairs("x", ["a", "a", "b"], ["b", "c", "b"], [1.0, 2.0, 5.0])
-    from st_paragram.models import directory as model_directory
+    from st_paragram.models.encoder import pipeline
     from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
     from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
     vocabulary = SentencePieceTokenizer(train_vocabulary(["a b c", "c b a"] * 5, 20))
-    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 4), device="cpu")
+    model = pipeline(SentencePieceEmbedding(vocabulary, 4), device="cpu")
     scores = development_evaluator(pairs)(model)
     assert scores["x_pearson_cosine"] == pytest.approx(correlate(model, pairs).pearson, abs=1e-6)

@@ -15,6 +15,7 @@ from st_paragram.evaluation.sts import hard as hard_sts
 from st_paragram.evaluation.sts.hard import SPLITS, Split, different_pairs, score_hard_sts, split_rows
 from st_paragram.evaluation.sts.word_error_rate import edit_distance, symmetric_word_error_rate, tokens
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 SOME_TOKENS = st.lists(st.sampled_from("abcd"), max_size=8)
@@ -150,7 +151,7 @@ def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, 
     folder.mkdir(parents=True)
     rows = zip(pairs.grades, pairs.first, pairs.second, strict=True)
     (folder / "belief.tsv").write_text("".join(f"{grade}\t{a}\t{b}\n" for grade, a, b in rows))
-    model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 8), "cpu"), tmp_path / "model")
+    model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8), "cpu"), tmp_path / "model")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["hard_sts", "model", "--data", "data", "--json", "out/hard.json"])
     script = Path(__file__).parents[2] / "benchmarks" / "hard_sts.py"

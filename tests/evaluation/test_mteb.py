@@ -15,6 +15,7 @@ from scipy import stats
 import st_paragram
 from st_paragram.errors import EvaluationError, MissingExtraError, ParagramError
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 mteb = pytest.importorskip("mteb")
@@ -78,7 +79,7 @@ def data(tmp_path_factory, pairs, parts) -> Path:
 
 def save_model(path: Path, vocabulary, seed: int) -> Path:
     torch.manual_seed(seed)
-    return model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 24), device="cpu"), path)
+    return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 24), device="cpu"), path)
 
 
 @pytest.fixture(scope="module")

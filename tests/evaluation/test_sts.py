@@ -433,13 +433,14 @@ def test_markdown_tables():
 @pytest.fixture(scope="module")
 def model_directory(tmp_path_factory):
     from st_paragram.models import directory as model_directory
+    from st_paragram.models.encoder import pipeline
     from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
     from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
     words = [f"{one}{two} {three}" for one in "abcdxy" for two in "abcdxy" for three in "abcdxy"]
     vocabulary = SentencePieceTokenizer(train_vocabulary(words, size=20))
     path = tmp_path_factory.mktemp("models") / "tiny"
-    return model_directory.save(model_directory.pipeline(SentencePieceEmbedding(vocabulary, 8)), path)
+    return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8)), path)
 
 
 def test_the_script(model_directory, tmp_path, monkeypatch, capsys):

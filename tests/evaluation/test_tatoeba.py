@@ -10,8 +10,10 @@ from sentence_transformers.util import cos_sim
 from st_paragram.data.text import TextSource
 from st_paragram.errors import EvaluationError, SettingsError, TextError
 from st_paragram.evaluation.tatoeba import RetrievalError, retrieval_error, retrieval_scores, weighted_f1
-from st_paragram.evaluation.tatoeba_files import Translations, read_translations, tatoeba_sets
+from st_paragram.evaluation.tatoeba_files import tatoeba_sets
+from st_paragram.evaluation.translations import Translations, read_translations
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "tatoeba.py"
@@ -158,9 +160,7 @@ def run(monkeypatch, *arguments):
 
 def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, capsys, vocabulary, pairs):
     pytest.importorskip("faiss")
-    model = model_directory.save(
-        model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny"
-    )
+    model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     texts = list(dict.fromkeys(first for first, _ in pairs))[:20]
     write(tmp_path, spaXX_tsv="".join(f"{text}\t{text}\n" for text in texts), xxxXX_tsv="da\tba\n")
     record = tmp_path / "out" / "tatoeba.json"

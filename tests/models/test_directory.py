@@ -14,6 +14,8 @@ from st_paragram.cli.main import main
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models import weights_file
+from st_paragram.models.encoder import pipeline
+from st_paragram.models.find import find, only_model_here
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
@@ -22,7 +24,7 @@ from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
 @pytest.fixture
 def model(vocabulary):
-    return model_directory.pipeline(SentencePieceEmbedding(vocabulary, 12, dropout=0.1), device="cpu")
+    return pipeline(SentencePieceEmbedding(vocabulary, 12, dropout=0.1), device="cpu")
 
 
 @pytest.fixture
@@ -118,17 +120,17 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=texts, model_writer=bpe, model_type="bpe", vocab_size=100, minloglevel=2
     )
-    model = model_directory.pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
+    model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
     with pytest.raises(ModelDirectoryError, match="BPE"):
         model_directory.check_savable(model)
 
 
 def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert model_directory.only_model_here() == "p-sp-xx"
+    assert only_model_here() == "p-sp-xx"
     saved.rename(tmp_path / "other")
     with pytest.raises(ModelDirectoryError, match="--model"):
-        model_directory.only_model_here()
+        only_model_here()
 
 
 def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
@@ -183,13 +185,13 @@ def test_damage_is_named(saved, damage, message):
 
 def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert model_directory.find("p-sp-xx").samefile(saved)
+    assert find("p-sp-xx").samefile(saved)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setenv("ST_PARAGRAM_HOME", str(tmp_path))
-    assert model_directory.find("p-sp-xx") == saved
+    assert find("p-sp-xx") == saved
     with pytest.raises(ModelDirectoryError) as caught:
-        model_directory.find("p-sp-yy")
+        find("p-sp-yy")
     assert str(tmp_path / "p-sp-yy") in str(caught.value) and "cache" in str(caught.value)
 
 
@@ -199,7 +201,7 @@ def test_hub_failure_is_one_line(monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     with pytest.raises(ModelDirectoryError, match=r"on the hub \(offline\)$"):
-        model_directory.find("somebody/p-sp-xx")
+        find("somebody/p-sp-xx")
 
 
 def test_other_pipelines_are_refused(model, tmp_path):
@@ -211,7 +213,7 @@ def test_other_pipelines_are_refused(model, tmp_path):
 def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
     pytest.importorskip("jieba")
     segmenting = SentencePieceTokenizer(vocabulary.model_proto, segmentation="jieba")
-    model = model_directory.pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
+    model = pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
     model_directory.save(model, tmp_path / "zh")
     assert st_paragram.load(tmp_path / "zh")[0].segmentation == "jieba"
 
@@ -255,7 +257,7 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
 
 
 def test_sizes_on_disk(vocabulary, tmp_path):
-    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
+    model = pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
     folders = [model_directory.save(model, tmp_path / kind.value, dtype=kind) for kind in TableType]
     full, half, quarter = (model_directory.weights_size(folder) for folder in folders)
     assert 0.49 < half / full < 0.52
@@ -305,7 +307,7 @@ def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
 def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
     weights = torch.zeros(len(vocabulary), 3)
     weights[5, 1] = 1e5
-    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, weights=weights), device="cpu")
+    model = pipeline(SentencePieceEmbedding(vocabulary, weights=weights), device="cpu")
     with pytest.raises(SettingsError, match="float16"):
         model_directory.save(model, tmp_path / "x", dtype="float16")
 

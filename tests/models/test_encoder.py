@@ -19,8 +19,9 @@ import st_paragram
 from st_paragram.errors import SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models import encoder
-from st_paragram.models.encoder import ParagramEncoder
+from st_paragram.models.encoder import ParagramEncoder, pipeline
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 DIMENSION = 37  # no multiple of what kernels compute at a time
@@ -46,7 +47,7 @@ def model(request, vocabulary):
     table = torch.randn(len(vocabulary), DIMENSION)
     if request.param is not TableType.FLOAT32:
         table = CompactEmbedding.from_rows(table, request.param)
-    model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, weights=table), device="cpu")
+    model = pipeline(SentencePieceEmbedding(vocabulary, weights=table), device="cpu")
     model.prompts.update(PROMPTS)
     model.eval()
     return model
@@ -244,7 +245,7 @@ def test_the_progress_bar_shows_when_asked_for(model, capfd):
 
 @pytest.fixture
 def small(vocabulary):
-    return model_directory.pipeline(SentencePieceEmbedding(vocabulary, 8, dropout=0.5), device="cpu")
+    return pipeline(SentencePieceEmbedding(vocabulary, 8, dropout=0.5), device="cpu")
 
 
 def test_dropout_is_off(small):
@@ -289,8 +290,8 @@ def test_subclasses_may_change_the_pipeline(vocabulary):
             return features
 
     embedding = SentencePieceEmbedding(vocabulary, 8)
-    rows = model_directory.pipeline(embedding, device="cpu").encode(TEXTS)
-    doubling = Doubling(modules=[embedding, model_directory.MeanPool(8)], device="cpu")
+    rows = pipeline(embedding, device="cpu").encode(TEXTS)
+    doubling = Doubling(modules=[embedding, MeanPool(8)], device="cpu")
     np.testing.assert_allclose(doubling.encode(TEXTS), 2 * rows, rtol=1e-6)
 
 

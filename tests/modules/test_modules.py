@@ -10,9 +10,10 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.flat_features import join_features
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.row_means import kernel_serves, row_means
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding, join_features
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na"]
 
@@ -40,7 +41,7 @@ def test_encode_is_the_plain_mean(model, embedding):
 
 
 def test_ids_pass_as_text_does(model, embedding):
-    ids = [embedding.tokenizer.encode(text.lower()) for text in TEXTS]
+    ids = [embedding.tokenizer.processor.encode(text.lower()) for text in TEXTS]
     features = embedding.preprocess(ids)
     np.testing.assert_allclose(model(features)["sentence_embedding"].detach().numpy(), model.encode(TEXTS), atol=1e-6)
 
@@ -57,7 +58,7 @@ def test_mixed_inputs_are_refused(embedding, inputs):
 
 def test_token_embeddings_appear_when_asked_for(model, embedding):
     tokens = model.encode(["ba ce", "Ω"], output_value="token_embeddings")
-    ids = embedding.tokenizer.encode("ba ce")
+    ids = embedding.tokenizer.processor.encode("ba ce")
     torch.testing.assert_close(tokens[0], embedding.embedding.weight.detach()[ids])
     features = embedding(embedding.preprocess(TEXTS))
     assert "token_embeddings" not in features

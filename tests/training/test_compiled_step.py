@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss, margin_loss
+from st_paragram.modules.flat_features import flat_features
 from st_paragram.modules.mean_pool import _SparseMean
 from st_paragram.native import kernels
 from st_paragram.training.mega_batch.compiled_step import CompiledStep
@@ -38,7 +39,7 @@ def columns_of(generator, pairs=PAIRS, batch=5):
 
 
 def torch_step(optimizer, table, texts, columns, margin, dropout=0.0, seed=0):
-    features = texts.features(columns.reshape(-1))
+    features = flat_features(*texts.take(columns.reshape(-1)))
     ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
     optimizer.catch_up(table, ids)
     optimizer.zero_grad()
@@ -271,11 +272,11 @@ def test_what_would_read_outside_the_arrays_is_refused(change, message):
 
 
 def test_says_why_it_cannot_be_used(vocabulary):
-    from st_paragram.models import directory as model_directory
+    from st_paragram.models.encoder import pipeline
     from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
     def obstacle(dropout=0.0, clip=0.0, loss=MarginHardNegativeLoss, **kwargs):
-        model = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 4, dropout=dropout), device="cpu")
+        model = pipeline(SentencePieceEmbedding(vocabulary, 4, dropout=dropout), device="cpu")
         return CompiledStep.obstacle(model, loss(model), clip)
 
     class Other(MarginHardNegativeLoss):

@@ -14,11 +14,12 @@ from transformers import TrainerCallback
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
+from st_paragram.training.batch_order import EpochPermutation
 from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
-from st_paragram.training.mega_batch.schedule import EpochPermutation
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
 
 SETTINGS = {
@@ -41,7 +42,7 @@ class Losses(TrainerCallback):
 
 def make_trainer(folder, store, dropout=0.0, callbacks=(), evaluator=None, **settings):
     torch.manual_seed(0)
-    model = model_directory.pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
+    model = pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
     arguments = MegaBatchTrainingArguments(
         str(folder), **{**SETTINGS, "logging_steps": 1, "save_strategy": "no", "use_cpu": True, **settings}
     )
@@ -300,9 +301,9 @@ def test_gradient_accumulation_and_several_processes_are_refused(tmp_path, monke
 def test_foreign_models_are_refused(tmp_path, store, vocabulary):
     other = make_pairs(300, seed=9)
     foreign = write_store(tmp_path / "x.h5", other, type(vocabulary)(_train(other)))
-    model = model_directory.pipeline(SentencePieceEmbedding(foreign.tokenizer(), 8), device="cpu")
+    model = pipeline(SentencePieceEmbedding(foreign.tokenizer(), 8), device="cpu")
     arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
-    with pytest.raises(SettingsError, match="vocabulary is not the store's"):
+    with pytest.raises(SettingsError, match="tokenizer is not the store's"):
         MegaBatchTrainer(model, arguments, store)
 
 

@@ -31,7 +31,7 @@ def _adopt(file: CorpusFile, path: Path, manifest: Manifest) -> bool:
     size, sha256 = path.stat().st_size, content_digest(path)
     try:
         with path.open("rb") as handle:
-            check_head(path.name, handle.read(HEAD_BYTES), str(path))
+            check_head(path.name, handle.read(HEAD_BYTES), str(path), file.advice)
     except DownloadError as error:
         logger.warning(f"{error}; it is fetched again")
         return False

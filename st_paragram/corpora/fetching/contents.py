@@ -13,26 +13,29 @@ _STARTS = {
     ".xz": (b"\xfd7zXZ\x00",),
 }
 _PAGES = (b"<!doctype html", b"<html", b"<head", b"<?xml", b"<!--")
-_REMEDY = "perhaps a login, consent or error page: open the address in a browser, or use another server (--mirror)"
+_REMEDY = "perhaps a login, consent or error page: open the address in a browser"
 
 
-def check_type(filename: str, content_type: str | None, label: str) -> None:
-    """Refuse a web page that is sent instead of a file, by the type that the server names.
+def check_type(filename: str, content_type: str | None, label: str, advice: str) -> None:
+    """Refuse a web page that is sent instead of a file, by its header; arguments as of `check_head`.
 
     Raises:
         DownloadError: The server says that it sends HTML.
     """
     if (content_type or "").split(";")[0].strip().lower() in ("text/html", "application/xhtml+xml"):
-        raise DownloadError(f"{label}: the server sends a web page (HTML) instead of {filename}; {_REMEDY}")
+        raise DownloadError(
+            f"{label}: the server sends a web page (HTML) instead of {filename}; {_REMEDY}, or {advice}"
+        )
 
 
-def check_head(filename: str, head: bytes, label: str) -> None:
+def check_head(filename: str, head: bytes, label: str, advice: str) -> None:
     """Refuse a file that is not of the kind that its name says, by its first bytes.
 
     Args:
         filename: Its ending tells which kind is expected.
         head: The first `HEAD_BYTES` bytes; fewer only if the file is shorter.
         label: The name of the file in messages.
+        advice: What else to do, as the end of a message.
 
     Raises:
         DownloadError: It is a web page, or not a file of this kind.
@@ -44,10 +47,10 @@ def check_head(filename: str, head: bytes, label: str) -> None:
             if not _is_page(head):
                 raise DownloadError(
                     f"{label}: not a {ending[1:]} file, it begins with {head[:12]!r}; nothing is kept. "
-                    "Try again later, or use another server (--mirror)"
+                    f"Try again later, or {advice}"
                 )
     if _is_page(head):
-        raise DownloadError(f"{label}: a web page (HTML) came instead of {filename}; {_REMEDY}")
+        raise DownloadError(f"{label}: a web page (HTML) came instead of {filename}; {_REMEDY}, or {advice}")
 
 
 def _is_page(head: bytes) -> bool:

@@ -28,6 +28,8 @@ class CorpusFile:
         optional: The server may lack this file, as long as another text of the same languages can be fetched.
         about: The approximate size in bytes where `size` is not known; used only to check the disk space.
         note: Anything else that a user should know.
+        elsewhere: What else to do if it cannot be fetched from there, for messages; empty for the options of
+            `st-paragram download`.
     """
 
     name: str
@@ -44,6 +46,14 @@ class CorpusFile:
     optional: bool = False
     about: int | None = None
     note: str = ""
+    elsewhere: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What else to do if it cannot be fetched from there."""
+        if self.elsewhere:
+            return self.elsewhere
+        return "use another place (--mirror)" + (", or other corpora (--corpus)" if self.languages else "")
 
     @property
     def label(self) -> str:

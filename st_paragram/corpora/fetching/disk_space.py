@@ -37,7 +37,7 @@ def check_disk_space(files: Sequence[CorpusFile], folder: Path, timeout: float) 
     if needed > free:
         raise DownloadError(
             f"{folder}: {len(files)} files of {needed / 2**30:.2f} GiB are to come, but only {free / 2**30:.2f} GiB "
-            "are free; free disk space, choose another folder, or fetch fewer corpora (--corpus)"
+            "are free; free disk space, choose another folder, or ask for fewer files"
         )
 
 

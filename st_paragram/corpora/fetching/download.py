@@ -8,13 +8,14 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from st_paragram.corpora.fetching.already_downloaded import already_downloaded, record
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.disk_space import check_disk_space
 from st_paragram.corpora.fetching.http import NotThere
 from st_paragram.corpora.fetching.manifest import Manifest
-from st_paragram.corpora.fetching.transfer import Received, Stopped, Transfer
+from st_paragram.corpora.fetching.transfer import HostNotFound, Received, Stopped, Transfer, host_not_found
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.errors import DownloadError, ParagramError, SettingsError
 
@@ -47,6 +48,7 @@ class _Outcome:
     received: dict[int, Received] = field(default_factory=dict)
     absent: dict[int, NotThere] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
+    unknown_hosts: dict[str | None, str] = field(default_factory=dict)  # with the reason
 
 
 def download(
@@ -69,6 +71,7 @@ def download(
 
     Raises:
         DownloadError: Some files could not be fetched; the message names each, with the reason and what to do.
+        HostNotFound: The same, and no address is known for the servers of these files.
         SettingsError: Two files would have the same name, or `parallel` is below 1.
     """
     folder, settings = Path(folder), settings or TransferSettings()
@@ -84,7 +87,9 @@ def download(
     _judge_absent(files, outcome)
     if outcome.failures:
         reasons = "; ".join(outcome.failures[index] for index in sorted(outcome.failures))
-        raise DownloadError(f"{len(outcome.failures)} of {len(files)} files not fetched: {reasons}")
+        only = {urlsplit(files[index].url).hostname for index in outcome.failures} <= outcome.unknown_hosts.keys()
+        kind = HostNotFound if only else DownloadError
+        raise kind(f"{len(outcome.failures)} of {len(files)} files not fetched: {reasons}")
     return [
         Fetched(file, paths[index], index in outcome.received, manifest.entries[file.filename].sha256)
         for index, file in enumerate(files)
@@ -119,6 +124,9 @@ def _fetch_all(
 
     def fetch(index: int) -> None:
         file, path = files[index], folder / files[index].filename
+        host = urlsplit(file.url).hostname
+        if host in outcome.unknown_hosts:
+            raise HostNotFound(host_not_found(file, outcome.unknown_hosts[host]))
         received = Transfer(file, path, settings, stop).run()
         record(file, path, received.size, received.sha256, manifest, received)
         outcome.received[index] = received
@@ -143,6 +151,9 @@ def _guarded(fetch: Callable[[int], None], file: CorpusFile, index: int, outcome
         pass
     except NotThere as error:
         outcome.absent[index] = error
+    except HostNotFound as error:
+        outcome.unknown_hosts.setdefault(urlsplit(file.url).hostname, str(error.__cause__))
+        outcome.failures[index] = str(error)
     except ParagramError as error:
         outcome.failures[index] = f"{error}{_note(file)}"
     except OSError as error:  # a full disk, a missing permission

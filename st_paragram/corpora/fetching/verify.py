@@ -9,8 +9,6 @@ from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.data.archives import check_archive
 from st_paragram.errors import DownloadError, TextError
 
-_ELSEWHERE = "try again later, or use another server (--mirror)"
-
 
 class Spoiled(DownloadError):
     """What the server sent is of no use, so nothing of it is kept."""
@@ -31,7 +29,7 @@ def verify_size(file: CorpusFile, size: int, most_bytes: int | None = None, whol
     if whole and file.size is not None and size != file.size:
         raise Spoiled(
             f"{file.label}: it has {size:,} bytes, where {file.size:,} are known; nothing is kept. If it is another "
-            f"version, correct the catalogue; else {_ELSEWHERE}"
+            f"version, correct the catalogue; else try again later, or {file.advice}"
         )
     if most_bytes is not None and size > most_bytes:
         raise Spoiled(f"{file.label}: it has more than {most_bytes:,} bytes, so it is not what was published")
@@ -46,7 +44,7 @@ def verify_sha256(file: CorpusFile, sha256: str) -> None:
     if file.sha256 not in (None, sha256):
         raise Spoiled(
             f"{file.label}: its SHA-256 is {sha256}, where {file.sha256} is known; nothing is kept. The file has "
-            f"changed on the server or on its way: {_ELSEWHERE}"
+            f"changed on the server or on its way: try again later, or {file.advice}"
         )
 
 
@@ -57,7 +55,7 @@ def verify_head(file: CorpusFile, head: bytes) -> None:
         Spoiled: It is a web page, or not of the kind that its name says.
     """
     try:
-        check_head(file.filename, head, file.label)
+        check_head(file.filename, head, file.label, file.advice)
     except DownloadError as error:
         raise Spoiled(str(error)) from error
 
@@ -74,4 +72,4 @@ def verify_contents(file: CorpusFile, path: Path) -> None:
         try:
             check_archive(path, where=file.label)
         except TextError as error:
-            raise Spoiled(f"{error}; nothing is kept: {_ELSEWHERE}") from error
+            raise Spoiled(f"{error}; nothing is kept; try again later, or {file.advice}") from error

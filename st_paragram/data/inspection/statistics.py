@@ -28,9 +28,9 @@ class SideInspection:
         pieces: Pieces of all sentences.
         lengths: How many sentences have 0, 1, 2, ... pieces, int64.
         at_limit: Share of sentences as long as the store's limit: what was cut, and what just fits.
-        unknown: Share of sentences of which the vocabulary knows nothing: only the unknown piece is left, or the piece
-            that is nothing but the beginning of a word.
-        used: Share of the vocabulary's ordinary pieces that occur.
+        unknown: Share of sentences of which the tokenizer knows nothing: only the unknown piece is left, or pieces of
+            white space alone.
+        used: Share of the ordinary pieces of the side's tokenizer that occur on this side.
     """
 
     language: str
@@ -51,10 +51,12 @@ class SideInspection:
 
 
 @dataclass(frozen=True)
-class VocabularyUse:
-    """How both sides together use the vocabulary.
+class TokenizerUse:
+    """A tokenizer, and what of its vocabulary occurs in the sentences that it made ids of.
 
     Attributes:
+        kind: Its kind.
+        options: Its options.
         size: Pieces in all, those for unknown text and control included.
         ordinary: Pieces without them.
         used: Ordinary pieces that occur.
@@ -63,12 +65,48 @@ class VocabularyUse:
         most_frequent: The first of them, with their occurrences.
     """
 
+    kind: str
+    options: dict[str, Any]
     size: int
     ordinary: int
     used: int
     once: int
     frequencies: NDArray[np.int64]
     most_frequent: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class LabelUse:
+    """The labels of rows.
+
+    Attributes:
+        least: The smallest.
+        mean: Of all rows.
+        greatest: The largest.
+        counts: Rows of each label, in order; None if there are too many different ones.
+    """
+
+    least: float
+    mean: float
+    greatest: float
+    counts: dict[float, int] | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A row of a store.
+
+    Attributes:
+        row: Its number, from 0.
+        languages: Of both sentences.
+        texts: Both sentences.
+        label: Its label, if rows have labels.
+    """
+
+    row: int
+    languages: tuple[str, str]
+    texts: tuple[str, str]
+    label: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,48 +117,57 @@ class StoreInspection:
         path: The file.
         size: Its bytes.
         pairs: Pairs.
+        row_languages: How many pairs are of each pair of languages.
         max_length: Where sentences were cut, in pieces, if they were.
-        lower_case: The text is lower-cased.
-        segmentation: Word segmentation before sentencepiece.
         seed: Of the shuffle.
         settings: What preparation noted, its report included.
         sides: Both sides.
-        vocabulary: Use of the vocabulary.
+        tokenizers: The tokenizer that both sides share, or that of each side.
         joint: How many pairs have i pieces on side a and j on side b, int64; the last row and column stand for all
             longer ones.
         ratio: Quantiles of the length of side b over that of side a.
-        examples: Number in the store and texts of pairs drawn at random, in their order.
+        labels: The labels of rows, if they have any.
+        examples: Pairs drawn at random, in their order.
     """
 
     path: str
     size: int
     pairs: int
+    row_languages: dict[tuple[str, str], int]
     max_length: int | None
-    lower_case: bool
-    segmentation: str
     seed: int
     settings: dict[str, Any]
     sides: tuple[SideInspection, SideInspection]
-    vocabulary: VocabularyUse
+    tokenizers: tuple[TokenizerUse, ...]
     joint: NDArray[np.int64]
     ratio: dict[float, float]
-    examples: tuple[tuple[int, str, str], ...]
+    labels: LabelUse | None
+    examples: tuple[Example, ...]
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values, but for `joint` and the frequencies of single pieces."""
-        values = {name: value for name, value in self.__dict__.items() if name not in ("joint", "sides", "vocabulary")}
+        others = ("joint", "sides", "tokenizers", "labels", "examples")
+        values = {name: value for name, value in self.__dict__.items() if name not in others}
         values["languages"] = [side.language for side in self.sides]
+        values["row_languages"] = [[*languages, count] for languages, count in self.row_languages.items()]
         values["ratio"] = {str(share): value for share, value in self.ratio.items()}
-        values["examples"] = [list(example) for example in self.examples]
-        values["sides"] = [
-            asdict(side)
-            | {
-                "lengths": side.lengths.tolist(),
-                "mean": side.mean,
-                "quantiles": {str(share): length for share, length in side.quantiles().items()},
-            }
-            for side in self.sides
-        ]
-        use = {name: value for name, value in asdict(self.vocabulary).items() if name != "frequencies"}
-        values["vocabulary"] = use | {"most_frequent": [list(piece) for piece in self.vocabulary.most_frequent]}
+        values["sides"] = [_side_as_json(side) for side in self.sides]
+        values["tokenizers"] = [_tokenizer_as_json(use) for use in self.tokenizers]
+        values["labels"] = None if self.labels is None else _labels_as_json(self.labels)
+        values["examples"] = [asdict(example) for example in self.examples]
         return values
+
+
+def _side_as_json(side: SideInspection) -> dict[str, Any]:
+    shares = {str(share): length for share, length in side.quantiles().items()}
+    return asdict(side) | {"lengths": side.lengths.tolist(), "mean": side.mean, "quantiles": shares}
+
+
+def _tokenizer_as_json(use: TokenizerUse) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(use).items() if name != "frequencies"}
+    return values | {"most_frequent": [list(piece) for piece in use.most_frequent]}
+
+
+def _labels_as_json(use: LabelUse) -> dict[str, Any]:
+    counts = None if use.counts is None else {f"{label:g}": count for label, count in use.counts.items()}
+    return asdict(use) | {"counts": counts}

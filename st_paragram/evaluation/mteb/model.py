@@ -17,6 +17,8 @@ from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.models import load_model
 from st_paragram.extras import require
 from st_paragram.models import directory as model_directory
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.find import find
 from st_paragram.models.training_record import read_training_record
 
 if TYPE_CHECKING:
@@ -62,12 +64,12 @@ def model_meta(name: str) -> ModelMeta:
     from mteb.models.model_meta import ModelMeta, ScoringFunction
 
     model = load_model(name)
-    folder = Path(name) if Path(name).is_dir() else model_directory.find(name)
-    ours = (folder / model_directory.CONFIG_FILE).is_file()
+    folder = Path(name) if Path(name).is_dir() else find(name)
+    ours = (folder / CONFIG_FILE).is_file()
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     size = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
-    facts = read_training_record(folder)
-    languages = [_LANGUAGES[code] for code in (facts.languages if facts else ()) if code in _LANGUAGES]
+    training = read_training_record(folder)
+    languages = [_LANGUAGES[code] for code in (training.languages if training else ()) if code in _LANGUAGES]
     known: dict[str, Any] = {
         "loader": partial(MtebEncoder, path=name),
         "name": _model_name(name, folder, ours),

@@ -1,11 +1,11 @@
 """The whole training step as one compiled call: catch up, embed, loss, gradients, row-lazy Adam.
 
-It computes what `SentencePieceEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute together, to
-float32 rounding, on the optimiser's own state, so that each can go on where the other stopped. No tensor of all tokens
-exists, nothing is allocated, and a row's gradient never leaves the processor's first cache.
+It computes what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute together, to
+float32 rounding, on the optimiser's own state, so that each can take over where the other stopped. No tensor of all
+tokens exists, nothing is allocated, and a row's gradient never leaves the processor's first cache.
 
 Dropout draws other masks than torch would, with the same odds: a mask follows from the seed, the number of the step and
-the token's place in the batch, so that it need not be stored for the backward pass, and a resumed training, or one with
+the token's place in the batch, so that it need not be stored for the backward pass, and a resumed run, or one with
 another number of threads, draws the same ones. The probability is rounded to a multiple of 2^-16.
 """
 
@@ -18,8 +18,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.modules.mean_pool import MeanPool
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.models.averaging import averaging_embedding
 from st_paragram.native import kernels
 from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
 from st_paragram.training.row_lazy_adam import RowLazyAdam
@@ -49,13 +48,12 @@ class CompiledStep:
 
     @staticmethod
     def obstacle(model: SentenceTransformer, loss: nn.Module, max_grad_norm: float) -> str | None:
-        """Why a training cannot use the compiled step, in a few words; None if it can."""
+        """Why a training run cannot use the compiled step, in a few words; None if it can."""
         if kernels() is None:
             return "the compiled kernels are not installed"
-        embedding = model[0]
-        if [type(module) for module in model] != [SentencePieceEmbedding, MeanPool]:
-            return "other modules than SentencePieceEmbedding and MeanPool"
-        assert isinstance(embedding, SentencePieceEmbedding)
+        embedding = averaging_embedding(model)
+        if embedding is None:
+            return "other modules than TokenEmbedding and MeanPool"
         table = embedding.embedding.weight
         if table.device.type != "cpu" or table.dtype != torch.float32:
             return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import StoreError
-from st_paragram.modules.sentencepiece_embedding import flat_features
 from st_paragram.tokenizers import flat_ids
-from st_paragram.training.mega_batch.schedule import EpochPermutation, MegaBatch, text_labels
+from st_paragram.training.batch_order import EpochPermutation
+from st_paragram.training.mega_batch.schedule import MegaBatch, text_labels
 
 FILE = "mega_batch.npz"
 COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
@@ -23,6 +22,7 @@ COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
 class MegaBatchTexts:
     """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
 
+    Both sides' ids stand in one array, so they must be of one tokenizer.
     `ids` is int32 (total,), `offsets` int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
     """
 
@@ -45,11 +45,9 @@ class MegaBatchTexts:
         offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
         return cls(mega, np.concatenate([first, second]), offsets)
 
-    def features(self, sentences: slice | NDArray[np.int64]) -> dict[str, Tensor]:
-        """Flat features of the sentences named, in their order."""
-        names = np.arange(2 * self.pairs)[sentences]
-        ids, offsets = flat_ids.take(self.ids, self.offsets[names], np.diff(self.offsets)[names])
-        return flat_features(ids.astype(np.int64), offsets)
+    def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the order given."""
+        return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
 
     def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Labels of the s and of the t, int64 (n,) each, equal where texts are equal."""

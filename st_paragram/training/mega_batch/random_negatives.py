@@ -11,9 +11,9 @@ def random_negatives(n: int, seed: int, epoch: int, start: int) -> tuple[NDArray
 
     Args:
         n: pairs, at least 1; a single pair gets its own partner, which gives no gradient.
-        seed: of the training.
+        seed: of the training run.
         epoch: of the mega-batch.
-        start: its first mini-batch; with seed and epoch it fixes the draw, so that resuming draws the same.
+        start: its first mini-batch; with seed and epoch it fixes the draw, so that a resumed run draws the same.
 
     Returns:
         Two int64 arrays (n,): the negative of each s among the t, and of each t among the s.

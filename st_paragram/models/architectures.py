@@ -1,0 +1,93 @@
+"""The architectures of model directories: what writes a pipeline into a folder, and what builds it from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.models import averaging, stock
+from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, STOCK
+from st_paragram.models.encoder import ParagramEncoder, pipeline
+from st_paragram.modules.compact_embedding import TableType
+from st_paragram.modules.token_embedding import WEIGHTS_FILE
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """How pipelines of one kind are kept in a folder.
+
+    Args:
+        holds: whether a pipeline is of this kind.
+        check: refuses a pipeline that `write` would refuse.
+        write: pipeline, folder, type of the table and number of components (None: as they are).
+        read: folder, entries of `st_paragram.json`, device, number of components; gives the pipeline.
+        read_weights: fills a pipeline of the same kind and shape from a folder.
+        files: patterns of the files that make the model; what its fingerprint is taken of, in this order.
+    """
+
+    holds: Callable[[SentenceTransformer], bool]
+    check: Callable[[SentenceTransformer], None]
+    write: Callable[[SentenceTransformer, Path, TableType | str | None, int | None], None]
+    read: Callable[[Path, dict[str, Any], str | None, int | None], SentenceTransformer]
+    read_weights: Callable[[Path, SentenceTransformer], None]
+    files: tuple[str, ...]
+
+
+def _read_averaging(
+    folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None
+) -> ParagramEncoder:
+    embedding = averaging.read(folder, values, truncate_dim)
+    settings = averaging.read_pipeline_settings(folder)
+    try:
+        model = pipeline(embedding, device, **settings)
+    except (ValueError, TypeError) as error:
+        path = folder / averaging.STOCK_CONFIG_FILE
+        raise ModelDirectoryError(f"{path}: {error}; save the model again") from error
+    if (card := folder / "README.md").is_file():
+        # As the stock reader does it: saving the model again keeps its card.
+        model._model_card_text = card.read_text(encoding="utf-8")  # type: ignore[assignment]
+    model.eval()
+    return model
+
+
+#: The first that holds a pipeline is its architecture.
+ARCHITECTURES: dict[str, Architecture] = {
+    AVERAGING: Architecture(
+        holds=lambda model: averaging.averaging_embedding(model) is not None,
+        check=averaging.check,
+        write=averaging.write,
+        read=_read_averaging,
+        read_weights=averaging.read_weights,
+        files=(CONFIG_FILE, "*.model", WEIGHTS_FILE),
+    ),
+    STOCK: Architecture(
+        holds=lambda model: True,
+        check=stock.check,
+        write=stock.write,
+        read=stock.read,
+        read_weights=stock.read_weights,
+        files=("*.json", "*.txt", "*.model", "*.safetensors"),
+    ),
+}
+
+
+def architecture_of(model: SentenceTransformer) -> Architecture:
+    """The architecture that a pipeline is kept in."""
+    return next(architecture for architecture in ARCHITECTURES.values() if architecture.holds(model))
+
+
+def architecture_named(name: str, folder: Path) -> Architecture:
+    """The architecture that a folder's `st_paragram.json` names.
+
+    Raises:
+        ModelDirectoryError: there is none of this name.
+    """
+    if name not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise ModelDirectoryError(f"{folder}: architecture {name!r}, this st_paragram knows {known}; update it")
+    return ARCHITECTURES[name]

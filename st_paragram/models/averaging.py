@@ -1,0 +1,266 @@
+"""The files of an averaging model, `TokenEmbedding` and `MeanPool`: one directory for two readers.
+
+Stock reader, `SentenceTransformer(path)`: `modules.json` (one `StaticEmbedding`), `config_sentence_transformers.json`,
+`tokenizer.json`, `model.safetensors`. Needs no plugin and no flag. Plugin's reader, `st_paragram.load(path)`:
+`st_paragram.json` and the tokenizer's own file (`sentencepiece.model`) beside the same weights.
+
+`model.safetensors` (see `weights_file`) holds the table, float32, float16 or int8 (V, D), and `unknown_embedding`,
+float32 (D,). The row of the unknown id is zero in the former, since the stock reader averages over unknown tokens where
+the plugin drops them: directions, hence cosines, are the same. The plugin puts the row back for texts of nothing but
+unknown tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pydantic
+import pydantic.dataclasses
+import tokenizers
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from torch import Tensor
+
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.models import weights_file
+from st_paragram.models.configuration import (
+    AVERAGING,
+    STOCK_CONFIG_FILE,
+    Configuration,
+    damaged,
+    file_of,
+    write_configuration,
+)
+from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.mean_pool import MeanPool
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
+from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.tokenizers.stock_conversion import convert_tokenizer
+
+#: What `config_sentence_transformers.json` says of a pipeline beside its modules.
+_PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(strict=True, extra="forbid"))
+class AveragingValues:
+    """What `st_paragram.json` says of an averaging model."""
+
+    embedding_dimension: int
+    vocabulary_size: int
+    tokenizer_kind: str
+    tokenizer_options: dict[str, Any]
+    dropout: float
+    table_type: str
+
+
+def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
+    """The first module, if the pipeline does no more than average token embeddings; else None."""
+    modules = tuple(model._modules.values())
+    if len(modules) != 2 or not isinstance(modules[0], TokenEmbedding) or type(modules[1]) is not MeanPool:
+        return None
+    kind = type(modules[0])
+    inherited = (kind.forward, kind.preprocess) == (TokenEmbedding.forward, TokenEmbedding.preprocess)
+    return modules[0] if inherited else None
+
+
+def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
+    """The first module of an averaging model, which holds its table.
+
+    Raises:
+        ModelDirectoryError: another pipeline.
+    """
+    embedding = averaging_embedding(model)
+    if embedding is None:
+        kinds = " and ".join(type(module).__name__ for module in model)
+        raise ModelDirectoryError(f"a pipeline of {kinds}: only TokenEmbedding and MeanPool have a table to average")
+    return embedding
+
+
+def check(model: SentenceTransformer) -> None:
+    """Refuse early a tokenizer that cannot become a `tokenizer.json`.
+
+    Raises:
+        ModelDirectoryError: it cannot.
+    """
+    _stock_tokenizer(embedding_of(model).tokenizer)
+
+
+def write(
+    model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
+) -> None:
+    """Write the files of both readers, without a model card.
+
+    Args:
+        model: an averaging model.
+        folder: made if it is not there.
+        dtype: store the table as float32, float16 or int8; as it is if not given.
+        truncate_dim: store the first components of each row only.
+
+    Raises:
+        ModelDirectoryError: another pipeline, or a tokenizer that cannot become a `tokenizer.json`.
+        SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+    """
+    embedding = embedding_of(model)
+    table = _table_to_save(embedding, dtype, truncate_dim)
+    _write_stock_files(model, _stock_tokenizer(embedding.tokenizer), folder)
+    weights_file.write_weights(folder / WEIGHTS_FILE, table, embedding.tokenizer.unknown_id)
+    (folder / tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
+    values = {
+        "embedding_dimension": table.shape[1] if isinstance(table, Tensor) else table.embedding_dim,
+        "vocabulary_size": len(embedding.tokenizer),
+        "tokenizer_kind": embedding.tokenizer.kind,
+        "tokenizer_options": embedding.tokenizer.options,
+        "dropout": embedding.dropout,
+        "table_type": (TableType.FLOAT32 if isinstance(table, Tensor) else table.kind).value,
+    }
+    write_configuration(folder, Configuration(AVERAGING, values))
+
+
+def _table_to_save(
+    embedding: TokenEmbedding, dtype: TableType | str | None, truncate_dim: int | None
+) -> Tensor | CompactEmbedding:
+    """An embedding's table on the CPU, of another type and with fewer columns if asked for."""
+    check_dimension(truncate_dim)
+    source = embedding.embedding
+    own = source.kind if isinstance(source, CompactEmbedding) else TableType.FLOAT32
+    kind = own if dtype is None else TableType.of(dtype)
+    if isinstance(source, CompactEmbedding) and kind is own:  # no second rounding
+        scale = None if source.scale is None else source.scale.cpu()
+        return CompactEmbedding(source.weight[:, :truncate_dim].cpu().contiguous(), scale)
+    rows = source.to_float32() if isinstance(source, CompactEmbedding) else source.weight.detach()
+    rows = rows[:, :truncate_dim].to("cpu", torch.float32).contiguous()
+    return rows if kind is TableType.FLOAT32 else CompactEmbedding.from_rows(rows, kind)
+
+
+def check_dimension(truncate_dim: int | None) -> None:
+    """Refuse a number of components below 1.
+
+    Raises:
+        SettingsError: it is.
+    """
+    if truncate_dim is not None and truncate_dim < 1:
+        raise SettingsError(f"truncate_dim is {truncate_dim}; keep at least 1 component")
+
+
+def _stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
+    """The tokenizer as a `tokenizer.json`, for readers without the plugin."""
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        raise ModelDirectoryError(
+            f"a tokenizer of kind {tokenizer.kind!r} cannot be written as the tokenizer.json of a model directory"
+        )
+    return convert_tokenizer(tokenizer.content, lower_case=tokenizer.lower_case)
+
+
+def _write_stock_files(model: SentenceTransformer, tokenizer: tokenizers.Tokenizer, folder: Path) -> None:
+    # One zero a row stands in for the table, which is written afterwards.
+    module = StaticEmbedding(tokenizer, embedding_weights=torch.zeros(tokenizer.get_vocab_size(), 1))
+    settings = {name: getattr(model, name) for name in _PIPELINE_SETTINGS}
+    stock = SentenceTransformer(modules=[module], device="cpu", **settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    stock.save_pretrained(str(folder), create_model_card=False)
+    _name_portably(folder / "modules.json")
+
+
+def _name_portably(modules: Path) -> None:
+    """Name `StaticEmbedding` by its public alias, not by its place inside sentence-transformers 6."""
+    entries = json.loads(modules.read_text(encoding="utf-8"))
+    for entry in entries:
+        entry["type"] = "sentence_transformers.models.StaticEmbedding"
+    modules.write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
+
+
+def read(folder: Path, values: dict[str, Any], truncate_dim: int | None = None) -> TokenEmbedding:
+    """Read tokenizer and table.
+
+    Args:
+        folder: of the model.
+        values: what its `st_paragram.json` says.
+        truncate_dim: read the first components of each row only.
+
+    Returns:
+        The first module. A table of float16 or int8 stays what it is, and becomes float32 only in an installation
+        without compiled kernels.
+
+    Raises:
+        ModelDirectoryError: a file is missing or damaged.
+        SettingsError: a `truncate_dim` below 1.
+    """
+    check_dimension(truncate_dim)
+    stored = checked(folder, values)
+    tokenizer = _read_tokenizer(folder, stored)
+    table = weights_file.read_weights(
+        file_of(folder, WEIGHTS_FILE),
+        (len(tokenizer), stored.embedding_dimension),
+        TableType(stored.table_type),
+        tokenizer.unknown_id,
+        truncate_dim,
+    )
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return SentencePieceEmbedding(tokenizer, weights=table, dropout=stored.dropout)
+    return TokenEmbedding(tokenizer, weights=table, dropout=stored.dropout)
+
+
+def checked(folder: Path, values: dict[str, Any]) -> AveragingValues:
+    """What `st_paragram.json` says, with every value of its type.
+
+    Raises:
+        ModelDirectoryError: an entry is missing, unknown or wrong.
+    """
+    try:
+        stored = AveragingValues(**values)
+        TableType.of(stored.table_type)
+        return stored
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        name, seen = first["loc"][0], first["input"]
+        reason = f"{name} is missing" if first["type"] == "missing" else f"{name} is {seen!r}: {first['msg']}"
+        raise damaged(folder, reason) from error
+    except SettingsError as error:
+        raise damaged(folder, error) from error
+
+
+def _read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
+    path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
+    try:
+        tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
+    except (SettingsError, ValueError) as error:
+        raise ModelDirectoryError(f"{path}: {error}; save the model again") from error
+    if len(tokenizer) != stored.vocabulary_size:
+        seen = f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}"
+        raise ModelDirectoryError(f"{path}: {seen}; save the model again")
+    return tokenizer
+
+
+def read_pipeline_settings(folder: Path) -> dict[str, Any]:
+    """Prompts, similarity and the like, as arguments of a pipeline; none where the stock reader's file is missing.
+
+    Raises:
+        ModelDirectoryError: the file is damaged.
+    """
+    path = folder / STOCK_CONFIG_FILE
+    if not path.is_file():
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return {name: values[name] for name in _PIPELINE_SETTINGS if values.get(name) is not None}
+    except (ValueError, AttributeError) as error:
+        raise ModelDirectoryError(f"{path}: not readable ({error}); save the model again") from error
+
+
+def read_weights(folder: Path, into: SentenceTransformer) -> None:
+    """Fill a pipeline's table, float32, from a folder that `write` made.
+
+    Raises:
+        ModelDirectoryError: the weights are missing, damaged or of another shape or type.
+    """
+    embedding = embedding_of(into)
+    weight = embedding.embedding.weight
+    path, shape = file_of(folder, WEIGHTS_FILE), (weight.shape[0], weight.shape[1])
+    table = weights_file.read_weights(path, shape, TableType.FLOAT32, embedding.tokenizer.unknown_id)
+    with torch.no_grad():
+        weight.copy_(cast("Tensor", table))

@@ -1,0 +1,85 @@
+"""Features of unpadded texts: the ids of all texts one after another, and where each text begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from st_paragram.modules.compact_embedding import CompactEmbedding
+
+if TYPE_CHECKING:
+    from st_paragram.modules.token_embedding import TokenEmbedding
+
+_PADDED = ("token_embeddings", "attention_mask", "sentence_lengths")
+
+
+class FlatFeatures(dict[str, Any]):
+    """Features of unpadded texts, with the embedding table that their ids refer to.
+
+    Holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first look at `token_embeddings` makes
+    padded features of them: `token_embeddings`, float (B, L, D), `attention_mask`, int64 (B, L), and
+    `sentence_lengths`, int64 (B,). So `encode(..., output_value="token_embeddings")` and the stock modules (`Pooling`,
+    `LSTM`) work, and nobody else pays for padding.
+    """
+
+    def __init__(self, features: dict[str, Any], module: TokenEmbedding) -> None:
+        super().__init__(features)
+        self.embedding = module.embedding
+        self.table: Tensor = module.embedding.weight
+        self.sparse_gradient = module.sparse_gradient
+        self.dropout = module.dropout if module.training else 0.0
+
+    def flat_token_embeddings(self) -> Tensor:
+        """The tokens' embeddings after dropout, float (total, D)."""
+        ids = self["input_ids"].view(-1)
+        if isinstance(self.embedding, CompactEmbedding):
+            return self.embedding(ids)
+        tokens = F.embedding(ids, self.table, sparse=self.sparse_gradient)
+        return F.dropout(tokens, self.dropout, training=self.dropout > 0)
+
+    def __missing__(self, key: str) -> Tensor:
+        if key not in _PADDED or "cu_seq_lens_q" not in self:
+            raise KeyError(key)
+        counts = self["cu_seq_lens_q"].diff()
+        mask = torch.arange(int(counts.max()), device=counts.device)[None] < counts[:, None]
+        tokens = self.flat_token_embeddings()
+        padded = tokens.new_zeros(*mask.shape, tokens.shape[1])
+        self["token_embeddings"] = padded.masked_scatter(mask[:, :, None], tokens)
+        self["attention_mask"] = mask.long()
+        self["sentence_lengths"] = counts
+        # Stock modules take features with this key for flat ones.
+        del self["cu_seq_lens_q"], self["input_ids"]
+        return self[key]
+
+
+def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> dict[str, Tensor]:
+    """Features of B texts; their shapes are those that stock code knows.
+
+    Args:
+        ids: integers (total,).
+        offsets: int64 (B + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+
+    Returns:
+        `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,).
+    """
+    return {
+        "input_ids": torch.from_numpy(ids.astype(np.int64, copy=False))[None],
+        "cu_seq_lens_q": torch.from_numpy(offsets),
+    }
+
+
+def join_features(columns: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Put the texts of several flat features one after another into one."""
+    ends = [columns[0]["cu_seq_lens_q"]]
+    for column in columns[1:]:
+        ends.append(column["cu_seq_lens_q"][1:] + ends[-1][-1])
+    return {
+        "input_ids": torch.cat([column["input_ids"] for column in columns], dim=1),
+        "cu_seq_lens_q": torch.cat(ends),
+    }

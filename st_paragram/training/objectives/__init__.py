@@ -1,0 +1,1 @@
+"""Objectives: which loss a model is trained with, and by which trainer; one a file."""
