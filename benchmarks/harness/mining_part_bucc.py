@@ -10,10 +10,10 @@ from harness.mining_known import mine_known
 from harness.mining_part_planted import print_scored
 from harness.mining_results import MinedBuccRun, MinedScores, MiningCost
 from harness.mining_scores import score_mined, score_results
-from st_paragram.bitext_mining.settings import parse_memory
 from st_paragram.evaluation.bucc import mine
 from st_paragram.evaluation.bucc_files import bucc_prefix, read_bucc
 from st_paragram.evaluation.results import BuccScores
+from st_paragram.search.settings import parse_memory
 from st_paragram.tables import hundredths, markdown_table
 
 

@@ -16,7 +16,7 @@ from harness.mining_peers import (
 )
 from harness.mining_results import PeersRun
 from harness.mining_texts import write_distinct
-from st_paragram.bitext_mining.settings import parse_memory
+from st_paragram.search.settings import parse_memory
 from st_paragram.tables import markdown_table
 
 

@@ -11,7 +11,7 @@ from harness.mining_planted import Planted, Recipe, write_planted
 from harness.mining_process import WatchedMining
 from harness.mining_results import MinedScores, MiningCost, PlantedRun
 from harness.mining_scores import HEAD, Scored, score_results, score_rows
-from st_paragram.bitext_mining.settings import parse_memory
+from st_paragram.search.settings import parse_memory
 from st_paragram.tables import markdown_table
 
 

@@ -109,7 +109,8 @@ class CleanStage(RowStage):
             except TextError as error:
                 where = f"{self.read.sources[source].name}: among rows {first}..{first + _BATCH_ROWS - 1}"
                 raise TextError(f"{where}: {error}") from error
-            packed += keys.pack(((normalize(row[0]), normalize(row[1])) for row in rows), source)
+            normalized = ((normalize(row[0]), normalize(row[1])) for row in rows)
+            packed += keys.pack(normalized, source, rows if self.rejects else None)
         if self.rejects:
             with atomic(rejects_file(result)) as handle:
                 handle.write("".join(rejects).encode("utf-8"))

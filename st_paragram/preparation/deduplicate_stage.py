@@ -20,12 +20,12 @@ from st_paragram.preparation.report import PrepareReport
 from st_paragram.preparation.row_files import (
     KEY_DIGITS,
     SOURCE,
-    TEXTS,
     Keys,
     RowStage,
     group_ranges,
     read_range,
     rejects_file,
+    row_as_seen,
     write_rows,
 )
 from st_paragram.stages.metadata import read_metadata, write_metadata
@@ -96,7 +96,7 @@ class DeduplicateStage(RowStage):
         lost = [row for row, stays in zip(rows, keep, strict=True) if not stays]
         if self.rejects:
             with atomic(rejects_file(result)) as handle:
-                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row[TEXTS:] for row in lost)
+                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row_as_seen(row) for row in lost)
         counts = [Counter(int(row[SOURCE]) for row in part) for part in (kept, lost)]
         write_rows(result, kept if self.then is self.by else Keys(self.then, self.seed).again(kept))
         seconds = time.perf_counter() - started

@@ -15,8 +15,9 @@ from st_paragram.preparation.row_files import RowStage, rejects_file
 def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:
     """Write `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ...: the rows dropped, as columns.
 
-    Rows dropped by filters are as they were read, with single spaces; repeated rows are lower-cased and segmented as
-    they were compared.
+    The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where
+    a repair came first; further columns are there, too. For this, rows carry their original columns along between
+    stages: the work folder is half as large again, the store is the same.
 
     Args:
         stages: Those that drop rows, and have left them in files; all of them are done.

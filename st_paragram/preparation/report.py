@@ -32,8 +32,8 @@ class SourceReport:
         kept: Pairs in the store.
         dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
         repeated: Copies added to balance languages.
-        repairs: Repaired characters, by the names of `REPAIRS`, and rows repaired by steps of the cleaning, by
-            the names of the steps.
+        repairs: Repaired characters, by the names of `REPAIRS`, and rows repaired by steps of the cleaning, by the
+            names of the steps.
     """
 
     name: str

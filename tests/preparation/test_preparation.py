@@ -34,6 +34,7 @@ from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage
+from st_paragram.tokenizers.sentencepiece import Segmentation
 
 PLAIN = PrepareSettings(("en", "es"), vocab_size=120, character_coverage=1.0)
 SMALL = Sizes(shard_rows=200, task_bytes=8000)
@@ -266,9 +267,28 @@ def test_rejects_are_written_by_reason(tmp_path: Path) -> None:
     ).report
     files = {path.name: path.read_text().split("\n")[:-1] for path in (tmp_path / "out").iterdir()}
     assert set(files) == {"duplicate.tsv", "repeated-first-side.tsv"}
-    assert files["duplicate.tsv"] == ["the row number 0\tthe same"] * 2
+    assert files["duplicate.tsv"] == ["the row number 0\tTHE SAME"] * 2
     assert len(files["repeated-first-side.tsv"]) == report.total.dropped["repeated first side"] == 151
     assert report.total.kept == len({a for a, _ in store_texts(tmp_path / "s.h5")}) == 151
+
+
+def test_rejects_are_rows_as_they_were_read_and_change_nothing_in_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    rows = [(f"Row Number {i}", f"这是 第 {i} 行 哦", f"0.{i}") for i in range(40)]
+    again = [("ROW number 3", "这是 第 3 行 哦", "0.9"), ("Row Number 4", "另外 第 4 行", "0.8"), ("Kurz", "嗨", "0")]
+    path.write_text("".join("\t".join(row) + "\n" for row in [*rows, *again]), encoding="utf-8")
+    filters: list[object] = ["length", {"duplicates": {"on": ["first", "pair"]}}]
+    options = replace(
+        PLAIN, languages=("en", "zh"), segmentation=Segmentation.JIEBA, cleaning=parse_cleaning(filters, "test")
+    )
+    source = TextSource((str(path),), ("en", "zh"), further_columns=1)
+    prepare([source], tmp_path / "s.h5", options, work=PrepareWork(rejects=tmp_path / "out", sizes=SMALL))
+    prepare([source], tmp_path / "t.h5", options)
+    assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "t.h5").read_bytes()
+    dropped = (tmp_path / "out" / "repeated-first-side.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    both = [{rows[3], again[0]}, {rows[4], again[1]}]  # which of two stays is not laid down
+    assert sorted(len(pair & {tuple(row.split("\t")) for row in dropped}) for pair in both) == [1, 1]
+    assert (tmp_path / "out" / "too-short.tsv").read_text(encoding="utf-8") == "Kurz\t嗨\t0\n"
 
 
 def test_copies_none_drops_every_copy(tmp_path: Path) -> None:
