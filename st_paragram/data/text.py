@@ -64,6 +64,19 @@ class TextSource:
         """The languages in the order in which texts come out."""
         return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
+    def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
+        """`pair` in the codes of the languages wanted, where codes differ by a region alone: zh for zh_cn.
+
+        Args:
+            languages: the languages wanted, as for `parse_source`.
+        """
+        wanted = [languages[0], *languages[1].split("-")]
+        first, second = (
+            code if code in wanted else next((known for known in wanted if _fits(code, known)), code)
+            for code in self.pair
+        )
+        return first, second
+
     @property
     def name(self) -> str:
         """The file, or both files, for messages and reports."""
