@@ -63,9 +63,12 @@ class StoreStage(Stage):
         report.check_enough()
         described = self._described() | {"report": report.as_json()}
         vocabulary = encode.load_vocabulary()
+        pairs = [source.pair_among(settings.languages) for source in encode.order.sources]
+        different = list(dict.fromkeys(pairs))
+        numbers = np.array([different.index(pair) for pair in pairs])
         with (
             PairStoreWriter(
-                self.output, settings.languages, vocabulary, settings.max_pieces, described, settings.seed
+                self.output, settings.languages, vocabulary, settings.max_pieces, described, settings.seed, different
             ) as writer,
             tqdm(
                 total=report.total.kept, desc=self.output.name, unit=" pairs", unit_scale=True, disable=None
@@ -73,7 +76,8 @@ class StoreStage(Stage):
         ):
             for path in encode.results():
                 with np.load(path, allow_pickle=False) as arrays:
-                    writer.append(*(arrays[name] for name in ("a_ids", "a_offsets", "b_ids", "b_offsets")))
+                    ids = (arrays[name] for name in ("a_ids", "a_offsets", "b_ids", "b_offsets"))
+                    writer.append(*ids, pairs=numbers[arrays["sources"]])
                     progress.update(len(arrays["a_offsets"]) - 1)
         seconds = time.perf_counter() - started
         write_metadata(self.results()[task], {"output": output_state(self.output), "seconds": seconds})

@@ -93,7 +93,7 @@ class SentencePieceTokenizer(Tokenizer):
         return encoded.ids, encoded.offsets
 
     def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts as `encode` does, but for the segmentation: they have been through `normalize`, or need none."""
+        """Encode texts as `encode` does, without segmenting them: they went through `normalize`, or need none."""
         try:
             return self._encoder.encode(texts, max_length, num_threads)
         except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
@@ -107,7 +107,7 @@ class SentencePieceTokenizer(Tokenizer):
         return WordEncoder(self.processor, self.model_proto, self.lower_case)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, without the unknown one (lower-cased and normalised as it was encoded)."""
+        """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
         text: str = self.processor.decode(list(ids))
         return text
 
@@ -121,7 +121,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """What is done to a text before sentencepiece, which applies NFKC rules of its own: lower-case, then segment.
+    """What is done to a text before sentencepiece (which has NFKC rules of its own): lower-case, then segment.
 
     Raises:
         MissingExtraError: jieba is asked for and not installed.

@@ -1,4 +1,4 @@
-"""The look into a pair store, compared with plain counting; text, picture, JSON and the command."""
+"""The inspection of a pair store, compared with plain counting; text, picture, JSON and the command."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _SHOWN = 0.998  # share of the sentences that the axes of lengths reach
 
 
 def plot(inspection: StoreInspection, path: str | Path) -> None:
-    """Draw an inspection into a PNG file, in a folder that is made if need be.
+    """Draw an inspection into a PNG file; its folder is made if it is missing.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -65,7 +65,7 @@ def _draw_lengths(axes: Axes, inspection: StoreInspection, longest: int) -> None
 
 
 def _draw_frequencies(axes: Axes, inspection: StoreInspection) -> None:
-    """Occurrences of pieces by rank, beside what Zipf's law would have; where the pieces in use end."""
+    """Occurrences of pieces by rank, beside those that Zipf's law predicts."""
     labels = []
     for use, color in zip(inspection.tokenizers, (OURS, THEIRS), strict=False):
         seen = use.frequencies[: use.used]

@@ -117,7 +117,7 @@ class PairStore:
         return taken.astype(dtype), offsets
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
-        """Decode sentences of one side (lower-cased and truncated as stored, unknown characters missing)."""
+        """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
         tokenizer = self.tokenizer(side)
         ids, offsets = self.take(side, np.asarray(rows))
         for start, end in itertools.pairwise(offsets):
