@@ -48,10 +48,12 @@ class SentencePieceTokenizer(Tokenizer):
             segmentation: word segmentation of texts with Han characters, after lower-casing.
 
         Raises:
-            SettingsError: the bytes are no sentencepiece model.
+            SettingsError: the bytes are no sentencepiece model, or `lower_case` is neither true nor false.
             ValueError: there is no such segmentation.
             MissingExtraError: jieba is asked for and not installed.
         """
+        if not isinstance(lower_case, bool):
+            raise SettingsError(f"lower_case is {lower_case!r}; true or false is expected")
         self.model_proto = model_proto
         self.lower_case = lower_case
         self.segmentation = Segmentation(segmentation)
