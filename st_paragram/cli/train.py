@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; its parser says in `train` what runs it."""
+    """Add a subcommand for each kind of training; its parser says in `train` which function does it."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     bitext = kinds.add_parser(
         "bitext",
