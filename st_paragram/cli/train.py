@@ -34,7 +34,7 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; its parser says in `train` what runs it."""
+    """Add a subcommand for each kind of training; its parser says in `train` which function does it."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     bitext = kinds.add_parser(
         "bitext",

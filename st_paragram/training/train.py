@@ -1,4 +1,4 @@
-"""One training: from a pair store to a trained pipeline with a report, and to a model directory with its card."""
+"""One training run: from a pair store to a trained pipeline with a report, and to a model directory with its card."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from st_paragram.training.settings import TrainingSettings
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """How a training went.
+    """How a training run went.
 
     Attributes:
-        settings: Of the training.
-        seconds: Wall time, with evaluation and checkpoints, all runs together if it was resumed.
+        settings: Of the run.
+        seconds: Wall time, with evaluation and checkpoints; of all parts together if it was resumed.
         pairs_per_second: Of the steps alone.
-        before: Correlation on the development pairs before the training.
-        after: The same after it.
-        translations: Scores on held-out translations before and after, if there were any.
+        before: Correlation with the grades of the development pairs before training.
+        after: The same after training.
+        translations: Scores on held-out translations before and after training, if there were any.
     """
 
     settings: TrainingSettings
@@ -67,7 +67,7 @@ def train(
 
     Args:
         store: The pairs; its vocabulary becomes the model's.
-        settings: Of the training.
+        settings: Of the run.
         development: Graded pairs that are scored now and then. Never test data.
         checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
         resume: Continue from the newest checkpoint there.
