@@ -17,6 +17,7 @@ from st_paragram.search.neighbours import SPARE, Neighbours, Vectors, import_fai
 from st_paragram.search.settings import QUERY_BLOCK
 from st_paragram.search.vectors import StoredVectors, blocks
 
+_Found = tuple[Vectors, NDArray[np.int64]]  # similarities as they were searched by, and rows
 _NONE = -1.0  # cosine of a place that no candidate fills
 _NUMBERS = 1 << 21  # of double precision at a time, while cosines are computed again
 
@@ -35,7 +36,7 @@ def exact(queries: Vectors, corpus: StoredVectors, k: int, part_rows: int) -> Ne
         k: at most m.
         part_rows: rows in memory at a time.
     """
-    best: tuple[Vectors, NDArray[np.int64]] | None = None
+    best: _Found | None = None
     for begin, end in blocks(len(corpus), part_rows):
         similarities, indices = _knn(queries, corpus.rows(begin, end), min(k + SPARE, end - begin))
         found = similarities, indices + begin
@@ -44,11 +45,10 @@ def exact(queries: Vectors, corpus: StoredVectors, k: int, part_rows: int) -> Ne
     return ranked(queries, corpus, _within_reach(*best, k, corpus.dim), k)
 
 
-def _merged(
-    one: tuple[Vectors, NDArray[np.int64]], other: tuple[Vectors, NDArray[np.int64]], k: int
-) -> tuple[Vectors, NDArray[np.int64]]:
+def _merged(one: _Found, other: _Found, k: int) -> _Found:
     """The k best of two lists of similarities and rows, best first; of equally good ones those of the first list."""
-    similarities, indices = (np.concatenate(both, axis=1) for both in zip(one, other, strict=True))
+    similarities = np.concatenate([one[0], other[0]], axis=1)
+    indices = np.concatenate([one[1], other[1]], axis=1)
     order = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(similarities, order, 1), np.take_along_axis(indices, order, 1)
 
@@ -130,7 +130,7 @@ def without_self(neighbours: Neighbours, rows: NDArray[np.int64], k: int) -> Nei
     )
 
 
-def _knn(queries: Vectors, part: Vectors, k: int) -> tuple[Vectors, NDArray[np.int64]]:
+def _knn(queries: Vectors, part: Vectors, k: int) -> _Found:
     """Similarities and rows of the k nearest, (n, k) each, best first."""
     faiss = import_faiss()
     if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus():
