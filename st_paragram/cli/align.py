@@ -68,5 +68,7 @@ def _documents(arguments: argparse.Namespace) -> str | Iterable[DocumentPair]:
         check_input(arguments.documents)
         return str(arguments.documents)
     if named == (True, True, False):
+        check_input(arguments.source)
+        check_input(arguments.target)
         return [DocumentPair(arguments.source, arguments.target)]
     raise SettingsError("give --source and --target, or --documents with a list of both")
