@@ -17,6 +17,8 @@ from st_paragram.native.installation import install_command, why_missing
 logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
+#: What the package expects of the kernels; counted up, here and in `src/module.cpp`, when a function of theirs changes.
+INTERFACE = 2
 
 
 def switched_off() -> bool:
@@ -28,9 +30,12 @@ def load_kernels() -> Any:  # noqa: ANN401 - a module without type stubs
     """Import the module of the compiled kernels.
 
     Raises:
-        ImportError: it was not built, or cannot be loaded.
+        ImportError: it was not built, cannot be loaded, or was built from another version of the sources.
     """
-    return importlib.import_module("st_paragram.native._kernels")
+    module = importlib.import_module("st_paragram.native._kernels")
+    if (found := getattr(module, "interface", None)) != INTERFACE:
+        raise ImportError(f"built from other sources: interface {found}, st_paragram needs {INTERFACE}")
+    return module
 
 
 @functools.cache

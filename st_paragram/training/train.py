@@ -20,7 +20,7 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.modules.token_embedding import TokenEmbedding
+from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.training import progress
 from st_paragram.training.objectives import mega_batch_margin
 from st_paragram.training.settings import TrainingSettings
@@ -118,7 +118,7 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
         SettingsError: The device cannot be used.
     """
     check_device(settings.device)
-    embedding = TokenEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
+    embedding = token_embedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
     return pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -123,3 +124,13 @@ def test_an_installation_without_compiler_says_so(tmp_path):
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.split("\n") if "compiled kernels of st_paragram could not be built" in line]
     assert len(lines) == 1 and "python -m st_paragram.native" in lines[0]
+
+
+def test_kernels_built_from_other_sources_are_not_used(monkeypatch, caplog):
+    monkeypatch.setattr(native.importlib, "import_module", lambda name: ModuleType(name))
+    monkeypatch.setattr(native, "kernels", native.kernels.__wrapped__)
+    monkeypatch.delenv(native.SWITCH, raising=False)
+    with caplog.at_level(logging.WARNING):
+        assert native.kernels() is None
+    assert "built from other sources: interface None, st_paragram needs 2" in caplog.text
+    assert not command.report()[0]
