@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import sentencepiece
 
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
@@ -179,11 +179,15 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = str(error).strip().replace("\n", " ")
-        if "too small" in reason or "smaller than required_chars" in reason:
-            raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
-        raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
+        raise _training_error(size, error) from error
     return round_scores(model.getvalue(), SCORE_STEP)
+
+
+def _training_error(size: int, error: RuntimeError) -> ParagramError:
+    reason = str(error).strip().replace("\n", " ")
+    if "too small" in reason or "smaller than required_chars" in reason:
+        return SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}")
+    return TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}")
 
 
 def _nonempty(sentences: Iterable[str]) -> Iterator[str]:
