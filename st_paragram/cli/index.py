@@ -27,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "index",
         help="make the sentences of a file searchable",
         description="Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a "
-        "line, and keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left "
+        "line,\nand keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left "
         "out.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
