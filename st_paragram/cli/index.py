@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     metadata, counts = built.metadata, built.sentences.counts
     print(
         f"{arguments.output}: {counts.sentences:,} sentences of {counts.lines:,} lines ({counts.repeated:,} repeated, "
-        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too often)"
+        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too frequent)"
     )
     found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
     how = "exact search" if metadata.factory == FLAT else f"finds {found}"

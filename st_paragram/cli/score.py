@@ -27,20 +27,20 @@ DESCRIPTION = (
     "member, or - for standard input), in order. The score is the cosine, or a margin."
 )
 EPILOG = """\
-A cosine means little by itself: some sentences are close to everything. With a background, sentences of both
-languages, a pair's cosine is divided by (--margin ratio) or lessened by (distance) the mean cosine of its sentences
-with their k nearest of the other language (Artetxe and Schwenk 2019). --background self takes the two sides of the
-file, and of the labelled pairs; a pair's partner is then one of the neighbours, as in mining. --background-source
-and --background-target take texts, a sentence a line, or folders that st-paragram index has made, which saves
-embedding them each time.
+A cosine means little by itself: some sentences are close to everything. A background is a set of sentences of both
+languages. With one, a pair's cosine is divided by its background (--margin ratio), or that is subtracted from it
+(distance): the mean cosine of the pair's sentences with their k nearest of the other language (Artetxe and Schwenk,
+2019). --background self takes the two sides of the file, and of the labelled pairs; a pair's partner is then one of
+the neighbours, as in mining. --background-source and --background-target take texts, a sentence a line, or folders
+that st-paragram index has made, which saves embedding them each time.
 
   st-paragram score pairs.tsv --output scored.tsv --background self --sort
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95 --plot scores.png
 
-With --labels it prints thresholds: the lowest one at which so many of the sample's pairs are good; the lowest one at
-which that holds for the lower end of the 95 % interval, too ("surely"); and that of the best F1. The sample must be
-drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
+With --labels it prints thresholds: the lowest one at which the share of good pairs in the sample reaches --precision;
+the lowest one at which the lower end of that share's 95 % interval does, too ("surely"); and the one of the best F1.
+The sample must be drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
 """
 
 

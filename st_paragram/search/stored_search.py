@@ -33,8 +33,8 @@ def exact(queries: Vectors, corpus: StoredVectors, k: int, part_rows: int) -> Ne
     Args:
         queries: float32 (n, D), of length 1.
         corpus: m rows.
-        k: at most m.
-        part_rows: rows in memory at a time.
+        k: At most m.
+        part_rows: Rows in memory at a time.
     """
     best: _Found | None = None
     for begin, end in blocks(len(corpus), part_rows):
@@ -71,9 +71,9 @@ def approximate(
     Args:
         queries: float32 (n, D), of length 1; searched in blocks of `QUERY_BLOCK`.
         corpus: m rows.
-        parts: for each part the row it begins at, and its index.
-        k: at most m; places that are not filled have cosine -1 and row 0.
-        effort: see `indexes.set_effort`.
+        parts: For each part the row it begins at, and its index.
+        k: At most m; places that are not filled have cosine -1 and row 0.
+        effort: See `indexes.set_effort`.
     """
     found = []
     for begin, index in parts:
@@ -91,9 +91,9 @@ def ranked(queries: Vectors, corpus: StoredVectors, indices: NDArray[np.int64], 
 
     Args:
         queries: float32 (n, D), of length 1.
-        corpus: the rows' vectors.
+        corpus: The rows' vectors.
         indices: int64 (n, c), c >= k.
-        k: to keep.
+        k: To keep.
     """
     indices = np.take_along_axis(indices, np.argsort(indices < 0, axis=1, kind="stable"), 1)
     counts = (indices >= 0).sum(axis=1)
@@ -121,8 +121,8 @@ def without_self(neighbours: Neighbours, rows: NDArray[np.int64], k: int) -> Nei
 
     Args:
         neighbours: k + 1 of each of n queries.
-        rows: of the queries, int64 (n,).
-        k: to keep.
+        rows: Of the queries, int64 (n,).
+        k: To keep.
     """
     order = np.argsort(neighbours.indices == rows[:, None], axis=1, kind="stable")[:, :k]  # its own row goes last
     return Neighbours(
