@@ -1,7 +1,7 @@
 """From the web to a pair store in one command: `python data_prep/bitext.py --lang es` (or fr-es-de).
 
 The same as `st-paragram bitext`: downloads what the papers trained on (corpora.yaml), cleans it, makes
-data/en-es.h5 for `python recipes/train_bitext.py --lang es`. Broken off, it goes on where it stopped.
+data/en-es.h5 for `python recipes/train_bitext.py --lang es`. After an interruption it resumes where it stopped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fetch the parallel text of the papers, any other of OPUS, or test sets: `python data_prep/get_corpora.py --lang es`.
 
 The same as `st-paragram download`. What there is, under which licence, and whom to cite stands in corpora.yaml;
-`--list` shows it. What is there already is not fetched again, what was broken off is gone on with.
+`--list` shows it. What is there already is not fetched again, what was broken off is resumed.
 """
 
 from __future__ import annotations
