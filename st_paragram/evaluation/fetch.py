@@ -63,7 +63,8 @@ def missing_data(
     """
     folder = Path(folder)
     sts = {Benchmark.STS, Benchmark.HARD_STS}.intersection(benchmarks)
-    archives = [each for each in ARCHIVES if each.benchmark in _incomplete(folder)] if sts else []
+    incomplete = _incomplete(folder) if sts else ()
+    archives = [each for each in ARCHIVES if each.benchmark in incomplete]
     wanted = [each for each in archives if accept_msr_terms or not each.microsoft]
     refused = [each.benchmark for each in archives if each not in wanted]
     files = _translations(folder, languages) if Benchmark.TATOEBA in benchmarks else []
@@ -80,7 +81,8 @@ def fetch(missing: Missing, accept_msr_terms: bool = False) -> None:
         wanted = [archives.benchmark for archives in missing.archives]
         download_sts(missing.folder, accept_msr_terms, benchmarks=wanted)
     if missing.translations:
-        download(missing.translations, missing.folder / "tatoeba")
+        place = tatoeba_folder(missing.folder)
+        download(missing.translations, place if tatoeba_files(place) else missing.folder / "tatoeba")
 
 
 def _incomplete(folder: Path) -> list[str]:

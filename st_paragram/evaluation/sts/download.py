@@ -103,13 +103,9 @@ def download_sts(
     folder = Path(folder)
     paths = {name: {info: _path(folder, info) for info in _sets(name)} for name in BENCHMARKS}
     missing = {name: {info: path for info, path in sets.items() if not path.is_file()} for name, sets in paths.items()}
-    wanted = [
-        archives
-        for archives in ARCHIVES
-        if archives.benchmark in benchmarks
-        and missing[archives.benchmark]
-        and (accept_msr_terms or not archives.microsoft)
-    ]
+    forbidden = [archives.benchmark for archives in ARCHIVES if archives.microsoft and not accept_msr_terms]
+    asked = [archives for archives in ARCHIVES if archives.benchmark in benchmarks and missing[archives.benchmark]]
+    wanted = [archives for archives in asked if archives.benchmark not in forbidden]
     written: list[Path] = []
     failures: list[str] = []
     for number, archives in enumerate(wanted):
@@ -123,8 +119,8 @@ def download_sts(
     if failures:
         raise EvaluationError(_incomplete(len(failures), failures))
     kept = [path for name, sets in paths.items() for info, path in sets.items() if info not in missing[name]]
-    refused = [a.benchmark for a in ARCHIVES if a.microsoft and not accept_msr_terms and missing[a.benchmark]]
-    return Downloaded(tuple(written), tuple(kept), tuple(refused))
+    refused = tuple(name for name in forbidden if missing[name])
+    return Downloaded(tuple(written), tuple(kept), refused)
 
 
 def _incomplete(count: int, reasons: Sequence[str]) -> str:
