@@ -130,13 +130,14 @@ def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
 def _fetch(arguments: argparse.Namespace, asked: list[Benchmark]) -> None:
     from st_paragram.evaluation.available import missing_package
     from st_paragram.evaluation.fetch import FETCHABLE, fetch, missing_data
-    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, missing_sets
+    from st_paragram.evaluation.models import find_models
+    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS
 
+    find_models(arguments.models)  # before anything is fetched in vain
     wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
     missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
     if text := missing.describe():
         print(text, file=sys.stderr)
         fetch(missing, arguments.accept_msr_terms)
-    left = [name for name, sets in missing_sets(arguments.data).items() if sets]
-    if left and {"sts", "hard-sts"}.intersection(wanted):
-        print(f"Not fetched: {', '.join(left)}. {MICROSOFT_TERMS}", file=sys.stderr)
+    if missing.refused:
+        print(f"Not fetched: {', '.join(missing.refused)}. {MICROSOFT_TERMS}", file=sys.stderr)

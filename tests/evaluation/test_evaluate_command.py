@@ -202,6 +202,10 @@ def test_what_is_missing_is_told(tmp_path, data):
     agreed = missing_data(tmp_path, [Benchmark.HARD_STS], accept_msr_terms=True)
     assert len(agreed.archives) == 7 and not agreed.translations
     assert len(missing_data(tmp_path, [Benchmark.TATOEBA]).translations) == 14
+    assert (missing.refused, agreed.refused) == (["2012", "stsb"], [])
+    there = missing_data(data, [Benchmark.STS])
+    assert [archives.benchmark for archives in there.archives] == ["2013", "2014", "2015", "2016", "2017"]
+    assert there.refused == ["stsb"]  # 2012 is there; of the STS Benchmark the test part is not
     there = missing_data(data, [Benchmark.TATOEBA], ["es"])
     assert not there.translations and there.describe() == ""
     assert not missing_data(tmp_path, [Benchmark.TATOEBA], ["en"]).translations
@@ -223,6 +227,16 @@ def test_fetching_says_what_and_scores_it(tmp_path, model, pairs, capsys, monkey
     printed, errors = capsys.readouterr()
     assert f"To be fetched into {folder}:\n  {server.url}/" in errors and "CC BY 2.0 FR" in errors
     assert "| spa | 12 |" in printed and "Microsoft" not in errors
+
+
+def test_data_in_another_layout_are_not_fetched_again(tmp_path):
+    folder = tmp_path / "STS" / "STS13-en-test"
+    folder.mkdir(parents=True)
+    for name in ("FNWN", "headlines", "OnWN"):
+        (folder / f"STS.input.{name}.txt").write_text("a b\tc d\ne\tf\n")
+        (folder / f"STS.gs.{name}.txt").write_text("1\n2\n")
+    missing = missing_data(tmp_path, [Benchmark.STS])
+    assert [archives.benchmark for archives in missing.archives] == ["2014", "2015", "2016", "2017"]
 
 
 def test_terms_are_shown_and_the_rest_is_fetched(tmp_path, model, capsys, monkeypatch):
