@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from st_paragram.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, TestSets, write_known_sentences
-from st_paragram.cleaning.test_set_files import read_sentences, test_set_files
+from st_paragram.cleaning.known_sentence_files import known_sentence_files, read_sentences
+from st_paragram.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import EvaluationError
@@ -48,7 +48,7 @@ def main() -> int:
         raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; get them with get_sts.py")
     write_known_test_sets(tests, developments, arguments.output)
     sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
-    files = {kind: test_set_files(arguments.data, kind) for kind in TestSets}
+    files = {kind: known_sentence_files(arguments.data, kind) for kind in SetFamily}
     count = write_known_sentences({kind: read_sentences(paths) for kind, paths in files.items()}, sentences)
     sys.stdout.write(f"{count} sentences: {sentences}\n")
     return 0

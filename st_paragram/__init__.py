@@ -1,30 +1,97 @@
-"""Efficient paraphrastic sentence embeddings as a sentence-transformers plugin."""
+"""Efficient paraphrastic sentence embeddings as a sentence-transformers plugin.
+
+The names below are imported when they are first used, so that `import st_paragram` costs next to nothing.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # Threads that wait for work should soon sleep: with GNU OpenMP's default a second busy process on the machine makes the
 # many small steps of training ten times slower. Must be set before torch is imported; your own setting wins.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from st_paragram.bitext_mining.miner import mine
+    from st_paragram.bitext_mining.settings import MiningSettings
+    from st_paragram.data.pair_store import PairStore, PairStoreWriter
+    from st_paragram.embed_files import embed_file
+    from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
+    from st_paragram.models.directory import load, save
+    from st_paragram.modules.mean_pool import MeanPool
+    from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+    from st_paragram.modules.token_embedding import TokenEmbedding
+    from st_paragram.preparation.prepare import prepare
+    from st_paragram.preparation.settings import PrepareSettings
+    from st_paragram.score_files import score_file
+    from st_paragram.search.search_index import SearchIndex
+    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
+    from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.training.settings import TrainingSettings
+    from st_paragram.training.store_trainer import StoreTrainer
 
-    from sentence_transformers import SentenceTransformer
+__all__ = [
+    "MarginHardNegativeLoss",
+    "MeanPool",
+    "MegaBatchTrainer",
+    "MegaBatchTrainingArguments",
+    "MiningSettings",
+    "PairStore",
+    "PairStoreWriter",
+    "PrepareSettings",
+    "SearchIndex",
+    "SentencePieceEmbedding",
+    "SentencePieceTokenizer",
+    "StoreTrainer",
+    "TokenEmbedding",
+    "TrainingSettings",
+    "__version__",
+    "embed_file",
+    "load",
+    "mine",
+    "prepare",
+    "save",
+    "score_file",
+]
 
-try:
-    __version__ = version("st_paragram")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
+_MODULES = {
+    "MarginHardNegativeLoss": "losses.margin_hard_negative",
+    "MeanPool": "modules.mean_pool",
+    "MegaBatchTrainer": "training.mega_batch.trainer",
+    "MegaBatchTrainingArguments": "training.mega_batch.arguments",
+    "MiningSettings": "bitext_mining.settings",
+    "PairStore": "data.pair_store",
+    "PairStoreWriter": "data.pair_store",
+    "PrepareSettings": "preparation.settings",
+    "SearchIndex": "search.search_index",
+    "SentencePieceEmbedding": "modules.sentencepiece_embedding",
+    "SentencePieceTokenizer": "tokenizers.sentencepiece",
+    "StoreTrainer": "training.store_trainer",
+    "TokenEmbedding": "modules.token_embedding",
+    "TrainingSettings": "training.settings",
+    "embed_file": "embed_files",
+    "load": "models.directory",
+    "mine": "bitext_mining.miner",
+    "prepare": "preparation.prepare",
+    "save": "models.directory",
+    "score_file": "score_files",
+}
 
-__all__ = ["__version__", "load"]
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever stands there
+    """Import a public name from where it is defined (PEP 562)."""
+    if name == "__version__":
+        from st_paragram.version import installed_version
+
+        return installed_version()
+    if name not in _MODULES:
+        raise AttributeError(f"module 'st_paragram' has no attribute {name!r}; public names are {', '.join(__all__)}")
+    return getattr(importlib.import_module(f"st_paragram.{_MODULES[name]}"), name)
 
 
-def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
-    """Load a model directory; see `st_paragram.models.directory.load`."""
-    from st_paragram.models.directory import load as load_directory  # torch is not needed to prepare data
-
-    return load_directory(name, device, truncate_dim)
+def __dir__() -> list[str]:
+    """Public names."""
+    return __all__

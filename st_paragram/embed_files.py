@@ -1,34 +1,28 @@
-"""Encode files of any size: lines to a matrix on disk, pairs to scores."""
+"""Encode files of any size: lines to a matrix on disk."""
 
 from __future__ import annotations
 
 import json
 import logging
-import math
-from array import array
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import chain, islice
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 from tqdm import tqdm
 
-from st_paragram.data.streams import open_stream, read_blocks
-from st_paragram.data.text import ReadCounts, TextSource, read_pairs
-from st_paragram.errors import MiningError, TextError
-from st_paragram.files import STDIN, check_output
+from st_paragram.data.lines import read_lines
+from st_paragram.errors import TextError
+from st_paragram.files import STDIN, check_output, file_digest
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
-
-Vectors = NDArray[np.float32]
-Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
 
 _LINES = 1 << 14  # lines encoded and written at a time
 _BATCH = 4096  # texts in one forward pass
@@ -36,30 +30,11 @@ _BATCH = 4096  # texts in one forward pass
 
 @dataclass
 class EncodingReport:
-    """What was encoded: lines in all, how many of them were blank, how many stood there from an earlier run."""
+    """What was encoded: lines in all, how many of them were blank, how many had been encoded by an earlier run."""
 
     lines: int = 0
     blank: int = 0
     resumed: int = 0
-
-
-def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a plain, gzip, xz or bzip2 file (`-`: standard input), split at `\n` alone.
-
-    Carriage returns at a line's end are removed. Every line counts: none is skipped.
-
-    Raises:
-        TextError: the file is missing, cut off, or not UTF-8 (with the line's number).
-    """
-    number = 0
-    with ExitStack() as stack:
-        for block in read_blocks(path, open_stream(path, stack)):
-            for line in block.split(b"\n"):
-                number += 1
-                try:
-                    yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
-                except UnicodeDecodeError as error:
-                    raise TextError(f"{path}: line {number} is not UTF-8; convert the file with iconv") from error
 
 
 def embed_file(
@@ -72,49 +47,35 @@ def embed_file(
 ) -> EncodingReport:
     """Encode each line of a file into a row of a float32 `.npy` matrix (N, D), in order.
 
-    Rows are appended to `<output>.part`, so memory is bounded and an interrupted run goes on where it stopped, if
+    Rows are appended to `<output>.part`, so memory is bounded, and an interrupted run is resumed where it stopped if
     `<output>.part.json` says that model, input and settings are the same. Read the result with
     `numpy.load(output, mmap_mode="r")`. A blank line gets the embedding of the unknown piece and is counted.
 
     Args:
-        model: any SentenceTransformer.
-        source: a text file, plain or compressed, or `-`.
-        output: the file to make.
-        normalize: scale rows to length 1.
-        identity: what tells this model from another, for resuming.
-        overwrite: replace an existing output.
+        model: Any SentenceTransformer.
+        source: A text file, plain or compressed, or `-`.
+        output: The file to make.
+        normalize: Scale rows to length 1.
+        identity: What tells this model from another, for resuming.
+        overwrite: Replace an existing output.
 
     Raises:
-        ParagramError: the output exists.
-        TextError: the input cannot be read, or is empty.
+        ParagramError: The output exists.
+        TextError: The input cannot be read, or is empty.
     """
     output = Path(output)
     check_output(output, overwrite)
     dimension = model.get_embedding_dimension()
     assert dimension is not None
+    lines = _not_empty(read_lines(source), source)  # nothing is touched before the input is known to be readable
+    described = {"model": identity, "input": file_digest(source), "normalize": normalize, "dimension": dimension}
     report = EncodingReport()
     part, settings_file = output.with_name(output.name + ".part"), output.with_name(output.name + ".part.json")
-    settings = json.dumps(
-        {"model": identity, "input": _identity_of(source), "normalize": normalize, "dimension": dimension}
-    )
-    lines = read_lines(source)
-    if (first := next(lines, None)) is None:  # nothing is touched before the input is known to be readable
-        raise TextError(f"{source}: empty; give a text with at least one line")
-    lines = chain([first], lines)
     try:
-        with _open_part(part, settings_file, settings, dimension, resumable=source != STDIN) as file:
-            report.resumed = _whole_rows(file, dimension)
-            report.lines = report.resumed
+        with _open_part(part, settings_file, json.dumps(described), dimension, resumable=source != STDIN) as file:
+            report.resumed = report.lines = _whole_rows(file, dimension)
             report.blank = sum(not line.strip() for line in islice(lines, report.resumed))
-            with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
-                while batch := list(islice(lines, _LINES)):
-                    rows = model.encode(
-                        batch, batch_size=_BATCH, normalize_embeddings=normalize, show_progress_bar=False
-                    )
-                    file.write(np.ascontiguousarray(rows, dtype=np.float32).tobytes())
-                    report.lines += len(batch)
-                    report.blank += sum(not line.strip() for line in batch)
-                    bar.update(len(batch))
+            _write_rows(file, model, lines, normalize, report)
             file.seek(0)
             _write_header(file, report.lines, dimension)
     except TextError:  # the input must change, and then these rows are of no use
@@ -126,11 +87,24 @@ def embed_file(
     return report
 
 
-def _identity_of(source: str) -> list[Any]:
-    if source == STDIN or not Path(source).exists():
-        return [source]
-    stat = Path(source).stat()
-    return [str(Path(source).resolve()), stat.st_size, stat.st_mtime_ns]
+def _not_empty(lines: Iterator[str], source: str) -> Iterator[str]:
+    if (first := next(lines, None)) is None:
+        raise TextError(f"{source}: empty; give a text with at least one line")
+    return chain([first], lines)
+
+
+def _write_rows(
+    file: BinaryIO, model: SentenceTransformer, lines: Iterable[str], normalize: bool, report: EncodingReport
+) -> None:
+    """Encode lines and append their rows; counts them."""
+    lines = iter(lines)
+    with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
+        while batch := list(islice(lines, _LINES)):
+            rows = model.encode(batch, batch_size=_BATCH, normalize_embeddings=normalize, show_progress_bar=False)
+            file.write(np.ascontiguousarray(rows, dtype=np.float32).tobytes())
+            report.lines += len(batch)
+            report.blank += sum(not line.strip() for line in batch)
+            bar.update(len(batch))
 
 
 def _open_part(part: Path, settings_file: Path, settings: str, dimension: int, resumable: bool) -> BinaryIO:
@@ -139,7 +113,7 @@ def _open_part(part: Path, settings_file: Path, settings: str, dimension: int, r
     if part.exists() and resumable and settings_file.exists() and settings_file.read_text(encoding="utf-8") == settings:
         file = part.open("r+b")
         if part.stat().st_size >= _header_size(dimension):
-            logger.info("%s: going on where an earlier run stopped", part)
+            logger.info("%s: resumed where an earlier run stopped", part)
             return file
         file.close()
     file = part.open("w+b")  # before the settings: rows of other settings must never stand beside these
@@ -155,8 +129,6 @@ def _write_header(file: BinaryIO, rows: int, dimension: int) -> None:
 
 
 def _header_size(dimension: int) -> int:
-    from io import BytesIO
-
     header = BytesIO()
     _write_header(header, 0, dimension)
     return header.tell()
@@ -169,108 +141,3 @@ def _whole_rows(file: BinaryIO, dimension: int) -> int:
     file.truncate(size + rows * 4 * dimension)
     file.seek(0, 2)
     return int(rows)
-
-
-def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
-    """Cosines of pairs of rows of length 1: (n, D) twice to (n,)."""
-    return np.einsum("nd,nd->n", first, second)
-
-
-def score_pairs(
-    model: SentenceTransformer,
-    pairs: Iterable[tuple[str, str]],
-    report: EncodingReport | None = None,
-    scorer: Scorer = cosines,
-) -> Iterator[tuple[float, str, str]]:
-    """Yield (score, first, second) for pairs of texts, in order.
-
-    Args:
-        model: any SentenceTransformer.
-        pairs: of texts.
-        report: counts pairs, and those with a blank side.
-        scorer: scores pairs of embeddings of length 1.
-
-    Raises:
-        MiningError: a score is not finite.
-    """
-    report = report or EncodingReport()
-    pairs = iter(pairs)
-    while batch := list(islice(pairs, _LINES)):
-        texts = [text for pair in batch for text in pair]
-        rows = model.encode(texts, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
-        scores = scorer(rows[0::2], rows[1::2])
-        first_number = report.lines + 1
-        report.lines += len(batch)
-        report.blank += sum(not (first.strip() and second.strip()) for first, second in batch)
-        for number, (score, (first, second)) in enumerate(zip(scores, batch, strict=True), first_number):
-            if not math.isfinite(score):
-                raise MiningError(f"pair {number}: its score is {score}; the model is damaged, take another")
-            yield float(score), first, second
-
-
-def score_file(
-    model: SentenceTransformer,
-    source: TextSource,
-    output: str | Path,
-    overwrite: bool = False,
-    scorer: Scorer = cosines,
-    scores: array[float] | None = None,
-    sort: bool = False,
-) -> EncodingReport:
-    """Score a file of pairs; write `score TAB first TAB second` per pair.
-
-    Args:
-        model: any SentenceTransformer.
-        source: the pairs.
-        output: the file to make.
-        overwrite: replace an existing output.
-        scorer: scores pairs of embeddings of length 1.
-        scores: the scores are appended to it, as they are written: 8 bytes a pair.
-        sort: best pairs first, equally good ones in their order, instead of all in their order. Takes 40 bytes of
-            memory a pair, and room on disk for the output twice.
-
-    Raises:
-        ParagramError: the output exists.
-        TextError: the pairs cannot be read.
-        MiningError: a score is not finite.
-    """
-    output = Path(output)
-    check_output(output, overwrite)
-    report, counts = EncodingReport(), ReadCounts()
-    part = output.with_name(output.name + ".part")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    if sort and scores is None:
-        scores = array("d")
-    ends = array("q", [0])
-    try:
-        with part.open("wb") as file:
-            scored = score_pairs(model, read_pairs(source, counts), report, scorer)
-            for score, first, second in tqdm(scored, unit="pair", unit_scale=True, disable=None):
-                line = f"{score:.6f}\t{first}\t{second}\n".encode()
-                file.write(line)
-                if scores is not None:
-                    scores.append(round(score, 6))
-                if sort:
-                    ends.append(ends[-1] + len(line))
-        if counts.nul_rows:
-            raise TextError(
-                f"{source.name}: {counts.nul_rows} rows hold NUL bytes and cannot be scored; remove the bytes"
-            )
-        if sort and scores is not None:
-            _sort_rows(part, np.frombuffer(ends, np.int64), np.frombuffer(scores))
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)
-    return report
-
-
-def _sort_rows(path: Path, ends: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
-    """Bring the rows of a file, which end where `ends` says, into the order of falling scores."""
-    part = path.with_name(f"{path.name}.sorted")
-    try:
-        with path.open("rb") as rows, mmap(rows.fileno(), 0, access=ACCESS_READ) as text, part.open("wb") as file:
-            for row in np.argsort(-scores, kind="stable"):
-                file.write(text[ends[row] : ends[row + 1]])
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -162,3 +163,18 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@dataclass(frozen=True)
+class FileDescription:
+    """A file's size in bytes, and the SHA-256 of its content in hexadecimal digits."""
+
+    size: int
+    sha256: str
+
+
+def describe_files(path: Path) -> dict[str, FileDescription]:
+    """A file by its name, or all files of a folder by their paths within it."""
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    root = path.parent if path.is_file() else path
+    return {str(f.relative_to(root)): FileDescription(f.stat().st_size, content_digest(f)) for f in files}

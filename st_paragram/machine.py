@@ -1,4 +1,4 @@
-"""Facts about the machine, without which no figure of speed means anything."""
+"""What a machine is, without which no figure of speed means anything."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class MachineDescription:
         libraries: version of each, or "not installed".
     """
 
-    cpu: str
-    cores: int
-    usable_cores: int
-    threads: int
-    instructions: str
-    torch_instructions: str
-    memory_gib: float
-    gpu: str
-    system: str
-    python: str
-    load_average: float
-    commit: str
+    cpu: str = "unknown"
+    cores: int = 0
+    usable_cores: int = 0
+    threads: int = 0
+    instructions: str = "unknown"
+    torch_instructions: str = "unknown"
+    memory_gib: float = 0.0
+    gpu: str = "none"
+    system: str = "unknown"
+    python: str = "unknown"
+    load_average: float = 0.0
+    commit: str = "unknown"
     libraries: dict[str, str] = field(default_factory=dict)
 
 
 def describe_machine() -> MachineDescription:
-    """Collect the facts; what cannot be found out is "unknown" or 0."""
+    """Look at this machine; what cannot be found out is "unknown" or 0."""
     import torch
 
     from st_paragram.native import kernels

@@ -1,26 +1,35 @@
-"""Settings, each defined once: its name, type, default, range and help stand in one field of a dataclass.
+"""Settings, each defined once: Python, YAML files, command lines and the tables of the docs read that one definition.
 
-Python checks them when they are made (pydantic), YAML files and command lines are read against the same fields, and
-the tables of the docs are printed from them:
+A class of settings has a field for each, with its type, default, help and range:
 
     @settings
     class Example:
-        '''What it is for.'''
+        '''What an example is made of.'''
 
         dim: int = setting(300, "components of an embedding", least=1)
+        rate: float = setting(1e-3, "learning rate", above=0)
+        side: Literal["left", "right"] = setting("left", "the side to read")
+        fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="tell cases apart")
 
-    Example(dim=100); read(Example, "example.yaml", overrides); add_options(parser, Example); given(arguments, Example)
+    Example(dim=100)                              # frozen, and checked when it is made
+    read(Example, "example.yaml", {"dim": 100})   # the values of a file, and stronger ones
+    add_setting_options(parser, Example)                  # --dim N, --rate X, --side {left,right}, --keep-case
+    Example(**given(arguments, Example))          # what was given on the command line, and defaults for the rest
+    table(Example)                                # a Markdown table
+
+To add a setting, add its field; nothing else need be told. What concerns several settings is checked in
+`__post_init__`, which raises `SettingsError`. A value that is written in a form of its own, such as 4G, has the type
+`Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` is a part of the class like any
+other, but no option and no row of the table.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
-from collections.abc import Collection, Mapping
-from enum import Enum
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import pydantic
 import pydantic.dataclasses
@@ -28,10 +37,11 @@ import yaml
 from typing_extensions import dataclass_transform
 
 from st_paragram.errors import SettingsError
+from st_paragram.setting_fields import SettingField, fields_of
 from st_paragram.tables import markdown_table
 
 _Settings = TypeVar("_Settings")
-_CONFIG = pydantic.ConfigDict(allow_inf_nan=False, extra="forbid")
+_CONFIG = pydantic.ConfigDict(allow_inf_nan=False, validate_default=True)
 
 
 def setting(
@@ -43,46 +53,56 @@ def setting(
     above: float | None = None,
     below: float | None = None,
     option: str | None = None,
+    option_help: str | None = None,
+    metavar: str | None = None,
 ) -> Any:  # noqa: ANN401
-    """A field of settings.
+    """A field of a class of settings.
 
     Args:
-        default: its value if nothing is said; `...` for one that must be given.
-        help: what it is, for the command line and the docs.
-        least: the smallest value allowed.
-        most: the largest value allowed.
-        above: it must be larger than this.
-        below: it must be smaller than this.
-        option: its name on the command line, where that is not its own with dashes; one that switches a default of
-            True off begins with `--no-`, `--keep-` or the like and takes no value.
+        default: Its value if none is given; `...` for one that must be given.
+        help: What it is, for the command line and the docs.
+        least: The smallest value allowed.
+        most: The largest value allowed.
+        above: It must be larger than this.
+        below: It must be smaller than this.
+        option: Its option on the command line, if that is not its name with dashes; or several, with spaces between.
+            That of a yes or no takes no value and turns the default into its contrary; for a default of yes it is
+            `--no-NAME` if not given here.
+        option_help: What the option does, if `help` does not say it.
+        metavar: What stands for the value in the help of the command line, if its type does not say enough.
     """
-    limits = {"ge": least, "le": most, "gt": above, "lt": below}
-    kept: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    return pydantic.Field(default, description=help, json_schema_extra={"option": option} if option else None, **kept)
+    limits: dict[str, Any] = {"ge": least, "le": most, "gt": above, "lt": below}
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
+    return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)
 
 
-@dataclass_transform(field_specifiers=(setting,), frozen_default=True)
+# `setting` is not declared as a field specifier: type checkers would look for the default under that keyword alone.
+@dataclass_transform(frozen_default=True)
 def settings(cls: type[_Settings]) -> type[_Settings]:
-    """Make a class of `setting` fields a frozen dataclass whose values are checked when it is made.
+    """Make a class with fields made by `setting` a frozen dataclass whose values are checked when it is made.
 
-    Wrong values raise `SettingsError`, one line that names the setting, what was given and what is expected.
+    A wrong value raises `SettingsError`: one line that names the setting, what was given and what is expected. Truth
+    values and numbers are never taken for each other. Numbers may be what YAML 1.1 makes of them: 1e-3 (text, to YAML)
+    for a number, 10.0 for a whole one.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
-    check = made.__init__
+    make, fields = made.__init__, fields_of(made)
 
-    @functools.wraps(check)
+    @functools.wraps(make)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
-        values = dict(zip(names, args, strict=False)) | kwargs
-        if unknown := sorted(str(name) for name in values if name not in names):
-            raise SettingsError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(names))}")
+        if len(args) > len(fields):
+            raise TypeError(f"{made.__name__} has {len(fields)} fields; {len(args)} values were given")
+        values = dict(zip(fields, args, strict=False)) | kwargs
+        _refuse_unknown(values, fields)
         for name, value in values.items():
-            if isinstance(value, bool) and not _takes_bool(made, name):  # pydantic would make it 0 or 1
-                raise SettingsError(f"{name} is {value!r}; a number or a word is expected")
+            if fields[name].is_mistaken(value):
+                raise SettingsError(f"{name} is {value!r}; {fields[name].expected}")
         try:
-            check(self, **values)
+            make(self, *args, **kwargs)
         except pydantic.ValidationError as error:
-            raise SettingsError(_message(error.errors()[0])) from None
+            first = error.errors()[0]
+            raise SettingsError(fields[str(first["loc"][0])].refusal(first)) from None
 
     made.__init__ = checked  # type: ignore[assignment]
     return made  # type: ignore[return-value]
@@ -97,150 +117,82 @@ def read(
     """Settings from three places, the later ones stronger: `defaults`, a YAML file, `overrides`.
 
     Args:
-        cls: the settings to make.
-        path: a YAML file, a mapping of settings to values; None for none.
-        overrides: values, of a command line say.
-        defaults: values in place of the class's own.
+        cls: The settings to make.
+        path: A YAML file, a mapping of settings to values; None for none.
+        overrides: Values, of a command line say.
+        defaults: Values in place of the class's own.
 
     Raises:
-        SettingsError: the file cannot be read or is no mapping, or a name or a value is refused.
+        SettingsError: The file cannot be read or is no mapping, or a name or a value is refused.
     """
     values = read_yaml(path) if path is not None else {}
-    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    if unknown := sorted(str(name) for name in values if name not in known):
-        raise SettingsError(f"{path}: unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    _refuse_unknown(values, fields_of(cls), f"{path}: ")
     return cls(**{**(defaults or {}), **values, **(overrides or {})})
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """A mapping of settings to values.
+    """A mapping of settings to values; an empty one if the file is empty.
 
     Raises:
-        SettingsError: the file cannot be read, or is no mapping.
+        SettingsError: The file cannot be read, or is no mapping.
     """
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = str(error).split("\n")[0]
         raise SettingsError(f"{path}: not readable as YAML ({reason})") from error
-    if not isinstance(values, dict):
+    if values is not None and not isinstance(values, dict):
         raise SettingsError(f"{path}: a mapping of settings is expected, e.g. `dim: 300`")
-    return values
+    return values or {}
 
 
-def add_options(parser: Any, cls: type, leave_out: Collection[str] = ()) -> None:  # noqa: ANN401 - a parser or a group
-    """Add an option for each setting to an argparse parser or group; what is not given leaves no trace in the result.
+def add_setting_options(
+    parser: Any,  # noqa: ANN401 - a parser or a group
+    cls: type,
+    leave_out: Collection[str] = (),
+    only: Collection[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> None:
+    """Add an option for each setting to an argparse parser or group; `given` collects what was given.
 
     Args:
-        parser: takes `add_argument`.
-        cls: the settings.
-        leave_out: names of settings without an option.
+        parser: Takes `add_argument`.
+        cls: The settings.
+        leave_out: Names of settings without an option.
+        only: Names of the settings with an option; None for all.
+        defaults: Values to show in place of the class's own; what is not given is left to `read`.
     """
-    hints = get_type_hints(cls)
-    for field in dataclasses.fields(cls):
-        if field.name in leave_out:
-            continue
-        info = _field(cls, field.name)
-        shown: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
-        if hints[field.name] is bool:
-            shown |= {"action": "store_false" if info.default else "store_true", "help": info.description}
-        else:
-            words = choices(hints[field.name])
-            shown["metavar"] = "{" + ",".join(words) + "}" if words else _metavar(hints[field.name])
-            shown["help"] = f"{info.description} ({describe_default(cls, field.name)})".replace("%", "%%")
-        parser.add_argument(_option(info, field.name), **shown)
+    for field in _described(cls):
+        if field.name not in leave_out and (only is None or field.name in only):
+            told = field.argument(defaults or {})
+            parser.add_argument(*field.options, dest=field.name, default=argparse.SUPPRESS, **told)
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
     """The settings that were given on the command line, by name."""
-    names = {field.name for field in dataclasses.fields(cls)}
-    return {name: value for name, value in vars(arguments).items() if name in names}
+    names = [field.name for field in _described(cls)]
+    return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
 def table(cls: type) -> str:
-    """The settings as a Markdown table: name, type, default, range, what it is."""
-    hints = get_type_hints(cls)
-    rows = []
-    for field in dataclasses.fields(cls):
-        info, words = _field(cls, field.name), choices(hints[field.name])
-        kind = ", ".join(words) if words else _metavar(hints[field.name]).lower()
-        rows.append(
-            [f"`{field.name}`", kind, describe_default(cls, field.name), _range(info), str(info.description or "")]
-        )
-    return markdown_table(["setting", "type", "default", "range", "what it is"], rows)
+    """The settings as a Markdown table: name, option of the command line, default, what is allowed, what it is."""
+    rows = [
+        [f"`{field.name}`", f"`{field.options[0]}`", field.default, field.allowed, str(field.info.description)]
+        for field in _described(cls)
+    ]
+    return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
 
 
 def describe_default(cls: type, name: str) -> str:
     """A setting's default in words."""
-    info = _field(cls, name)
-    if info.is_required():
-        return "must be given"
-    default = info.get_default(call_default_factory=True)
-    if isinstance(default, Enum):
-        default = default.value
-    if isinstance(default, float) and default == int(default) and abs(default) < 1e6:
-        default = int(default)
-    return "none" if default is None else str(default)
+    return fields_of(cls)[name].default
 
 
-def choices(annotation: Any) -> list[str]:  # noqa: ANN401
-    """The words that a type allows: of a Literal or an Enum, also where None is allowed; none for other types."""
-    for kind in (annotation, *get_args(annotation)):
-        if get_origin(kind) is Literal:
-            return [str(word) for word in get_args(kind)]
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            return [str(member.value) for member in kind]
-    return []
+def _described(cls: type) -> list[SettingField]:
+    """The fields made by `setting`."""
+    return [field for field in fields_of(cls).values() if field.info.description is not None]
 
 
-def _field(cls: type, name: str) -> pydantic.fields.FieldInfo:
-    info: pydantic.fields.FieldInfo = cls.__pydantic_fields__[name]  # type: ignore[attr-defined]
-    return info
-
-
-def _option(info: pydantic.fields.FieldInfo, name: str) -> str:
-    extra = info.json_schema_extra
-    if isinstance(extra, dict) and "option" in extra:
-        return str(extra["option"])
-    return f"--{'no-' if info.default is True else ''}{name.replace('_', '-')}"
-
-
-def _takes_bool(cls: type, name: str) -> bool:
-    annotation = get_type_hints(cls)[name]
-    return annotation in (bool, Any) or bool in get_args(annotation)
-
-
-def _metavar(annotation: Any) -> str:  # noqa: ANN401
-    kinds = [kind for kind in (annotation, *get_args(annotation)) if kind in (int, float, str, Path, bool)]
-    names = {int: "N", float: "X", str: "TEXT", Path: "PATH", bool: "yes/no"}
-    return names[kinds[0]] if kinds else "VALUE"
-
-
-def _range(info: pydantic.fields.FieldInfo) -> str:
-    signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    found = [
-        f"{words} {getattr(limit, sign):g}"
-        for limit in info.metadata
-        for sign, words in signs.items()
-        if getattr(limit, sign, None) is not None
-    ]
-    return ", ".join(found)
-
-
-def _message(error: Any) -> str:  # noqa: ANN401 - pydantic's description of one error
-    name, limits = ".".join(map(str, error["loc"])) or "settings", error.get("ctx", {})
-    expected = {
-        "greater_than_equal": "it must be at least {ge}",
-        "greater_than": "it must be above {gt}",
-        "less_than_equal": "it must be at most {le}",
-        "less_than": "it must be below {lt}",
-        "enum": "it must be one of {expected}",
-        "literal_error": "it must be one of {expected}",
-        "finite_number": "a finite number is expected",
-        "missing": "it must be given",
-        "value_error": "{error}",
-    }.get(error["type"])
-    if error["type"] == "value_error" and error["loc"] == ():
-        return str(limits["error"])
-    reason = expected.format(**limits) if expected else error["msg"].replace("Input should be", "it must be", 1)
-    return f"{name} is {error['input']!r}; {reason}" if error["type"] != "missing" else f"{name} is missing; {reason}"
+def _refuse_unknown(values: Iterable[Any], known: Collection[str], where: str = "") -> None:
+    if unknown := sorted(str(name) for name in values if name not in known):
+        raise SettingsError(f"{where}unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")

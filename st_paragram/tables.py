@@ -10,8 +10,8 @@ from st_paragram.errors import EvaluationError
 MISSING = "-"
 
 
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""A Markdown table without a final newline: first column to the left, the others to the right.
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    r"""A Markdown table without a final newline: the first `left` columns to the left, the others to the right.
 
     A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the columns.
 
@@ -21,7 +21,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     for number, row in enumerate(rows, start=1):
         if len(row) != len(head):
             raise EvaluationError(f"table: row {number} has {len(row)} cells under a head of {len(head)}")
-    rule = "| --- " + "| ---: " * (len(head) - 1) + "|"
+    rule = "| --- " * left + "| ---: " * (len(head) - left) + "|"
     return "\n".join([_line(head), rule, *map(_line, rows)])
 
 

@@ -5,7 +5,7 @@ import lzma
 import numpy as np
 import pytest
 
-from st_paragram import embed_files as encoding
+from st_paragram import embed_files, score_files
 from st_paragram.cli.main import main
 from st_paragram.data.text import TextSource
 from st_paragram.errors import ParagramError, TextError
@@ -37,12 +37,12 @@ def source(tmp_path, lines):
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 @pytest.mark.parametrize("pack", [None, gzip, lzma])
 def test_rows_are_the_lines_in_order(model, tmp_path, source, lines, chunk, pack, monkeypatch):
-    monkeypatch.setattr(encoding, "_LINES", chunk)
+    monkeypatch.setattr(embed_files, "_LINES", chunk)
     if pack:
         packed = tmp_path / "lines.packed"
         packed.write_bytes(pack.compress(source.read_bytes()))
         source = packed
-    report = encoding.embed_file(model, str(source), tmp_path / "x.npy")
+    report = embed_files.embed_file(model, str(source), tmp_path / "x.npy")
     rows = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert (rows.shape, rows.dtype) == ((60, 6), np.float32)
     np.testing.assert_allclose(rows, model.encode(lines), atol=1e-6)
@@ -51,7 +51,7 @@ def test_rows_are_the_lines_in_order(model, tmp_path, source, lines, chunk, pack
 
 
 def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch):
-    monkeypatch.setattr(encoding, "_LINES", 8)
+    monkeypatch.setattr(embed_files, "_LINES", 8)
     output, encode, calls = tmp_path / "x.npy", model.encode, []
 
     def failing(batch, **kwargs):
@@ -62,7 +62,7 @@ def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch)
 
     monkeypatch.setattr(model, "encode", failing)
     with pytest.raises(KeyboardInterrupt):
-        encoding.embed_file(model, str(source), output, identity="m")
+        embed_files.embed_file(model, str(source), output, identity="m")
     part = output.with_name("x.npy.part")
     with part.open("ab") as file:
         file.write(b"torn row")
@@ -71,7 +71,7 @@ def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch)
     monkeypatch.setattr(
         model, "encode", lambda batch, **kwargs: (calls.append(list(batch)), encode(batch, **kwargs))[1]
     )
-    report = encoding.embed_file(model, str(source), output, identity="m")
+    report = embed_files.embed_file(model, str(source), output, identity="m")
     assert [text for batch in calls for text in batch] == lines[24:]
     assert (report.lines, report.resumed, report.blank) == (60, 24, 2)
     np.testing.assert_allclose(np.load(output), encode(lines), atol=1e-6)
@@ -80,15 +80,15 @@ def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch)
 @pytest.mark.parametrize("change", ["identity", "normalize", "input"])
 def test_an_interrupted_run_with_other_settings_starts_again(model, tmp_path, source, lines, change, monkeypatch):
     encode = model.encode
-    monkeypatch.setattr(encoding, "_LINES", 8)
+    monkeypatch.setattr(embed_files, "_LINES", 8)
     monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == lines[0] else 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        encoding.embed_file(model, str(source), tmp_path / "x.npy", identity="m")
+        embed_files.embed_file(model, str(source), tmp_path / "x.npy", identity="m")
     monkeypatch.setattr(model, "encode", encode)
     if change == "input":
         source.write_text("ba\nce\n")
         lines = ["ba", "ce"]
-    report = encoding.embed_file(
+    report = embed_files.embed_file(
         model, str(source), tmp_path / "x.npy", normalize=change == "normalize", identity=change
     )
     assert report.resumed == 0 and len(np.load(tmp_path / "x.npy")) == len(lines)
@@ -99,37 +99,37 @@ def test_standard_input(model, tmp_path, monkeypatch):
         buffer = io.BufferedReader(io.BytesIO(b"ba ce\nno newline"))
 
     monkeypatch.setattr("sys.stdin", Stdin)
-    assert encoding.embed_file(model, "-", tmp_path / "x.npy").lines == 2
+    assert embed_files.embed_file(model, "-", tmp_path / "x.npy").lines == 2
 
 
 def test_bad_input_is_refused_by_line_and_an_output_is_not_overwritten(model, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"ba\nce\n\xff\n")
     with pytest.raises(TextError, match=r"bad\.txt: line 3 is not UTF-8"):
-        encoding.embed_file(model, str(bad), tmp_path / "x.npy")
+        embed_files.embed_file(model, str(bad), tmp_path / "x.npy")
     assert not list(tmp_path.glob("x.npy*"))
     (tmp_path / "empty.txt").touch()
     with pytest.raises(TextError, match="empty"):
-        encoding.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
+        embed_files.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
     (tmp_path / "z.npy").write_text("precious")
     with pytest.raises(ParagramError, match="exists"):
-        encoding.embed_file(model, str(bad), tmp_path / "z.npy")
+        embed_files.embed_file(model, str(bad), tmp_path / "z.npy")
 
 
 def test_bad_input_leaves_nothing_behind_and_spoils_nothing(model, tmp_path, source, monkeypatch):
     encode = model.encode
-    monkeypatch.setattr(encoding, "_LINES", 8)
+    monkeypatch.setattr(embed_files, "_LINES", 8)
     monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == read_first(source) else 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        encoding.embed_file(model, str(source), tmp_path / "x.npy")
+        embed_files.embed_file(model, str(source), tmp_path / "x.npy")
     unfinished = (tmp_path / "x.npy.part").read_bytes()
     for wrong in ("none.txt", "."):
         with pytest.raises(TextError):
-            encoding.embed_file(model, str(tmp_path / wrong), tmp_path / "x.npy")
+            embed_files.embed_file(model, str(tmp_path / wrong), tmp_path / "x.npy")
     assert (tmp_path / "x.npy.part").read_bytes() == unfinished
     (tmp_path / "empty.txt").touch()
     with pytest.raises(TextError):
-        encoding.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
+        embed_files.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
     assert not list(tmp_path.glob("y.npy*"))
 
 
@@ -141,7 +141,7 @@ def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
     source = tmp_path / "nul.tsv"
     source.write_bytes(b"ba\tce\nba\0\tce\n")
     with pytest.raises(TextError, match="1 rows hold NUL bytes"):
-        encoding.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
+        score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
     assert not list(tmp_path.glob("y.tsv*"))
 
 
@@ -149,14 +149,14 @@ def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
 def test_impossible_outputs_are_refused(model, tmp_path, source, output, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParagramError, match=r"no regular file|no folder"):
-        encoding.embed_file(model, str(source), output, overwrite=True)
+        embed_files.embed_file(model, str(source), output, overwrite=True)
 
 
 def test_scores_are_cosines_in_order(model, tmp_path, pairs):
     source = tmp_path / "pairs.tsv"
     source.write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:20]) + "\tba\n")
-    report = encoding.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
-    assert (report.lines, report.blank) == (21, 1)
+    report = score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
+    assert (report.pairs, report.blank) == (21, 1)
     rows = [line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()]
     assert [(a, b) for _, a, b in rows] == [*pairs[:20], ("", "ba")]
     for score, a, b in rows:

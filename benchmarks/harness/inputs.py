@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from st_paragram.data.lines import read_lines
 from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.data.sample.grammar import sample_pairs
 from st_paragram.errors import TextError
@@ -120,10 +121,7 @@ def read_sentences(path: Path, count: int | None = None) -> list[str]:
     Raises:
         TextError: there is no such file, it is not UTF-8, or has only blank lines.
     """
-    try:
-        lines = [line.rstrip("\r") for line in path.read_bytes().decode("utf-8").split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise TextError(f"{path}: not readable as sentences, one a line ({error})") from error
+    lines = [line for line in read_lines(str(path)) if line.strip()]
     if not lines:
         raise TextError(f"{path}: no sentences; give a text with one a line")
     return lines if count is None else list(itertools.islice(itertools.cycle(lines), count))
@@ -177,7 +175,7 @@ def _store_of_sentences(sentences: Sequence[str], vocabulary: SentencePieceToken
 
 def _changed_store(store: PairStore, path: Path, pairs: int | None, length: float, block: int = 50_000) -> None:
     count = pairs or len(store)
-    with PairStoreWriter(path, store.languages, store.tokenizer(), None, {"made for": "a benchmark"}) as writer:
+    with PairStoreWriter(path, store.languages, store.tokenizers, None, {"made for": "a benchmark"}) as writer:
         for start in range(0, count, block):
             rows = np.arange(start, min(start + block, count)) % len(store)
             sides = []

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.bitext_mining.settings import AUTO, FLAT
+from st_paragram.data.lines import read_lines
 from st_paragram.machine import usable_cores
 from st_paragram.search import indexes
+from st_paragram.search.effort import EFFORTS, recall
 from st_paragram.search.neighbours import Neighbours
-from st_paragram.search.sentences import read_lines
+from st_paragram.search.settings import AUTO, FLAT
 from st_paragram.search.stored_search import approximate, exact
-from st_paragram.search.vectors import Precision, StoredVectors, blocks, pack
+from st_paragram.search.vectors import StoredVectors, VectorType, blocks, pack
 
 HEAD = ("index", "MB", "build, s", "effort", "recall", "queries/s", "times as fast")
 _SHARD = 1 << 14
@@ -35,7 +36,7 @@ class IndexPoint:
         size: Bytes on disk; of an exact search, of the vectors.
         build_seconds: Of training and filling it, and of writing it.
         effort: Lists (IVF) or nodes (HNSW) that are looked at; None where there is nothing to choose.
-        recall: Share of the true k nearest that are found.
+        recall: Share of the true k nearest that are found (recall at k).
         queries_per_second: With the cosines of what is found computed again, as mining does; of an exact search with
             the vectors brought to single precision once for all queries.
     """
@@ -66,7 +67,7 @@ def embed_text(model: Any, text: Path, folder: Path) -> StoredVectors:  # noqa: 
     for begin, end in blocks(len(lines), _SHARD):
         vectors = model.encode(lines[begin:end], show_progress_bar=False)
         paths.append(folder / f"{len(paths):05d}.npy")
-        np.save(paths[-1], pack(vectors, Precision.FLOAT16, str(text)))
+        np.save(paths[-1], pack(vectors, VectorType.FLOAT16, str(text)))
     return StoredVectors(tuple(paths))
 
 
@@ -101,18 +102,13 @@ def compare_indexes(
         indexes.write(indexes.build(factory, corpus, 0, len(corpus), 0), path)
         built = time.perf_counter() - started
         index = indexes.read(path)
-        for effort in indexes.EFFORTS:
+        for effort in EFFORTS:
             found, seconds = _timed(partial(approximate, chosen, corpus, [(0, index)], k, effort), rounds)
             share = recall(found, true)
             yield IndexPoint(factory, path.stat().st_size, built, effort, share, len(chosen) / seconds)
             if share >= _ENOUGH:
                 break
         path.unlink()
-
-
-def recall(found: Neighbours, true: Neighbours) -> float:
-    """Share of the true neighbours that were found; equally near ones may stand for each other."""
-    return float((found.similarities >= true.similarities[:, -1:]).mean())
 
 
 def index_rows(points: Sequence[IndexPoint]) -> list[list[str]]:

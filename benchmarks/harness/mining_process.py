@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.process_memory import Run, watch
-from st_paragram.bitext_mining.margin import Candidates, Margin
 from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.search.vectors import Precision
 
 
 @dataclass(frozen=True)
 class WatchedMining:
-    """A mining that has ended.
+    """A mining run that has ended.
 
     Attributes:
         run: Its wall time, from the start of Python to its end, and its memory.
@@ -75,16 +73,15 @@ def watch_mining(
 
 def main(question: Path, answer: Path) -> int:
     """Mine as the question says; errors as the command reports them."""
-    from st_paragram.bitext_mining.miner import Work, mine
+    from st_paragram.bitext_mining.miner import mine
     from st_paragram.stages.executors import LocalExecutor
+    from st_paragram.stages.work import Work
 
     wanted = json.loads(question.read_text(encoding="utf-8"))
-    kinds = {"margin": Margin, "candidates": Candidates, "precision": Precision}
-    settings = {name: kinds[name](value) if name in kinds else value for name, value in wanted["settings"].items()}
-    workers = wanted["workers"]
+    settings = MiningSettings(**wanted["settings"])
     folder = Path(wanted["work"]) if wanted["work"] else None
-    work = Work(folder, keep=folder is not None, executor=LocalExecutor(workers), workers=workers)
-    report = mine(wanted["texts"], wanted["output"], wanted["model"], MiningSettings(**settings), True, work)
+    work = Work(folder, keep=folder is not None, executor=LocalExecutor(wanted["workers"]))
+    report = mine(wanted["texts"], wanted["output"], wanted["model"], settings, True, work)
     answer.write_text(json.dumps(asdict(report), default=str), encoding="utf-8")
     return 0
 

@@ -82,7 +82,7 @@ def train_table(options: Options, threads: int) -> Table:
     processes = interleave(peers, options.rounds, title=f"train, threads: {threads}")
     table_rows = rows(processes, memory=True)
     for row, process in zip(table_rows, processes, strict=True):
-        own = process.facts.get("own_seconds", [])[-len(row.rounds) :]
+        own = process.metadata.get("own_seconds", [])[-len(row.rounds) :]
         if row.rounds and own:
             shares = [1 - part / round_.seconds for part, round_ in zip(own, row.rounds, strict=True)]
             row.columns["the trainer's shell"] = f"{statistics.median(shares):.1%}"

@@ -49,8 +49,8 @@ def _rounds(trainer: SentenceTransformerTrainer, steps: int, batch_size: int, ch
                 return
             seconds = time.perf_counter() - self.started
             own = getattr(trainer, "own_seconds", None)
-            facts = {} if own is None else {"own_seconds": own - self.own}
-            channel.report(seconds, steps * batch_size, **facts)
+            metadata = {} if own is None else {"own_seconds": own - self.own}
+            channel.report(seconds, steps * batch_size, **metadata)
             if channel.wait():
                 self._restart()
             else:
@@ -67,8 +67,8 @@ def _ours(peer: str, arguments: dict[str, Any], store: PairStore, folder: str) -
     """MegaBatchTrainer with M from the start at its largest."""
     from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
     from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-    from st_paragram.training.run import new_model
     from st_paragram.training.settings import TrainingSettings
+    from st_paragram.training.train import new_model
 
     settings = TrainingSettings(dim=arguments["dim"], device=arguments["device"])
     model = new_model(store, settings)

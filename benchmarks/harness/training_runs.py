@@ -20,8 +20,8 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
             as this has far too many, are left out.
     """
     from st_paragram.evaluation.graded_pairs import GradedPairs
-    from st_paragram.training.run import train
     from st_paragram.training.settings import TrainingSettings
+    from st_paragram.training.train import train
 
     store = PairStore(arguments["store"], check_ids=False)
     settings = TrainingSettings(**arguments["settings"])

@@ -23,50 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from st_paragram.alignment.path import KINDS, best_path
 from st_paragram.alignment.scores import BlockScores, Embed
-from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.alignment.settings import AlignmentSettings
+from st_paragram.errors import MiningError
 
-#: What a block must score to be taken if nothing else is said. Ratio and distance: more than its background.
-SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 #: Sentences of one document times those of the other: a byte of memory each.
 MOST_CELLS = 400_000_000
-
-
-@dataclass(frozen=True)
-class AlignmentSettings:
-    """How two documents are aligned.
-
-    Attributes:
-        margin: How a cosine is set against its background.
-        k: Neighbours that make the background; fewer where a document has no more sentences.
-        skip: What a block must score to be taken, on the scale of the margin; None for `SKIP`.
-        with_skipped: Give skipped sentences too, each as a block with an empty side and a score of 0.
-    """
-
-    margin: Margin = Margin.RATIO
-    k: int = DEFAULT_K
-    skip: float | None = None
-    with_skipped: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            SettingsError: k is below 1, or skip is no finite number.
-        """
-        if self.k < 1:
-            raise SettingsError(f"k is {self.k}; it must be at least 1")
-        if not np.isfinite(self.least):
-            raise SettingsError(f"skip is {self.skip}; it must be a finite number")
-
-    @property
-    def least(self) -> float:
-        """`skip`, or its default for this margin."""
-        return SKIP[self.margin] if self.skip is None else self.skip
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from st_paragram.alignment.alignment import check_size
+from st_paragram.data.lines import read_lines
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.files import atomic, digest, file_digest, is_pipe
-from st_paragram.search.sentences import read_lines
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_document(path: str) -> list[str]:
     """The lines of a document, with single spaces; blank ones are empty.
 
     Raises:
-        TextError, MiningError: As `read_lines`.
+        TextError: As `read_lines`.
     """
     return [" ".join(line.split()) for line in read_lines(path)]
 

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram.alignment.alignment import AlignmentSettings, align
+from st_paragram.alignment.alignment import align
 from st_paragram.alignment.document_list import read_document, read_plan
 from st_paragram.alignment.scores import Embed, unit_vectors
-from st_paragram.bitext_mining.margin import candidate_pairs
+from st_paragram.alignment.settings import AlignmentSettings
+from st_paragram.bitext_mining.candidates import candidate_pairs
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, digest
 from st_paragram.models.cached_model import cached_model
 from st_paragram.search.neighbours import nearest_neighbours
+from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import write_metadata
 
 VERSION = 1  # of results: count it up when they change
 
@@ -27,10 +28,9 @@ Row = tuple[float, str, str]
 
 @dataclass(frozen=True)
 class DocumentStage(Stage):
-    """A task writes `score TAB source TAB target` for one pair of documents; facts: the number of `pairs`.
+    """A task writes `score TAB source TAB target` for one pair of documents; metadata: the number of `pairs`.
 
     Attributes:
-        folder: Of the work.
         plan: The documents, as `write_plan` writes them.
         model: Directory of a model.
         fingerprint: Of the model.
@@ -39,26 +39,24 @@ class DocumentStage(Stage):
     """
 
     name: ClassVar[str] = "documents"
-    folder: Path
     plan: Path
     model: Path
     fingerprint: str
     settings: Settings
     threads: int
 
-    @property
-    def folders(self) -> set[Path]:
-        """The one folder."""
+    def digests(self) -> list[str]:
+        """The one digest."""
         settings = self.settings
         if isinstance(settings, AlignmentSettings):
             how = ["align", settings.k, settings.margin, settings.least, settings.with_skipped]
         else:
             how = ["mine", settings.k, settings.margin, settings.candidates, settings.threshold]
-        return {self.folder / self.name / digest(VERSION, self.fingerprint, how)}
+        return [digest(VERSION, self.fingerprint, how)]
 
     def results(self) -> list[Path]:
         """A file for each pair of documents; pairs that are named twice have one together."""
-        (folder,) = self.folders
+        folder = self.folder()
         return [folder / key for _, key in read_plan(self.plan)]
 
     def run(self, task: int) -> None:
@@ -69,7 +67,7 @@ class DocumentStage(Stage):
             TextError: A document cannot be read any more.
         """
         pair, key = read_plan(self.plan)[task]
-        (folder,) = self.folders
+        folder = self.folder()
         source, target = read_document(pair.source), read_document(pair.target)
         try:
             rows = list(_rows(source, target, _embed(self.model, self.fingerprint, self.threads), self.settings))

@@ -1,7 +1,7 @@
 """Mining or aligning within pairs of documents, any number of them.
 
-Each pair of documents is a task of its own that leaves its result in a work folder, so a run that was interrupted goes
-on where it stopped, and any executor can share the tasks; the results follow each other in the order of the list.
+Each pair of documents is a task of its own that leaves its result in a work folder, so a run that was interrupted is
+resumed where it stopped, and any executor can share the tasks; the results follow each other in the order of the list.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.alignment.alignment import AlignmentSettings
 from st_paragram.alignment.document_list import DocumentPair, check_pairs, read_list, write_plan
 from st_paragram.alignment.document_stage import DocumentStage, Settings
-from st_paragram.bitext_mining.miner import Work
+from st_paragram.alignment.settings import AlignmentSettings
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import atomic, check_output
-from st_paragram.models import directory as model_directory
 from st_paragram.models.find import find
-from st_paragram.stages.executors import LocalExecutor, StageTime
-from st_paragram.stages.stage import forget
-from st_paragram.stages.work import prune, read_metadata, tidied
+from st_paragram.stages.executors import StageTime
+from st_paragram.stages.metadata import read_metadata
+from st_paragram.stages.work import Work, prune, work_folder
 
 
 @dataclass(frozen=True)
@@ -82,29 +80,22 @@ def mine_documents(
     found = find(model)
     pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
     source, target = check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))
-    folder = work.folder or output.with_name(f".{output.name}.work")
-    try:
-        with tidied(folder, work.keep):
-            stage = _stage(pairs, folder, found, settings, work)
-            if work.force:
-                forget([stage], work.force)
-            times = (work.executor or LocalExecutor(work.workers)).run([stage])
-            results = stage.results()
-            _concatenate(results, output)
-            count = sum(read_metadata(path)["pairs"] for path in results)
-            prune(folder, lambda each: each in stage.folders or each == stage.plan.parent)
-    except OSError as error:
-        message = f"{output}: could not be made ({error}); free space, or choose another folder, and start again"
-        raise MiningError(message) from error
+    with work_folder(work, output, MiningError) as folder:
+        stage = _stage(pairs, folder.absolute(), found, settings, work.workers)
+        times = work.run([stage])
+        results = stage.results()
+        _concatenate(results, output)
+        count = sum(read_metadata(path)["pairs"] for path in results)
+        prune(stage.root, {*stage.folders, stage.plan.parent})
     return DocumentReport(len(pairs), source, target, count, tuple(times))
 
 
-def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, work: Work) -> DocumentStage:
-    workers = max(work.workers, getattr(work.executor, "workers", 1))
+def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, workers: int) -> DocumentStage:
+    from st_paragram.models.directory import fingerprint
+
     threads = max(1, (os.cpu_count() or 1) // workers)
-    folder = folder.absolute()
     plan = write_plan(pairs, folder)
-    return DocumentStage(folder, plan, model.absolute(), model_directory.fingerprint(model), settings, threads)
+    return DocumentStage(folder, plan, model.absolute(), fingerprint(model), settings, threads)
 
 
 def _concatenate(results: Iterable[Path], output: Path) -> None:

@@ -17,26 +17,23 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, Scores, margin_scores
-from st_paragram.bitext_mining.settings import FLAT, MiningSettings
+from st_paragram.bitext_mining.settings import MarginSettings
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import STDIN, atomic, locked
-from st_paragram.search.index_folder import find_effort
-from st_paragram.search.neighbours import Neighbours, Vectors
+from st_paragram.search.effort import describe_recall
+from st_paragram.search.neighbours import Vectors
 from st_paragram.search.search_index import SearchIndex
-from st_paragram.search.stored_search import exact
+from st_paragram.search.settings import FLAT, LEAST_MEMORY
 
 logger = logging.getLogger(__name__)
-
-_SAMPLE = 1000  # sentences of the other side that recall is measured with
 
 
 @dataclass(frozen=True)
 class Background:
-    """A scorer of pairs for `encoding.score_pairs` and `encoding.score_file`.
+    """A scorer of pairs for `score_files.score_pairs` and `score_files.score_file`.
 
     Attributes:
         source: Sentences of the first language.
@@ -80,22 +77,24 @@ class Background:
         _, first = np.unique(which, return_index=True)
         return index.neighbours(vectors[first], self.k).means[which]
 
-    def tune(self, recall: float, seed: int) -> None:
+    def tune(self, settings: MarginSettings) -> None:
         """Let inexact indexes look as hard as it takes to find enough neighbours of the other side's sentences."""
         for index, other in ((self.source, self.target), (self.target, self.source)):
             if index.metadata.factory != FLAT:
-                _tune(index, other, self.k, recall, seed)
+                found = index.tune(other.vectors, self.k, settings)
+                said = describe_recall(found.recall, found.recall_at_k, found.k)
+                logger.info("%s: %s finds %s", index.metadata.source, index.metadata.factory, said)
 
 
 @contextmanager
-def opened(source: str, target: str, model: Path, settings: MiningSettings, work: Path) -> Iterator[Background]:
+def opened(source: str, target: str, model: Path, settings: MarginSettings, work: Path) -> Iterator[Background]:
     """A background from two texts, or from two index folders (`SearchIndex.build`) of the same model.
 
     Args:
         source: Of the first language.
         target: Of the second one; the same path as `source` for paraphrases.
         model: Directory of the model.
-        settings: `k`, `margin`, `index`, `recall`, `precision`, `memory` and `seed` count.
+        settings: How to search, and how to set a cosine against what is found.
         work: A folder for the texts' vectors, removed at the end.
 
     Raises:
@@ -105,17 +104,17 @@ def opened(source: str, target: str, model: Path, settings: MiningSettings, work
         raise SettingsError("both backgrounds are standard input; give at least one by its path")
     _check_margin(settings.margin)
     with _work_folder(work):
-        half = replace(settings, memory=max(settings.memory // 2, 256 << 20))
+        half = replace(settings, memory=max(settings.memory // 2, LEAST_MEMORY))
         first = _index(source, work / "source.index", model, half)
         second = first if source == target else _index(target, work / "target.index", model, half)
         background = Background(first, second, settings.margin, settings.k)
-        background.tune(settings.recall, settings.seed)
+        background.tune(settings)
         yield background
 
 
 @contextmanager
 def of_pairs(
-    pairs: TextSource, model: Path, settings: MiningSettings, work: Path, others: Iterable[tuple[str, str]] = ()
+    pairs: TextSource, model: Path, settings: MarginSettings, work: Path, others: Iterable[tuple[str, str]] = ()
 ) -> Iterator[Background]:
     """A background from the two sides of the pairs themselves, which are read once more than otherwise.
 
@@ -152,24 +151,10 @@ def _check_margin(margin: Margin) -> None:
         raise SettingsError("an absolute score has no background; leave it out, or take ratio or distance")
 
 
-def _index(text: str, folder: Path, model: Path, settings: MiningSettings) -> SearchIndex:
+def _index(text: str, folder: Path, model: Path, settings: MarginSettings) -> SearchIndex:
     if Path(text).is_dir():
         return SearchIndex(text, model, settings.memory)
     return SearchIndex.build(text, folder, model, settings)
-
-
-def _tune(index: SearchIndex, other: SearchIndex, k: int, recall: float, seed: int) -> None:
-    rows: NDArray[np.int64] = np.sort(np.random.default_rng(seed).permutation(len(other))[:_SAMPLE])
-    sample = other.vectors.take(rows)
-    part = max(1024, index.memory // 2 // (4 * index.metadata.dimension))
-    true = exact(sample, index.vectors, k, part)
-
-    def search(effort: int) -> Neighbours:
-        index.effort = effort
-        return index.neighbours(sample, k)
-
-    index.effort, found = find_effort(search, true, recall)
-    logger.info("%s: %s finds %.1f %% of the nearest %d", index.metadata.source, index.metadata.factory, 100 * found, k)
 
 
 @contextmanager

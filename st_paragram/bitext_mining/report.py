@@ -1,15 +1,13 @@
-"""What a mining read, searched and found, in numbers."""
+"""What a mining run read, searched and found, in numbers."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from st_paragram.bitext_mining.pair_stage import PairStage
-from st_paragram.bitext_mining.settings import FLAT
+from st_paragram.search.effort import describe_recall
 from st_paragram.search.sentences import SentenceCounts
 from st_paragram.stages.executors import StageTime
-from st_paragram.stages.work import read_metadata
 
 
 @dataclass(frozen=True)
@@ -19,10 +17,11 @@ class Searched:
     Attributes:
         index: "Flat", or the factory string of an inexact index.
         parts: Indexes that were searched one after another.
-        effort: Lists or nodes looked at for a query; None if exact.
-        recall: Share of a sample of queries whose nearest neighbour was found; 1 if exact.
-        recall_at_k: Share of their k nearest neighbours that were.
-        tried: Both by effort.
+        effort: Lists or nodes looked at for a query; None if the search was exact, which finds all.
+        recall: Share of a sample of queries whose nearest neighbour was found, see `effort`.
+        recall_at_k: Share of their k nearest neighbours that were found.
+        k: Of the latter.
+        tried: Both recalls by every effort that was tried.
     """
 
     index: str
@@ -30,19 +29,28 @@ class Searched:
     effort: int | None = None
     recall: float = 1.0
     recall_at_k: float = 1.0
+    k: int = 0
     tried: dict[str, tuple[float, float]] | None = None
+
+    def describe(self) -> str:
+        """In words."""
+        parts = f" in {self.parts} parts" if self.parts > 1 else ""
+        if self.effort is None:
+            return f"index {self.index}{parts}, exact"
+        found = describe_recall(self.recall, self.recall_at_k, self.k)
+        return f"index {self.index}{parts}, effort {self.effort}, finds {found}"
 
 
 @dataclass(frozen=True)
 class MiningReport:
-    """The numbers of a mining.
+    """The numbers of a mining run.
 
     Attributes:
         texts: Names of the texts.
         counts: What became of their lines.
         searched: One for each direction.
         pairs: Written.
-        scores: Scores at some shares of the pairs, best first: {"0": best, ..., "1": worst}.
+        scores: What some shares of the pairs reach, best first: {"0": the best score, ..., "1": the worst}.
         times: Of the stages.
     """
 
@@ -62,34 +70,13 @@ class MiningReport:
         lines = [_of_text(name, counts) for name, counts in zip(self.texts, self.counts, strict=True)]
         for number, each in enumerate(self.searched):
             way = "among themselves" if len(self.texts) == 1 else ("source to target", "target to source")[number]
-            found = f"{each.recall:.1%} of the nearest and {each.recall_at_k:.1%} of all neighbours of a sample found"
-            how = "exact" if each.effort is None else f"effort {each.effort}, {found}"
-            parts = f" in {each.parts} parts" if each.parts > 1 else ""
-            lines.append(f"{way}: index {each.index}{parts}, {how}")
+            lines.append(f"{way}: {each.describe()}")
         if self.scores:
-            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in self.scores.items())
-            lines.append(f"scores of the best so many pairs and better: {shown}")
+            best, *others = self.scores.items()
+            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in others)
+            lines.append(f"scores: best {best[1]:.3f}; reached by this share of the pairs: {shown}")
         done = [f"{each.name} {each.seconds:.1f}" for each in self.times if each.tasks]
-        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, all was done before'}"])
-
-
-def collect(pairs: PairStage, times: list[StageTime]) -> MiningReport:
-    """The numbers of all stages."""
-    effort = pairs.search.before
-    plan = effort.before.plan
-    sentences = plan.embed.before
-    searched = []
-    for direction in range(len(plan.directions)):
-        factory = plan.factory(direction)
-        if factory == FLAT:
-            searched.append(Searched(FLAT))
-            continue
-        facts = effort.of(direction)
-        names = ("effort", "recall", "recall_at_k", "tried")
-        searched.append(Searched(factory, len(plan.parts(direction)), *(facts[name] for name in names)))
-    counts = tuple(sentences.sentences(side).counts for side in range(len(sentences.texts)))
-    facts = read_metadata(pairs.results()[0])
-    return MiningReport(sentences.texts, counts, tuple(searched), facts["pairs"], facts["scores"], times)
+        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, everything was done before'}"])
 
 
 def _of_text(name: str, counts: SentenceCounts) -> str:

@@ -1,4 +1,4 @@
-"""What a filter is: it looks at rows of parallel text and gives a reason for each that must go."""
+"""What a step of cleaning is: a filter gives a reason for each row that must go, a repair mends the text of rows."""
 
 from __future__ import annotations
 
@@ -9,30 +9,48 @@ from enum import Enum
 from typing import Any, ClassVar
 
 Row = tuple[str, ...]
-"""Two texts, words parted by single spaces, in their original case; then whatever further columns the text has."""
+"""Two texts in their original case, words parted by single spaces; then whatever further columns the text has."""
 
 
-class RowFilter(ABC):
-    """A filter of rows. Subclasses are frozen dataclasses: their fields are the options, checked when they are made.
+class RowStep(ABC):
+    """A filter or a repair. Subclasses are frozen dataclasses; their fields are the options, checked when it is made.
 
-    Filters travel to worker processes, so what is costly to load is loaded on first use and not pickled.
+    Steps travel to worker processes, so what is costly to load is loaded on first use and not pickled.
 
     Attributes:
-        name: What the filter is called in a list of filters.
-        reasons: All reasons `reject` may give, in the order of reports; no two filters share one.
+        name: The name of the step in a list of cleaning steps.
+        reasons: All reasons for which it drops rows, in the order of reports; no two steps share one.
     """
 
     name: ClassVar[str]
-    reasons: ClassVar[tuple[str, ...]]
+    reasons: ClassVar[tuple[str, ...]] = ()
+
+    def identity(self) -> dict[str, Any]:
+        """All that the results depend on, as JSON values: the options, and digests of files that are read.
+
+        A step whose identity is unchanged need not run again.
+        """
+        options = asdict(self)  # type: ignore[call-overload]
+        return {name: value.value if isinstance(value, Enum) else value for name, value in options.items()}
+
+
+class RowFilter(RowStep):
+    """A step that drops rows."""
 
     @abstractmethod
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
 
-    def identity(self) -> dict[str, Any]:
-        """All that the verdicts depend on, as JSON values: the options, and digests of files that are read.
 
-        A filter whose identity is unchanged need not run again.
-        """
-        options = asdict(self)  # type: ignore[call-overload]
-        return {name: value.value if isinstance(value, Enum) else value for name, value in options.items()}
+class RowRepair(RowStep):
+    """A step that changes the text of rows; reports count the changed rows under its name.
+
+    Attributes:
+        note: What it repairs, for reports.
+    """
+
+    note: ClassVar[str]
+
+    @abstractmethod
+    def repair(self, rows: Sequence[Row]) -> list[Row]:
+        """Return as many rows, in their order; those that are not changed are the same objects."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from st_paragram.cleaning.base import Row, RowFilter
-from st_paragram.cleaning.normalized_key import bare
+from st_paragram.cleaning.normalized_key import normalized_key
 from st_paragram.cleaning.options import check_number
 
 IDENTICAL, COPIED = "identical sides", "mostly copied"
@@ -48,7 +48,7 @@ class Copied(RowFilter):
         return [self._reject_row(row[0], row[1]) for row in rows]
 
     def _reject_row(self, first: str, second: str) -> str | None:
-        if not _start_differently(first, second) and bare(first) == bare(second) != "":
+        if not _start_differently(first, second) and normalized_key(first) == normalized_key(second) != "":
             return IDENTICAL
         if self._many_missing(first, second):
             return None
@@ -85,7 +85,8 @@ def _start_differently(first: str, second: str) -> bool:
                 return True
         elif _other_script(other[:1]):
             return True
-    one, other = bare(first[:_START])[:-1], bare(second[:_START])[:-1]  # an accent behind it changes the last letter
+    # The last letter is left out: an accent that follows it in the whole text would change it.
+    one, other = normalized_key(first[:_START])[:-1], normalized_key(second[:_START])[:-1]
     length = min(len(one), len(other))
     return one[:length] != other[:length]
 

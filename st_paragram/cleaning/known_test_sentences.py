@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.cleaning.normalized_key import bare, bare_hashes
-from st_paragram.cleaning.unsegmented_scripts import without_spaces
+from st_paragram.cleaning.normalized_key import normalized_key, normalized_key_hashes
+from st_paragram.cleaning.unsegmented_scripts import is_unsegmented
 from st_paragram.errors import EvaluationError
 from st_paragram.files import atomic
 
@@ -33,10 +33,8 @@ _BITS, _BYTES = 40, 5
 _FEWEST_WORDS, _FEWEST_LETTERS, _FEWEST_CHARACTERS = 4, 15, 8
 
 
-class TestSets(str, Enum):
+class SetFamily(str, Enum):
     """Families of test sets; development and training parts are among them."""
-
-    __test__ = False  # no test, whatever pytest thinks
 
     STS = "sts"
     TATOEBA = "tatoeba"
@@ -44,18 +42,18 @@ class TestSets(str, Enum):
 
 def telling(sentence: str) -> bool:
     """Whether a sentence is long enough to be recognised: not one of those that everybody says."""
-    words, letters = sentence.split(), len(bare(sentence))
-    if without_spaces(words):
+    words, letters = sentence.split(), len(normalized_key(sentence))
+    if is_unsegmented(sentence):
         return letters >= _FEWEST_CHARACTERS
     return len(words) >= _FEWEST_WORDS and letters >= _FEWEST_LETTERS
 
 
 def sentence_hashes(sentences: Collection[str]) -> NDArray[np.uint64]:
     """Hashes of n sentences by their letters and digits alone: uint64 (n), 40 bits used."""
-    return bare_hashes(list(sentences)) >> np.uint64(64 - _BITS)
+    return normalized_key_hashes(list(sentences)) >> np.uint64(64 - _BITS)
 
 
-def known_hashes(sets: Iterable[TestSets], path: Path = KNOWN_TEST_SENTENCES) -> NDArray[np.uint64]:
+def known_hashes(sets: Iterable[SetFamily], path: Path = KNOWN_TEST_SENTENCES) -> NDArray[np.uint64]:
     """The sorted hashes of the sentences of families of test sets.
 
     Raises:
@@ -69,7 +67,7 @@ def digest(path: Path = KNOWN_TEST_SENTENCES) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def write_known_sentences(sentences: Mapping[TestSets, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES) -> int:
+def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES) -> int:
     """Write the file, whole or not at all, and return the number of hashes; sentences that everybody says stay out."""
     chosen = {kind: [sentence for sentence in given if telling(sentence)] for kind, given in sentences.items()}
     hashes = {kind.value: np.unique(sentence_hashes(given)) for kind, given in chosen.items()}
@@ -88,7 +86,7 @@ def _read(path: Path) -> dict[str, NDArray[np.uint64]]:
             raise ValueError("another format")
         line, _, packed = data[len(_HEADER) :].partition(b"\n")
         counts = {str(name): int(count) for name, count in json.loads(line).items()}
-        if len(packed) != _BYTES * sum(counts.values()) or not {kind.value for kind in TestSets} <= set(counts):
+        if len(packed) != _BYTES * sum(counts.values()) or not {kind.value for kind in SetFamily} <= set(counts):
             raise ValueError("incomplete")
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise EvaluationError(f"{path}: not readable ({error}); install st_paragram anew") from error

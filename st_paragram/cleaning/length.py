@@ -72,8 +72,8 @@ class Length(RowFilter):
 
     def _reasons(self, texts: list[str]) -> NDArray[np.int8]:
         measures = Measures(texts)
-        lengths = np.where(measures.spaceless, measures.characters, measures.words)
-        longest = np.where(measures.spaceless, self.max_characters, self.max_length)
+        lengths = np.where(measures.unsegmented, measures.characters, measures.words)
+        longest = np.where(measures.unsegmented, self.max_characters, self.max_length)
         reasons = np.zeros(len(texts), np.int8)
         reasons[lengths > longest] = _LONG
         reasons[lengths < self.min_length] = _SHORT

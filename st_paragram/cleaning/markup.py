@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.cleaning.base import Row, RowFilter
-from st_paragram.cleaning.broken_characters import LEADS, NO_TEXT, TRAILS, has_broken_characters
+from st_paragram.cleaning.broken_characters import SUSPECT, SUSPICIOUS, flag_misread, has_broken_characters
 from st_paragram.cleaning.code_points import CodePoints, table
 from st_paragram.cleaning.options import as_choices, set_field
 
@@ -25,9 +25,7 @@ _ENTITY = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{1,30};)|#\d{1,7};|#[xX][0-9A-Fa-
 _SUBTITLE = re.compile(r"</?(?:i|b|u|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}|[♩-♬]", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
-
-
-_MARKS, _BROKEN, _LEAD, _TRAIL, _MISREAD = 1, 2, 4, 8, 16
+_MARKS = 64  # flags a character; the flags of broken characters are smaller
 
 
 class Kind(str, Enum):
@@ -73,7 +71,7 @@ class Markup(RowFilter):
         which = frozenset(self.which)
         flags = _flags([f"{row[0]}\t{row[1]}" for row in rows])
         verdicts: list[str | None] = [None] * len(rows)
-        for index in np.flatnonzero(flags & (_MARKS | _BROKEN | _MISREAD)).tolist():
+        for index in np.flatnonzero(flags & (_MARKS | SUSPECT)).tolist():
             first, second = rows[index][:2]
             if flags[index] & _MARKS and _has_markup(first, second, which):
                 verdicts[index] = MARKUP
@@ -90,14 +88,13 @@ def _flags(texts: list[str]) -> NDArray[np.uint8]:
     """What each text may hold, by its characters alone."""
     points = CodePoints(texts)
     flags = _table().take(points.codes)
-    misread = (flags[:-1] & _LEAD > 0) & (flags[1:] & _TRAIL > 0)
-    flags[:-1][misread] |= _MISREAD
+    flag_misread(flags)
     return points.flags(flags)
 
 
 @cache
 def _table() -> NDArray[np.uint8]:
-    flags = table({r"<&@/{}\[\]♩-♬": _MARKS, NO_TEXT: _BROKEN, LEADS: _LEAD, TRAILS: _TRAIL})
+    flags = table({r"<&@/{}\[\]♩-♬": _MARKS, **SUSPICIOUS})
     flags[ord("\t")] = 0  # stands between the sides
     return flags
 

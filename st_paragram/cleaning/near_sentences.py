@@ -7,7 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from st_paragram.cleaning.normalized_key import bare
+from st_paragram.cleaning.normalized_key import normalized_key
 from st_paragram.cleaning.unsegmented_scripts import Measures
 
 Words = tuple[str, ...]
@@ -42,7 +42,7 @@ class NearSentences:
         """Whether each of n texts is one of the sentences, or differs from one by a word changed, added or left out."""
         if not self._halves:
             return [False] * len(texts)
-        return [self._near(_words(text, spaceless, fewer=1)) for text, spaceless in _with_kind(texts)]
+        return [self._near(_words(text, unsegmented, fewer=1)) for text, unsegmented in _with_kind(texts)]
 
     def _near(self, words: Words) -> bool:
         if not words:
@@ -58,13 +58,13 @@ def _half(words: int) -> int:
 
 
 def _with_kind(texts: Sequence[str]) -> Iterable[tuple[str, bool]]:
-    return zip(texts, Measures(texts).spaceless.tolist(), strict=True)
+    return zip(texts, Measures(texts).unsegmented.tolist(), strict=True)
 
 
-def _words(text: str, spaceless: bool, fewer: int = 0) -> Words:
+def _words(text: str, unsegmented: bool, fewer: int = 0) -> Words:
     """The words of a text by their letters and digits; none if they are too few."""
-    if spaceless:
-        characters = tuple(bare(text))
+    if unsegmented:
+        characters = tuple(normalized_key(text))
         return characters if len(characters) >= _FEWEST_CHARACTERS - fewer else ()
     if text.count(" ") + 1 < _FEWEST_WORDS - fewer:  # compatibility forms make few texts longer
         return ()

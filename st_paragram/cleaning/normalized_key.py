@@ -19,23 +19,23 @@ _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
 _COMPLEX = 0xFFFF_FFFF  # what a character becomes depends on its neighbours, or is more than one character
 
 
-def bare(text: str) -> str:
+def normalized_key(text: str) -> str:
     """The letters and digits of a text in compatibility form (NFKC), case folded."""
     if text.isascii():
         return text.encode("ascii").translate(_LOWER, _DROPPED).decode("ascii")
     return "".join(_ALPHANUMERIC.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def bare_hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """Hashes of what `bare` makes of n texts, uint64 (n); the same on every machine, all bits equally good."""
+def normalized_key_hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """Hashes of the normalized keys of n texts, uint64 (n); the same on every machine, all bits equally good."""
     texts = [text.replace("ß", "ss") if "ß" in text else text for text in texts]  # common, and slow below
     points = CodePoints(texts)
     folded = _folded().take(points.codes)
     if (complex_ := folded == _COMPLEX).any():
         chosen = set(np.flatnonzero(points.count(complex_)).tolist())
-        points = CodePoints([bare(text) if index in chosen else text for index, text in enumerate(texts)])
+        points = CodePoints([normalized_key(text) if index in chosen else text for index, text in enumerate(texts)])
         folded = _folded().take(points.codes)
-        still = folded == _COMPLEX  # in their bare form already
+        still = folded == _COMPLEX  # already in this form
         folded[still] = points.codes[still]
     kept = np.flatnonzero(folded)
     counts = points.count(folded > 0)
@@ -63,7 +63,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @cache
 def _folded() -> NDArray[np.uint32]:
-    """For each code point what `bare` makes of it: a code point, 0 for nothing, or _COMPLEX."""
+    """For each code point, what `normalized_key` makes of it: a code point, 0 for nothing, or _COMPLEX."""
     result = np.full(0x110000, _COMPLEX, np.uint32)
     result[0x3400:0xD7A4] = np.arange(0x3400, 0xD7A4)  # Han, Yi, Hangul syllables: mostly themselves
     result[0xD800:0xF900] = 0  # surrogates and private characters
@@ -76,7 +76,7 @@ def _folded() -> NDArray[np.uint32]:
 def _fold(character: str) -> int:
     if not _joining().isdisjoint(unicodedata.normalize("NFKC", character)):
         return _COMPLEX
-    found = bare(character)
+    found = normalized_key(character)
     return 0 if not found else ord(found) if len(found) == 1 else _COMPLEX
 
 

@@ -16,7 +16,7 @@ class Overlap(RowFilter):
     """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M, section 5).
 
     The overlap is the share of the distinct trigrams of the text that has fewer of them which the other text has too;
-    `trigrams.words` says what a word is. Texts of less than three words overlap with nothing.
+    `word_hashes.words` says what a word is. Texts of less than three words overlap with nothing.
 
     Attributes:
         max_overlap: Largest share that stays, 0 to 1.

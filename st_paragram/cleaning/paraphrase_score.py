@@ -84,10 +84,10 @@ class ParaphraseScore(RowFilter):
         """
         options = super().identity()
         if self.model is not None:
-            from st_paragram.models import directory as model_directory
+            from st_paragram.models.directory import fingerprint
             from st_paragram.models.find import find
 
-            options.update(column=None, model=model_directory.fingerprint(find(self.model)))
+            options.update(column=None, model=fingerprint(find(self.model)))
         return options
 
     def _given(self, row: Row) -> float:

@@ -48,7 +48,7 @@ class Ratio(RowFilter):
         """Return for each row the reason to drop it, or None to keep it."""
         first, second = Measures([row[0] for row in rows]), Measures([row[1] for row in rows])
         one, other = first.words.astype(np.float64), second.words.astype(np.float64)
-        if (letterwise := first.spaceless | second.spaceless).any():
+        if (letterwise := first.unsegmented | second.unsegmented).any():
             one = np.where(letterwise, first.letters() / _WORD, one)
             other = np.where(letterwise, second.letters() / _WORD, other)
         different = np.maximum(one, other) > self.max * np.minimum(one, other) + self.slack

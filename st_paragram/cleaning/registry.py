@@ -1,47 +1,48 @@
-"""The filters by name; each is imported when it is asked for."""
+"""The filters and repairs by name; each is imported when it is asked for."""
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import MISSING, fields
 
-from st_paragram.cleaning.base import RowFilter
+from st_paragram.cleaning.base import RowStep
 
-FILTERS = {
+STEPS = {
     "length": "st_paragram.cleaning.length:Length",
     "ratio": "st_paragram.cleaning.ratio:Ratio",
     "copied": "st_paragram.cleaning.copied:Copied",
     "script": "st_paragram.cleaning.script:Script",
     "language": "st_paragram.cleaning.language:Language",
     "markup": "st_paragram.cleaning.markup:Markup",
-    "test_sets": "st_paragram.cleaning.test_sets:TestSentences",
+    "test_sets": "st_paragram.cleaning.test_sets:KnownTestSentences",
     "overlap": "st_paragram.cleaning.overlap:Overlap",
     "paraphrase_score": "st_paragram.cleaning.paraphrase_score:ParaphraseScore",
     "label": "st_paragram.cleaning.label:Label",
+    "repair_encoding": "st_paragram.cleaning.repair_encoding:RepairEncoding",
 }
 
 LANGUAGES = "languages"
-"""A field of filters that is no option: it is given where the filters are made."""
+"""A field of steps that is no option: the languages of the rows, given when a step is made."""
 
 
-def filter_class(name: str) -> type[RowFilter]:
-    """The class of a filter.
+def step_class(name: str) -> type[RowStep]:
+    """The class of a filter or repair.
 
     Raises:
-        KeyError: there is no filter of this name.
+        KeyError: There is none of this name.
     """
-    module, _, attribute = FILTERS[name].partition(":")
-    found: type[RowFilter] = getattr(importlib.import_module(module), attribute)
+    module, _, attribute = STEPS[name].partition(":")
+    found: type[RowStep] = getattr(importlib.import_module(module), attribute)
     return found
 
 
-def needs_languages(cls: type[RowFilter]) -> bool:
-    """Whether a filter must know the languages of the rows."""
+def needs_languages(cls: type[RowStep]) -> bool:
+    """Whether a step must know the languages of the rows."""
     return any(field.name == LANGUAGES for field in fields(cls))  # type: ignore[arg-type]
 
 
-def option_names(cls: type[RowFilter]) -> dict[str, bool]:
-    """The options of a filter, in order, and whether each must be given."""
+def option_names(cls: type[RowStep]) -> dict[str, bool]:
+    """The options of a step, in order, and whether each must be given."""
     return {
         field.name: field.default is MISSING and field.default_factory is MISSING
         for field in fields(cls)  # type: ignore[arg-type]

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import as_verdicts
-from st_paragram.cleaning.known_test_sentences import TestSets, digest, known_hashes, sentence_hashes, telling
+from st_paragram.cleaning.known_sentence_files import files_digest, known_sentence_files, read_sentences
+from st_paragram.cleaning.known_test_sentences import SetFamily, digest, known_hashes, sentence_hashes, telling
 from st_paragram.cleaning.near_sentences import NearSentences
 from st_paragram.cleaning.options import as_choices, check_languages, refuse, set_field
-from st_paragram.cleaning.test_set_files import files_digest, read_sentences, test_set_files
 
 TEST, NEAR = "test sentence", "near a test sentence"
 
 
 @dataclass(frozen=True)
-class TestSentences(RowFilter):
+class KnownTestSentences(RowFilter):
     """Drop pairs with a side that is a sentence of a test set by its letters and digits.
 
     The sentences of STS 2012-2017, the STS Benchmark and Tatoeba (development parts too) are known by hashes that come
@@ -36,12 +36,11 @@ class TestSentences(RowFilter):
             `tatoeba/xxx-eng.tsv` (`foreign TAB English`), as `data_prep/get_sts.py` makes it.
     """
 
-    __test__: ClassVar[bool] = False  # no test, whatever pytest thinks
     name: ClassVar[str] = "test_sets"
     reasons: ClassVar[tuple[str, ...]] = (TEST, NEAR)
 
     languages: tuple[str, str]
-    sets: tuple[TestSets, ...] = tuple(TestSets)
+    sets: tuple[SetFamily, ...] = tuple(SetFamily)
     folder: str | None = None
 
     def __post_init__(self) -> None:
@@ -51,7 +50,7 @@ class TestSentences(RowFilter):
             SettingsError: An unknown family of test sets, or a folder without files of them.
         """
         check_languages(self.name, self.languages)
-        set_field(self, "sets", as_choices(self.name, "sets", self.sets, TestSets))
+        set_field(self, "sets", as_choices(self.name, "sets", self.sets, SetFamily))
         if self.folder is not None:
             set_field(self, "folder", str(self.folder))
             if not self._files():
@@ -87,8 +86,8 @@ class TestSentences(RowFilter):
 
 
 @cache
-def _files(folder: str, sets: tuple[TestSets, ...], languages: tuple[str, str]) -> tuple[Path, ...]:
-    return tuple(path for kind in sets for path in test_set_files(Path(folder).expanduser(), kind, languages))
+def _files(folder: str, sets: tuple[SetFamily, ...], languages: tuple[str, str]) -> tuple[Path, ...]:
+    return tuple(path for kind in sets for path in known_sentence_files(Path(folder).expanduser(), kind, languages))
 
 
 def _among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -97,7 +96,7 @@ def _among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.
 
 
 @cache
-def _known(sets: tuple[TestSets, ...], files: tuple[Path, ...]) -> NDArray[np.uint64]:
+def _known(sets: tuple[SetFamily, ...], files: tuple[Path, ...]) -> NDArray[np.uint64]:
     more = [sentence for sentence in read_sentences(files) if telling(sentence)]
     return np.union1d(known_hashes(sets), sentence_hashes(more))
 

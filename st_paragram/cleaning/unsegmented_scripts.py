@@ -14,14 +14,14 @@ from st_paragram.cleaning.code_points import CodePoints, letters_table, table
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _OTHERS = "\u0e00-\u0e7f\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"
-SPACELESS = f"{_OTHERS}{_HAN}{_KANA}"
+UNSEGMENTED = f"{_OTHERS}{_HAN}{_KANA}"
 """Their characters, as the inside of a character class."""
-_CHARACTER = re.compile(f"[{SPACELESS}]")
+_CHARACTER = re.compile(f"[{UNSEGMENTED}]")
 
 # Letters of alphabets that say as much as one character: 2.85 measured for Han (English and Chinese translations).
 HAN_LETTERS, KANA_LETTERS = 3, 2
 
-_SPACELESS, _SPACE, _LETTER = 1, 2, 4
+_UNSEGMENTED, _SPACE, _LETTER = 1, 2, 4
 
 
 class Measures:
@@ -30,7 +30,7 @@ class Measures:
     Attributes:
         words: Words between single spaces, int64 (n); 1 for an empty text.
         characters: Characters that are no space, int64 (n).
-        spaceless: Whether a text is written mostly in a script without spaces, bool (n): it has more characters of
+        unsegmented: Whether a text is written mostly in a script without spaces, bool (n): it has more characters of
             such scripts than words with letters of other scripts.
     """
 
@@ -40,36 +40,36 @@ class Measures:
         spaces = self._points.count(kinds == _SPACE) - 1  # the newline is one
         self.words: NDArray[np.int64] = spaces + 1
         self.characters: NDArray[np.int64] = self._points.lengths - spaces
-        self.spaceless: NDArray[np.bool_] = np.zeros(len(texts), np.bool_)
-        if (own := kinds == _SPACELESS).any():
+        self.unsegmented: NDArray[np.bool_] = np.zeros(len(texts), np.bool_)
+        if (own := kinds == _UNSEGMENTED).any():
             some = np.flatnonzero(self._points.count(own)).tolist()
-            self.spaceless[some] = _mostly_spaceless([texts[index] for index in some])
+            self.unsegmented[some] = _mostly_unsegmented([texts[index] for index in some])
 
     def letters(self) -> NDArray[np.int64]:
         """Characters that are no space, a Han character as 3 and a kana as 2: comparable between scripts; int64 (n)."""
         return self.characters + self._points.total(_extra_letters().take(self._points.codes))
 
 
-def without_spaces(words: Sequence[str]) -> bool:
-    """Tell whether a text, given by its words, is written mostly in a script without spaces between words."""
-    text = " ".join(words)
-    return _CHARACTER.search(text) is not None and bool(Measures([text]).spaceless[0])
+def is_unsegmented(text: str) -> bool:
+    """Whether a text is written mostly in a script without spaces between words."""
+    text = " ".join(text.split())
+    return _CHARACTER.search(text) is not None and bool(Measures([text]).unsegmented[0])
 
 
-def _mostly_spaceless(texts: Sequence[str]) -> NDArray[np.bool_]:
+def _mostly_unsegmented(texts: Sequence[str]) -> NDArray[np.bool_]:
     points = CodePoints(texts)
     kinds = _kinds().take(points.codes)
     telling = np.flatnonzero(kinds)  # a word goes on behind digits and signs
     letters = kinds[telling] == _LETTER
     begins = np.zeros(len(kinds), np.bool_)
     begins[telling[letters & ~np.concatenate(([False], letters[:-1]))]] = True
-    return points.count(kinds == _SPACELESS) > points.count(begins)
+    return points.count(kinds == _UNSEGMENTED) > points.count(begins)
 
 
 @cache
 def _kinds() -> NDArray[np.uint8]:
     kinds = np.where(letters_table(), np.uint8(_LETTER), np.uint8(0))
-    kinds[table({SPACELESS: 1}) > 0] = _SPACELESS
+    kinds[table({UNSEGMENTED: 1}) > 0] = _UNSEGMENTED
     kinds[[ord(" "), ord("\n")]] = _SPACE, _SPACE
     return kinds
 

@@ -15,50 +15,45 @@ from st_paragram.cli.preparation_options import (
     work_from,
     write_report,
 )
-from st_paragram.cli.prepare import add_cleaning_options, add_text_options, cleaning_from, sources_from
+from st_paragram.cli.text_options import add_cleaning_options, add_text_options, cleaning_from, sources_from
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.data.text import TextSource
 
-_EPILOG = """\
-Without --corpus it takes what the papers took for a language (for others: what the catalogue has), with their caps.
-The filters are `--cleaning default` unless told otherwise. Texts of your own are added with --text and --moses.
+DESCRIPTION = "Download parallel text, clean it and make a pair store: data/en-LANG.h5."
+EPILOG = """\
+Without --corpus it takes the corpora that the papers took for a language, and at most as many pairs of each (for other
+languages: what the catalogue has). Texts of your own are added with --text and --moses.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
   st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
   st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
 
-A run that was broken off, by whatever, goes on where it stopped; one with other settings redoes what they change.
+A run that was interrupted, by whatever, is resumed where it stopped; one with other settings redoes what they change.
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "bitext",
-        help="get public parallel text and make a pair store of it",
-        description="Download parallel text, clean it and make a pair store: data/en-LANG.h5.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
     add = parser.add_argument
     add("--lang", required=True, metavar="CODE[-CODE...]", help="the languages beside English, e.g. es or fr-es-de")
-    add("--output", type=Path, metavar="FILE.h5", help="the pair store to make (data/en-LANG.h5)")
+    add("--output", type=Path, metavar="FILE.h5", help="the pair store to make (default: data/en-LANG.h5)")
     add = parser.add_argument_group("download").add_argument
-    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help="take these alone; repeatable")
-    add("--mirror", metavar="URL", help="fetch from this server, with the same paths")
-    add("--folder", type=Path, default=Path("data/raw"), help="for what is fetched (%(default)s)")
-    add("--parallel", type=int, default=4, help="files fetched at a time (%(default)s)")
-    add("--no-download", action="store_true", help="use --text and --moses alone")
+    add(
+        "--corpus",
+        action="append",
+        default=[],
+        metavar="NAME[@VERSION]",
+        help="take this corpus; repeatable (default: those of the papers)",
+    )
+    add("--mirror", metavar="URL", help="fetch from this server, with the same paths (default: from the corpora's own)")
+    add("--folder", type=Path, default=Path("data/raw"), metavar="DIR", help="where to (default: %(default)s)")
+    add("--parallel", type=int, default=4, metavar="N", help="files fetched at a time (default: %(default)s)")
+    add("--no-download", action="store_true", help="fetch nothing; take the texts of --text and --moses alone")
     add_text_options(parser)
-    add_cleaning_options(parser)
+    add_cleaning_options(parser, "`default`")
     add_store_options(parser)
     add_work_options(parser)
 

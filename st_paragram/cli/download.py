@@ -1,4 +1,4 @@
-"""`st-paragram download`: fetch parallel text, test sets and models by name."""
+"""`st-paragram download`: fetch parallel text, test sets and models by their names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.corpora.fetching.corpus_file import CorpusFile
 
-_EPILOG = """\
-Without --corpus, the corpora of the papers for a language; for other languages all of the catalogue that have it.
+DESCRIPTION = "Fetch corpora by name; downloads are resumed, checked, and recorded in a manifest."
+EPILOG = """\
+Without --corpus, it fetches the corpora that the papers used for a language; for other languages, all corpora of the
+catalogue that have it.
 
   st-paragram download --lang es
   st-paragram download --lang fr-es-de --list
@@ -21,42 +23,31 @@ Without --corpus, the corpora of the papers for a language; for other languages 
   st-paragram download --sets tatoeba --lang es-tr --folder data/eval
   st-paragram download --sets lid --folder data/models
 
-What was broken off is gone on with; what is there is not fetched again. Licences are those of the corpora: they are
-shown and noted in FOLDER/manifest.json, and to keep them is up to you.
+Interrupted downloads are resumed, and complete ones are not fetched again. Each corpus has its own licence: it is
+shown, and recorded in FOLDER/manifest.json. To respect it is up to you.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "download",
-        help="fetch parallel text, test sets and models",
-        description="Fetch corpora by name, resumed, checked and recorded in a manifest.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options, for the command and for scripts that do the same."""
+    """Add the options, for the command and for the script that does the same."""
     add = parser.add_argument
-    add("--lang", metavar="CODE[-CODE...]", help="the languages beside English, e.g. es or fr-es-de")
-    add("--source", default="en", metavar="CODE", help="what they are paired with (%(default)s)")
-    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help="take these alone; repeatable")
+    add("--lang", metavar="CODE[-CODE...]", help="the languages to pair with English, e.g. es or fr-es-de")
+    add("--source", default="en", metavar="CODE", help="the language to pair them with (%(default)s)")
+    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help="fetch this corpus instead; repeatable")
     add("--sets", action="append", default=[], metavar="NAME", help="other files: tatoeba, bucc, lid, paranmt, sts")
-    add("--mirror", metavar="URL", help="fetch from this server, with the same paths")
-    add("--folder", type=Path, default=Path("data/raw"), help="where to (%(default)s)")
-    add("--parallel", type=int, default=4, help="files at a time (%(default)s)")
-    add("--list", action="store_true", help="show what would be fetched, and fetch nothing")
-    add("--accept-msr-terms", action="store_true", help="of --sets sts: see data_prep/get_sts.py")
+    add("--mirror", metavar="URL", help="fetch from this server, under the same paths")
+    add("--folder", type=Path, default=Path("data/raw"), help="the folder to store files in (%(default)s)")
+    add("--parallel", type=int, default=4, help="how many files to fetch at a time (%(default)s)")
+    add("--list", action="store_true", help="only show what would be fetched")
+    terms = "for --sets sts: fetch STS 2012 and the STS Benchmark too; without it, their terms are shown"
+    add("--accept-msr-terms", action="store_true", help=terms)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch, or show what would be fetched; returns the exit status.
+    """Fetch the files, or show what would be fetched; return the exit status.
 
     Raises:
-        ParagramError: A name is unknown, or files could not be fetched.
+        ParagramError: A name is unknown, or some files could not be fetched.
     """
     from st_paragram.corpora.fetching.download import download
 
@@ -71,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if files:
         fetched = download(files, arguments.folder, arguments.parallel)
         fresh = sum(got.fresh for got in fetched)
-        sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} were there\n")
+        sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} already downloaded\n")
     return _sts(arguments) if sts else 0
 
 
@@ -80,7 +71,7 @@ def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
 
     pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
     if arguments.corpus and not pairs:
-        raise SettingsError("--corpus needs --lang, the languages to take of it")
+        raise SettingsError("--corpus needs --lang, the languages to fetch of it")
     files: list[CorpusFile] = []
     for name in dict.fromkeys(arguments.sets):
         files += set_files(name, [code for _, code in pairs], arguments.mirror)
@@ -91,7 +82,7 @@ def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
 
 
 def table(files: list[CorpusFile]) -> str:
-    """What would be fetched, a block a corpus: its files, licence and citation."""
+    """What would be fetched, one block for each corpus: its files, licence and citation."""
     blocks: dict[tuple[str, str], list[CorpusFile]] = {}
     for file in files:
         blocks.setdefault((file.name, file.version), []).append(file)
@@ -114,7 +105,7 @@ def _sts(arguments: argparse.Namespace) -> int:
     from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
 
     got = download_sts(arguments.folder, arguments.accept_msr_terms)
-    sys.stdout.write(f"STS: {len(got.written)} sets fetched, {len(got.kept)} were there\n\n{SMT_TERMS}\n")
+    sys.stdout.write(f"STS: {len(got.written)} sets fetched, {len(got.kept)} already downloaded\n\n{SMT_TERMS}\n")
     if got.refused:
         sys.stdout.write(f"\nNot fetched: {', '.join(got.refused)}. {MICROSOFT_TERMS}\n")
     return 1 if got.refused else 0

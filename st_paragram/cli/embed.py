@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
+
+from st_paragram.cli.common_options import add_model_option, check_input, model_folder
+from st_paragram.files import check_output
+
+DESCRIPTION = (
+    "Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 .npy matrix. A "
+    'run that was interrupted is resumed by the same command. Read the result with numpy.load("X.npy", '
+    'mmap_mode="r").'
+)
+EPILOG = ""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "embed",
-        help="encode the lines of a file into a .npy matrix",
-        description="Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 "
-        ".npy matrix. Run again after an interruption, it goes on where it stopped. Read the result with "
-        'numpy.load(X, mmap_mode="r").',
-    )
-    parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--model", help="model directory, name or hub id (the only ./p-sp-* if not given)")
-    parser.add_argument("--output", required=True, metavar="X.npy")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("file", metavar="FILE", help="the text")
+    add_model_option(parser)
+    parser.add_argument("--output", required=True, metavar="X.npy", help="the file to make")
     parser.add_argument("--normalize", action="store_true", help="scale embeddings to length 1")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    parser.add_argument("--overwrite", action="store_true", help="replace an output that exists")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Encode the file and say what was done."""
+    """Encode the file and say what was done.
+
+    Raises:
+        ParagramError: Text, model or output are refused.
+    """
+    check_input(arguments.file)
+    check_output(Path(arguments.output), arguments.overwrite)
+    folder = model_folder(arguments)
+
     from st_paragram.embed_files import embed_file
     from st_paragram.models import directory as model_directory
-    from st_paragram.models.find import find, only_model_here
 
-    folder = find(arguments.model or only_model_here())
-    model = model_directory.load(folder)
     report = embed_file(
-        model,
+        model_directory.load(folder),
         arguments.file,
         arguments.output,
         normalize=arguments.normalize,

@@ -16,14 +16,21 @@ if TYPE_CHECKING:
 def add_executor_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument_group("processes and machines").add_argument
-    add("--workers", type=int, default=1, help="processes; on a cluster: parts worked on at once (%(default)s)")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes on this machine; on a cluster: parts that are worked on at a time (default: %(default)s)",
+    )
     add(
         "--executor",
         choices=("local", "datatrove", "ray", "slurm"),
         default="local",
-        help="who does the work (%(default)s); the others need st_paragram[distributed] and a shared file system",
+        help="who does the work (default: %(default)s); all but `local` need st_paragram[distributed] and a shared "
+        "file system",
     )
-    add("--ranks", type=int, help="parts a stage is cut into on a cluster (as many as workers)")
+    add("--ranks", type=int, metavar="N", help="parts of a stage on a cluster (default: as many as --workers)")
     add(
         "--executor-option",
         action="append",

@@ -6,6 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.files import check_output_folder
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.find import find
+
+DESCRIPTION = (
+    "Copy a model directory with its table in another type, or with fewer components a row. What can read the model "
+    "can read the copy; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing."
+)
+EPILOG = ""
+
 _TYPES = ("float32", "float16", "int8")
 _PROVENANCE = """
 ## Exported copy
@@ -14,30 +25,29 @@ Made of `{name}` by `st-paragram export`: {dimension} components, table of {kind
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "export",
-        help="write a smaller copy of a model",
-        description="Copy a model directory with its table in another type, or with fewer components a row. Whoever "
-        "read the model reads the copy; int8 takes sentence-transformers 6.2 or newer where st_paragram is missing.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
     parser.add_argument("output", metavar="OUTPUT", help="the directory to make")
-    parser.add_argument("--dtype", choices=_TYPES, help="type of the table (as it is if not given)")
-    parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (all if not given)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
+    parser.add_argument("--dtype", choices=_TYPES, help="type of the table (as it is)")
+    parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (all)")
+    parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the copy and say how large its table is."""
+    """Write the copy and say how large its table is.
+
+    Raises:
+        ParagramError: Model, settings or output are refused.
+    """
+    kind, output = "model directory of st_paragram", Path(arguments.output)
+    check_output_folder(output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+    folder = find(arguments.model)
+
     from st_paragram.models import directory as model_directory
     from st_paragram.models.averaging import embedding_of
-    from st_paragram.models.find import find
     from st_paragram.models.training_record import read_training_record
 
-    model_directory.check_free(arguments.output, arguments.overwrite)
-    folder = find(arguments.model)
     own = model_directory.table_type(folder)  # refuses a model without a table
     kind = arguments.dtype or own.value
     model = model_directory.load(folder, device="cpu", truncate_dim=arguments.dim)
@@ -48,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     text += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension)
     training = read_training_record(folder)
     model_directory.save(model, arguments.output, text, arguments.overwrite, kind, training=training)
-    size = model_directory.weights_size(Path(arguments.output))
+    size = model_directory.weights_size(output)
     print(
         f"{arguments.output}: {dimension} components, {kind}; {size / 1e6:.1f} MB of weights, "
         f"{size / old_size:.0%} of the original",

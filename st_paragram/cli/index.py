@@ -5,69 +5,60 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_EPILOG = """\
+from st_paragram.cli.common_options import add_model_option, check_input, model_name
+from st_paragram.errors import MiningError
+from st_paragram.files import check_output_folder
+from st_paragram.search.settings import FLAT, SearchSettings
+from st_paragram.settings import add_setting_options, given
+
+DESCRIPTION = (
+    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a line, and "
+    "keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left out."
+)
+EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
   st-paragram search lines.index "where is the station"
 
-The folder holds the distinct sentences, their vectors and, unless all of them are compared with each query (Flat), an
-index of faiss. It asks for the same model when it is searched. faiss reads its files without much doubt: search
+The folder holds the distinct sentences, their vectors and, unless every query is compared with all of them (Flat), an
+index of faiss. It can be searched with the same model only. faiss hardly checks the files that it reads: search
 folders of people you trust.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "index",
-        help="make the sentences of a file searchable",
-        description="Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a "
-        "line, and keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left "
-        "out.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add = parser.add_argument
-    add("file", metavar="FILE")
-    add("--model", help="model directory, name or hub id (the only ./p-sp-* if not given)")
-    add("--output", type=Path, required=True, metavar="FOLDER")
-    add("--index", default="auto", help="auto, Flat (exact), or of faiss: IVF1024,SQfp16, HNSW32, ... (%(default)s)")
-    add("--recall", type=float, default=0.9, help="least share of the nearest 10 that is found (%(default)s)")
-    add("--precision", choices=("float16", "int8"), default="float16", help="of stored vectors (%(default)s)")
-    add("--most-repeats", type=int, metavar="N", help="leave out sentences that occur more often")
-    add("--memory", default="4G", metavar="SIZE", help="for vectors and index at a time (%(default)s)")
-    add("--seed", type=int, default=0, help="of samples (%(default)s)")
-    add("--overwrite", action="store_true", help="replace an existing index")
+    add("file", metavar="FILE", help="the text")
+    add_model_option(parser)
+    add("--output", type=Path, required=True, metavar="FOLDER", help="the folder to make")
+    add("--overwrite", action="store_true", help="replace an index that exists")
+    add_setting_options(parser, SearchSettings)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Build the index and say what it is."""
-    from st_paragram.bitext_mining.settings import FLAT, MiningSettings, parse_memory
-    from st_paragram.models.find import only_model_here
-    from st_paragram.search.search_index import SearchIndex
-    from st_paragram.search.vectors import Precision
+    """Build the index and say what it is.
 
-    settings = MiningSettings(
-        index=arguments.index,
-        recall=arguments.recall,
-        precision=Precision(arguments.precision),
-        memory=parse_memory(arguments.memory),
-        most_repeats=arguments.most_repeats,
-        seed=arguments.seed,
-    )
-    model = arguments.model or only_model_here()
+    Raises:
+        ParagramError: Text, settings, model or output are refused.
+    """
+    from st_paragram.search.effort import describe_recall
+    from st_paragram.search.index_metadata import METADATA_FILE
+    from st_paragram.search.search_index import SearchIndex
+
+    settings = SearchSettings(**given(arguments, SearchSettings))
+    check_input(arguments.file)
+    check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "index", MiningError)
+    model = model_name(arguments)
     built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite)
     metadata, counts = built.metadata, built.sentences.counts
     print(
         f"{arguments.output}: {counts.sentences:,} sentences of {counts.lines:,} lines ({counts.repeated:,} repeated, "
-        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too often)"
+        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too frequent)"
     )
-    exact = (
-        "exact search"
-        if metadata.factory == FLAT
-        else f"finds {100 * metadata.recall:.1f} % of the nearest {metadata.neighbours}"
-    )
-    stored = f"{metadata.precision} vectors of {metadata.dimension} components by {metadata.model}"
-    print(f"{metadata.factory}: {exact}; {stored}")
+    found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
+    how = "exact search" if metadata.factory == FLAT else f"finds {found}"
+    stored = f"{metadata.vector_type} vectors of {metadata.dimension} components by {metadata.model}"
+    print(f"{metadata.factory}: {how}; {stored}")
     if metadata.recall < settings.recall:
         print(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
     return 0

@@ -1,4 +1,8 @@
-"""The command `st-paragram`."""
+"""The command `st-paragram`: a table of commands, each in a file of its own that is imported when it is called.
+
+A command's file has `DESCRIPTION`, `EPILOG` (examples; may be empty), `add_options(parser)` and `run(arguments)`, which
+returns the exit status. At its top it imports nothing heavy, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +13,79 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
 
 from st_paragram.errors import ParagramError
-from st_paragram.version import installed_version
 
-_COMMANDS = (
-    "bitext",
-    "download",
-    "prepare",
-    "paranmt",
-    "pivot",
-    "inspect_store",
-    "embed",
-    "score",
-    "mine",
-    "align",
-    "index",
-    "search",
-    "export",
-)
+#: Command -> what it is for, in the order of a first day's work.
+COMMANDS = {
+    "bitext": "get public parallel text and make a pair store of it",
+    "download": "fetch parallel text, test sets and models",
+    "prepare": "make a pair store of parallel text of your own",
+    "paranmt": "make a pair store of scored paraphrases",
+    "pivot": "make paraphrases of bitext: sentences that share a translation",
+    "inspect": "look into a pair store",
+    "train": "train a model",
+    "evaluate": "score models on STS, Hard STS, Tatoeba, BUCC and mteb",
+    "info": "tell what a model, a pair store, an index or this installation is",
+    "embed": "encode the lines of a file into a .npy matrix",
+    "score": "score pairs of sentences",
+    "mine": "find translations, or paraphrases, among sentences",
+    "align": "align the sentences of documents that say the same in the same order",
+    "index": "make the sentences of a file searchable",
+    "search": "find sentences like others in an index",
+    "export": "write a smaller copy of a model",
+}
 _FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser; each subcommand is a file of this folder with `add_parser(subparsers)` and `run(arguments)`."""
+class _Version(argparse.Action):
+    """Print the version; looking it up takes longer than everything else."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:  # noqa: ANN401
+        from st_paragram.version import installed_version
+
+        print(f"st-paragram {installed_version()}")
+        parser.exit()
+
+
+def build_parser(called: str | None = None) -> argparse.ArgumentParser:
+    """The parser, with the options of the command that is called; of the others only their names and help."""
     parser = argparse.ArgumentParser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
-    parser.add_argument("--version", action="version", version=f"st-paragram {installed_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in _COMMANDS:
-        importlib.import_module(f"st_paragram.cli.{name}").add_parser(subparsers)
+    for name, purpose in COMMANDS.items():
+        command = subparsers.add_parser(name, help=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name == called:
+            module = _module(name)
+            command.description, command.epilog = module.DESCRIPTION, module.EPILOG
+            module.add_options(command)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    arguments = build_parser().parse_args(argv)
-    command = importlib.import_module(f"st_paragram.cli.{_FILES.get(arguments.command, arguments.command)}")
-    return run_reporting_errors(f"st-paragram {arguments.command}", lambda: command.run(arguments))
+    given = list(sys.argv[1:] if argv is None else argv)
+    called = next((word for word in given if not word.startswith("-")), None)
+    arguments = build_parser(called).parse_args(given)
+    return run_reporting_errors(f"st-paragram {called}", lambda: int(_module(str(called)).run(arguments)))
+
+
+def run_script(name: str, command: str, description: str | None, given: Sequence[str] = ()) -> int:
+    """Run a command as a script of its own, which takes the options of that command.
+
+    Args:
+        name: of the script, for errors.
+        command: e.g. "mine"; with a subcommand "train bitext".
+        description: the script's docstring, for its `--help`.
+        given: arguments put before those of the command line.
+    """
+    module = _module(command)
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    module.add_options(parser)
+    arguments = parser.parse_args([*given, *sys.argv[1:]])
+    return run_reporting_errors(name, lambda: int(module.run(arguments)))
 
 
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
@@ -68,6 +108,10 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
+
+
+def _module(command: str) -> ModuleType:
+    return importlib.import_module(f"st_paragram.cli.{_FILES.get(command, command)}")
 
 
 if __name__ == "__main__":

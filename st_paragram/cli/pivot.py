@@ -6,33 +6,27 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.settings import add_setting_options, given
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "pivot",
-        help="make paraphrases of bitext",
-        description="Sentences that share a translation become pairs, two columns with a tab between, in random order.",
-    )
-    add_options(parser)
+DESCRIPTION = "Sentences that share a translation become pairs: two columns with a tab between, in random order."
+EPILOG = ""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
     from st_paragram.preparation.pivot_pairs import PivotSettings
 
-    default = PivotSettings()
     add = parser.add_argument
     add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="bitext of two columns; repeatable")
-    add("--lang", default="en", help="the language to find paraphrases in (%(default)s)")
-    add("--output", type=Path, required=True, metavar="FILE.tsv", help="what to make; replaced if it exists")
-    add("--min-words", type=int, default=default.min_words, help="of a sentence (%(default)s)")
-    add("--min-pivot-letters", type=int, default=default.min_pivot_letters, help="of a translation (%(default)s)")
-    add("--most-sentences", type=int, default=default.most_sentences, help="of one translation (%(default)s)")
-    add("--most-pairs", type=int, default=default.most_pairs, help="of one translation (%(default)s)")
-    add("--seed", type=int, default=default.seed, help="(%(default)s)")
-    add("--drop-invalid", action="store_true", help="leave out rows that are not UTF-8, do not stop there")
-    add("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    add("--lang", default="en", help="the language to find paraphrases in (default: %(default)s)")
+    add("--output", type=Path, required=True, metavar="FILE.tsv", help="what to make; a file that exists is replaced")
+    add_setting_options(parser, PivotSettings)
+    add(
+        "--drop-invalid",
+        action="store_true",
+        help="drop rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
+    )
+    add("--json", type=Path, metavar="FILE", help="write the numbers there, too (default: nowhere)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,13 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.preparation.pivot import pivot, pivot_source
     from st_paragram.preparation.pivot_pairs import PivotSettings
 
-    settings = PivotSettings(
-        arguments.min_words,
-        arguments.min_pivot_letters,
-        arguments.most_sentences,
-        arguments.most_pairs,
-        arguments.seed,
-    )
+    settings = PivotSettings(**given(arguments, PivotSettings))
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
     report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
     if arguments.json:

@@ -10,55 +10,54 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.bitext_mining.margin import Margin
+from st_paragram.bitext_mining.settings import MarginSettings
+from st_paragram.cli.common_options import add_model_option, check_input, model_folder
 from st_paragram.errors import SettingsError
+from st_paragram.files import check_output
+from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
-    from st_paragram.bitext_mining.settings import MiningSettings
+    from st_paragram.bitext_mining.score_report import LabelledPairs
     from st_paragram.data.text import TextSource
-    from st_paragram.embed_files import Scorer
+    from st_paragram.score_files import Scorer
 
-_EPILOG = """\
-A cosine means little by itself: some sentences are close to everything. With a background, sentences of both
-languages, a pair's cosine is divided by (--margin ratio) or lessened by (distance) the mean cosine of its sentences
-with their k nearest of the other language (Artetxe and Schwenk 2019). --background self takes the two sides of the
-file, and of the labelled pairs; a pair's partner is then one of the neighbours, as in mining. --background-source
-and --background-target take texts, a sentence a line, or folders that st-paragram index has made, which saves
-embedding them each time.
+DESCRIPTION = (
+    "Write `score TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, bz2, zip with one "
+    "member, or - for standard input), in order. The score is the cosine, or a margin."
+)
+EPILOG = """\
+A cosine means little by itself: some sentences are close to everything. A background is a set of sentences of both
+languages. With one, a pair's cosine is divided by its background (--margin ratio), or that is subtracted from it
+(distance): the mean cosine of the pair's sentences with their k nearest of the other language (Artetxe and Schwenk,
+2019). --background self takes the two sides of the file, and of the labelled pairs; a pair's partner is then one of
+the neighbours, as in mining. --background-source and --background-target take texts, a sentence a line, or folders
+that st-paragram index has made, which saves embedding them each time.
 
   st-paragram score pairs.tsv --output scored.tsv --background self --sort
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95 --plot scores.png
 
-With --labels it prints thresholds: the lowest one at which so many of the sample's pairs are good; the lowest one at
-which that holds for the lower end of the 95 % interval, too ("surely"); and that of the best F1. The sample must be
-drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
+With --labels it prints thresholds: the lowest one at which the share of good pairs in the sample reaches --precision;
+the lowest one at which the lower end of that share's 95 % interval does, too ("surely"); and the one of the best F1.
+The sample must be drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "score",
-        help="score pairs of sentences",
-        description="Write `score TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, "
-        "bz2, zip with one member, or - for standard input), in order. The score is the cosine, or a margin.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add = parser.add_argument
-    add("file", metavar="PAIRS.tsv")
-    add("--model", help="model directory, name or hub id (the only ./p-sp-* if not given)")
-    add("--output", required=True, metavar="Y.tsv")
-    add("--overwrite", action="store_true", help="replace existing outputs")
+    add("file", metavar="PAIRS.tsv", help="the pairs")
+    add_model_option(parser)
+    add("--output", required=True, metavar="Y.tsv", help="the file to make")
+    add("--overwrite", action="store_true", help="replace outputs that exist")
     add("--sort", action="store_true", help="best pairs first (40 bytes of memory a pair, twice the room on disk)")
-    add = parser.add_argument_group("margin").add_argument
+    margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
+    add = margin.add_argument
     add("--background", choices=("self",), help="take the two sides of the file as background")
     add("--background-source", metavar="TEXT", help="background of the first side")
     add("--background-target", metavar="TEXT", help="background of the second side")
-    add("--margin", choices=("ratio", "distance", "absolute"), help="ratio with a background, absolute without")
-    add("-k", type=int, default=4, help="neighbours (%(default)s)")
-    add("--index", default="auto", help="auto, Flat (exact), or of faiss: IVF1024,SQfp16, ... (%(default)s)")
-    add("--memory", default="4G", metavar="SIZE", help="for the backgrounds' vectors at a time (%(default)s)")
+    add_setting_options(margin, MarginSettings, only=("margin", "k", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
     add("--labels", metavar="GOLD.tsv", help="rows `label TAB first TAB second`: 1 for good pairs, 0 for bad ones")
     add("--precision", type=float, default=0.95, help="share of good pairs wanted (%(default)s)")
@@ -71,34 +70,26 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Text, model, settings or output are refused.
     """
-    import numpy as np
-
-    from st_paragram.bitext_mining.score_report import plot, read_labels, suggest, table
     from st_paragram.data.text import TextSource
-    from st_paragram.embed_files import score_file, score_pairs
-    from st_paragram.figures import check_plots
-    from st_paragram.files import check_output
-    from st_paragram.models import directory as model_directory
-    from st_paragram.models.find import find, only_model_here
 
     settings = _settings(arguments)
-    check_output(Path(arguments.output), arguments.overwrite)
-    if arguments.plot:
-        check_plots()
-        check_output(arguments.plot, arguments.overwrite)
-    if not 0 < arguments.precision <= 1:
-        raise SettingsError(f"precision is {arguments.precision}; it is a share, above 0 and at most 1")
-    labelled = read_labels(arguments.labels) if arguments.labels else None
-    source = TextSource((arguments.file,), ("first", "second"))
-    path = find(arguments.model or only_model_here())
-    model = model_directory.load(path)
+    labelled = _check_files(arguments)
+    folder = model_folder(arguments)
+
+    import numpy as np
+
+    from st_paragram.bitext_mining.score_report import plot, suggest, table
+    from st_paragram.models.directory import load
+    from st_paragram.score_files import score_file, score_pairs
+
+    model, source = load(folder), TextSource((arguments.file,), ("first", "second"))
     kept = array("d") if arguments.plot or labelled else None
     sample = None
-    with _scorer(arguments, source, path, settings, labelled.pairs if labelled else []) as scorer:
+    with _scorer(arguments, source, folder, settings, labelled.pairs if labelled else []) as scorer:
         if labelled:
             sample = np.round([score for score, _, _ in score_pairs(model, labelled.pairs, scorer=scorer)], 6)
         report = score_file(model, source, arguments.output, arguments.overwrite, scorer, kept, arguments.sort)
-    print(f"{arguments.output}: {report.lines} pairs; {report.blank} with a blank side", file=sys.stderr)
+    print(f"{arguments.output}: {report.pairs} pairs; {report.blank} with a blank side", file=sys.stderr)
     if kept is None:
         return 0
     scores = np.frombuffer(kept)
@@ -112,28 +103,44 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
+    """Refuse files that are not there, or must not be replaced; returns the labelled pairs, if there are any."""
+    from st_paragram.bitext_mining.score_report import read_labels
+    from st_paragram.figures import check_plots
+
+    check_output(Path(arguments.output), arguments.overwrite)
+    if arguments.plot:
+        check_plots()
+        check_output(arguments.plot, arguments.overwrite)
+    check_input(arguments.file)
+    for background in (arguments.background_source, arguments.background_target):
+        if background and not Path(background).is_dir():  # an index folder
+            check_input(background)
+    return read_labels(arguments.labels) if arguments.labels else None
+
+
 def _has_background(arguments: argparse.Namespace) -> bool:
     return bool(arguments.background or arguments.background_source or arguments.background_target)
 
 
-def _settings(arguments: argparse.Namespace) -> MiningSettings:
-    from st_paragram.bitext_mining.margin import Margin
-    from st_paragram.bitext_mining.settings import MiningSettings, parse_memory
-
+def _settings(arguments: argparse.Namespace) -> MarginSettings:
     files = arguments.background_source, arguments.background_target
+    if not 0 < arguments.precision <= 1:
+        raise SettingsError(f"precision is {arguments.precision}; it is a share, above 0 and at most 1")
     if any(files) and not all(files):
         raise SettingsError("a background has two sides; give --background-source and --background-target")
     if any(files) and arguments.background:
         raise SettingsError("--background self and background texts at once; give one of them")
-    margin = Margin(arguments.margin or ("ratio" if _has_background(arguments) else "absolute"))
-    if margin is not Margin.ABSOLUTE and not _has_background(arguments):
+    values = given(arguments, MarginSettings)
+    settings = MarginSettings(**({} if _has_background(arguments) else {"margin": Margin.ABSOLUTE}) | values)
+    if settings.margin is not Margin.ABSOLUTE and not _has_background(arguments):
         raise SettingsError(
-            f"--margin {margin.value} needs a background; give --background self, or --background-source and "
+            f"--margin {settings.margin.value} needs a background; give --background self, or --background-source and "
             "--background-target"
         )
-    if margin is Margin.ABSOLUTE and _has_background(arguments):
+    if settings.margin is Margin.ABSOLUTE and _has_background(arguments):
         raise SettingsError("--margin absolute has no use for a background; leave one of them out")
-    return MiningSettings(k=arguments.k, margin=margin, index=arguments.index, memory=parse_memory(arguments.memory))
+    return settings
 
 
 @contextmanager
@@ -141,11 +148,11 @@ def _scorer(
     arguments: argparse.Namespace,
     source: TextSource,
     model: Path,
-    settings: MiningSettings,
+    settings: MarginSettings,
     others: list[tuple[str, str]],
 ) -> Iterator[Scorer]:
     from st_paragram.bitext_mining import background
-    from st_paragram.embed_files import cosines
+    from st_paragram.score_files import cosines
 
     output = Path(arguments.output)
     work = output.with_name(f".{output.name}.work")

@@ -11,31 +11,35 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from st_paragram.cli.common_options import check_input
 from st_paragram.errors import SettingsError
+from st_paragram.files import atomic, check_output
+from st_paragram.search.settings import SearchSettings
+from st_paragram.settings import add_setting_options, given
+
+DESCRIPTION = (
+    "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are nearest "
+    "to a query, best first; the score is their cosine. With several queries, or --queries, each row begins with "
+    "its query. An index of fewer than -k sentences gives all of them."
+)
+EPILOG = ""
 
 _BLOCK = 4096  # queries searched together
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "search",
-        help="find sentences like others in an index",
-        description="Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that "
-        "are nearest to a query, best first; the score is their cosine. With several queries, or --queries, each row "
-        "begins with its query. An index smaller than -k gives all of its sentences.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add = parser.add_argument
-    add("index", type=Path, metavar="FOLDER")
-    add("query", nargs="*", metavar="QUERY")
+    add("folder", type=Path, metavar="FOLDER", help="as st-paragram index makes it")
+    add("query", nargs="*", metavar="QUERY", help="a sentence")
     add("--queries", metavar="FILE", help="a query a line, plain or compressed, or -; blank lines are passed over")
     add("-k", type=int, default=10, help="sentences for a query (%(default)s)")
-    add("--threshold", type=float, metavar="COSINE", help="least score")
-    add("--output", type=Path, metavar="OUT.tsv", help="instead of standard output")
-    add("--overwrite", action="store_true", help="replace an existing output")
-    add("--model", help="where the model of the index is; the name it was built with if not given")
-    add("--effort", type=int, help="lists (IVF) or nodes (HNSW) looked at; as measured for the index if not given")
-    add("--memory", default="4G", metavar="SIZE", help="for vectors at a time (%(default)s)")
+    add("--threshold", type=float, metavar="COSINE", help="least score (none)")
+    add("--output", type=Path, metavar="OUT.tsv", help="the file to make (standard output)")
+    add("--overwrite", action="store_true", help="replace an output that exists")
+    add("--model", metavar="NAME", help="where the model of the index is (the name that it was built with)")
+    add("--effort", type=int, help="lists (IVF) or nodes (HNSW) looked at for a query (as measured for the index)")
+    add_setting_options(parser, SearchSettings, only=("memory",))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,20 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: No query, or index, model or output are refused.
     """
-    from st_paragram.bitext_mining.settings import parse_memory
-    from st_paragram.files import check_output
     from st_paragram.search.search_index import SearchIndex
 
-    if bool(arguments.query) == bool(arguments.queries):
-        raise SettingsError("give queries either as arguments or in a file (--queries)")
-    if not all(map(str.strip, arguments.query)):
-        raise SettingsError("a query is blank; give a sentence")
-    for name in ("k", "effort"):
-        if (value := getattr(arguments, name)) is not None and value < 1:
-            raise SettingsError(f"{name} is {value}; it must be at least 1")
-    if arguments.output:
-        check_output(arguments.output, arguments.overwrite)
-    index = SearchIndex(arguments.index, arguments.model, parse_memory(arguments.memory))
+    _check(arguments)
+    settings = SearchSettings(**given(arguments, SearchSettings))
+    index = SearchIndex(arguments.folder, arguments.model, settings.memory)
     index.effort = arguments.effort or index.effort
     named = len(arguments.query) != 1
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
@@ -70,8 +65,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what can be refused without the index."""
+    if bool(arguments.query) == bool(arguments.queries):
+        raise SettingsError("give queries either as arguments or in a file (--queries)")
+    if not all(map(str.strip, arguments.query)):
+        raise SettingsError("a query is blank; give a sentence")
+    for name in ("k", "effort"):
+        if (value := getattr(arguments, name)) is not None and value < 1:
+            raise SettingsError(f"{name} is {value}; it must be at least 1")
+    if arguments.queries:
+        check_input(arguments.queries)
+    if arguments.output:
+        check_output(arguments.output, arguments.overwrite)
+
+
 def _queries(path: str) -> Iterator[str]:
-    from st_paragram.embed_files import read_lines
+    from st_paragram.data.lines import read_lines
 
     found = 0
     for line in read_lines(path):
@@ -88,7 +98,5 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
     if output is None:
         yield sys.stdout
         return
-    from st_paragram.files import atomic
-
     with atomic(output) as file, TextIOWrapper(file, encoding="utf-8", newline="\n") as handle:
         yield handle

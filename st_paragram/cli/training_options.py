@@ -1,75 +1,93 @@
-"""Options that the training recipes share; each overrides a setting of the configuration file."""
+"""Options that all commands share which train a model."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-_SETTINGS: dict[str, tuple[type, str]] = {
-    "dim": (int, "components of an embedding"),
-    "dropout": (float, "dropout on token embeddings"),
-    "margin": (float, "margin of the loss"),
-    "learning_rate": (float, "learning rate of Adam"),
-    "epochs": (float, "passes over the pairs"),
-    "batch_size": (int, "pairs of a mini-batch"),
-    "megabatch_size": (int, "largest M, in mini-batches"),
-    "anneal_interval": (int, "mini-batches after which M grows by one; 0: the largest M from the start"),
-    "seed": (int, "seed of everything random"),
-    "evaluate_steps": (int, "steps between evaluations; 0: at the end of each epoch"),
-    "device": (str, "torch device, e.g. cpu or cuda"),
-}
+from st_paragram.settings import add_setting_options, given, read_yaml
+from st_paragram.training.settings import TrainingSettings, config_names, config_path
+
+if TYPE_CHECKING:
+    from st_paragram.training.run import TrainingRun
 
 
-def add_training_options(parser: argparse.ArgumentParser, tuning: bool = True) -> None:
-    """Add the options of data, settings and output, and `--tune` if `tuning`."""
-    files = parser.add_argument_group("data and output")
-    files.add_argument(
+def add_training_options(parser: argparse.ArgumentParser, default_config: str, tuning: bool = True) -> None:
+    """Add the options of data, output and settings.
+
+    Args:
+        parser: Takes them.
+        default_config: The configuration that serves if none is named.
+        tuning: Add `--tune`.
+    """
+    _add_file_options(parser)
+    shown = f"Each option overrides the configuration; the defaults shown are those of `{default_config}`."
+    group = parser.add_argument_group("settings", shown)
+    group.add_argument(
+        "--config",
+        metavar="NAME|FILE.yaml",
+        help=f"{', '.join(config_names())}, or a YAML file of settings (default: {default_config}; small for the "
+        "built-in bitext)",
+    )
+    add_setting_options(group, TrainingSettings, defaults=read_yaml(config_path(default_config)))
+    parser.set_defaults(default_config=default_config, tune=False)
+    if tuning:
+        text = "train the paper's grid of dropout and M, and keep the best model"
+        group.add_argument("--tune", action="store_true", help=text)
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    from st_paragram.preparation.settings import PrepareSettings
+
+    group = parser.add_argument_group("data and output")
+    add = group.add_argument
+    add(
         "--data",
         action="append",
         default=[],
         metavar="FILE",
-        help="a pair store (.h5), or texts of two columns (repeatable), or built-in (default: data/en-LANG.h5)",
+        help="a pair store (.h5), or a text of two columns (repeatable), or `built-in` (default: data/en-LANG.h5, "
+        "or the built-in bitext if there is none)",
     )
-    files.add_argument("--vocab-size", type=int, help="pieces of the vocabulary, where texts are prepared (50000)")
-    files.add_argument("--workers", type=int, default=1, help="processes that prepare texts (%(default)s)")
-    files.add_argument(
-        "--dev", metavar="FILE.tsv", help="development pairs `grade TAB sentence TAB sentence` (built-in ones)"
-    )
-    files.add_argument(
-        "--dev-bitext",
+    add_setting_options(group, PrepareSettings, only=("vocab_size",))
+    add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
+    add(
+        "--dev",
+        type=Path,
         metavar="FILE.tsv",
-        help="held-out translations `english TAB other`, whose accuracy is shown beside",
+        help="development pairs to watch the run with, rows `grade TAB sentence TAB sentence` (default: built-in ones)",
     )
-    files.add_argument(
-        "--force-test-set", action="store_true", help="watch the training with a known test set, which is refused else"
+    add(
+        "--dev-bitext",
+        type=Path,
+        metavar="FILE.tsv",
+        help="held-out translations to watch it with, rows `english TAB other`; the share found is shown (default: "
+        "none)",
     )
-    files.add_argument("--output", help="model directory to make; default ./p-sp-LANG")
-    files.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
-    files.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
-    settings = parser.add_argument_group("settings (each overrides the configuration file)")
-    settings.add_argument(
-        "--config", metavar="FILE.yaml", help="default: paper.yaml or paraphrase.yaml; small.yaml on built-in data"
-    )
-    for name, (kind, text) in _SETTINGS.items():
-        settings.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text)
-    settings.add_argument("--optimizer", choices=("row-lazy", "dense"), help="Adam on the batch's rows, or on all rows")
-    settings.add_argument(
-        "--mining-precision",
-        choices=("auto", "float32", "tf32", "bfloat16", "int8"),
-        help="what similarities are computed in while negatives are sought (auto: the fastest of the device)",
-    )
-    settings.add_argument("--negatives", choices=("opposite", "both", "random"), help="where negatives come from")
-    settings.add_argument(
-        "--keep-duplicates",
-        action="store_true",
-        help="let pairs that share a text be negatives, as the authors' code does",
-    )
-    parser.set_defaults(tune=False)
-    if tuning:
-        settings.add_argument("--tune", action="store_true", help="train the paper's grid, dropout x M; keep the best")
+    add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
+    add("--output", type=Path, metavar="DIR", help="the model directory to make (default: p-sp-LANG)")
+    add("--overwrite", action="store_true", help="replace an existing model directory")
+    add("--resume", action="store_true", help="continue from the last checkpoint")
 
 
-def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings given on the command line; None where not given."""
-    given = {name: getattr(arguments, name) for name in (*_SETTINGS, "optimizer", "mining_precision", "negatives")}
-    return {**given, "mask_duplicates": False if arguments.keep_duplicates else None}
+def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
+    """The training run that the options describe."""
+    from st_paragram.training.run import TrainingRun
+
+    return TrainingRun(
+        language=language,
+        output=arguments.output or Path(f"p-sp-{language}"),
+        data=arguments.data,
+        config=arguments.config,
+        default_config=arguments.default_config,
+        overrides=given(arguments, TrainingSettings),
+        vocab_size=getattr(arguments, "vocab_size", None),
+        workers=arguments.workers,
+        development=arguments.dev,
+        translations=arguments.dev_bitext,
+        force_test_set=arguments.force_test_set,
+        tune=arguments.tune,
+        resume=arguments.resume,
+        overwrite=arguments.overwrite,
+    )

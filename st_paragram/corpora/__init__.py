@@ -1,1 +1,1 @@
-"""Corpora by name: where they are, under which licence, and how to fetch them."""
+"""Corpora by name: where they are, under which licence they stand, and how to fetch them."""

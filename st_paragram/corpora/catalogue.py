@@ -1,4 +1,4 @@
-"""The catalogue: which corpora there are, read from `corpora.yaml` with unknown keys refused by name."""
+"""The catalogue of corpora, read from `corpora.yaml`; unknown keys are refused by name."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ import yaml
 from st_paragram.errors import SettingsError
 
 PATH = Path(__file__).with_name("corpora.yaml")
+_KINDS = {str: "text", int: "whole number", list: "list", dict: "mapping"}
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel text of OPUS.
+    """A corpus of parallel text at OPUS.
 
     Attributes:
-        name: As OPUS spells it.
-        version: As OPUS spells it.
-        licence: In words.
-        citation: In words.
-        page: What OPUS says of it.
-        cap: The most pairs to use of one language, None for all.
-        codes: Language codes that differ from those used elsewhere in this project.
-        note: Anything else a user should know.
+        name: Its name, spelled as at OPUS.
+        version: Its version, spelled as at OPUS.
+        licence: The licence, in words.
+        citation: The publication to cite.
+        page: The address of its page at OPUS.
+        cap: The largest number of pairs to use for one language; None for all.
+        codes: Language codes of this corpus where they differ from ours: ours -> its own.
+        note: Anything else that a user should know.
     """
 
     name: str
@@ -45,15 +46,15 @@ class FileSet:
     """Other files: test sets, paraphrases, a model.
 
     Attributes:
-        name: What the set is called here.
-        version: Of the set.
-        urls: Addresses, `{code}` standing for a language.
-        licence: In words.
-        citation: In words.
-        codes: Language -> its code in the addresses; empty if they have none.
-        sizes: File name -> bytes, where known.
-        sha256: File name -> hexadecimal, where known.
-        note: Anything else a user should know.
+        name: The name of the set in this catalogue.
+        version: Its version.
+        urls: Addresses of its files; `{code}` stands for a language.
+        licence: The licence, in words.
+        citation: The publication to cite.
+        codes: Language -> its code in the addresses; empty if the addresses name no language.
+        sizes: File name -> size in bytes, where it is known.
+        sha256: File name -> SHA-256 in hexadecimal digits, where it is known.
+        note: Anything else that a user should know.
     """
 
     name: str
@@ -69,13 +70,13 @@ class FileSet:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All of it.
+    """The whole catalogue.
 
     Attributes:
-        opus: The pattern of addresses of OPUS.
+        opus: The pattern of the addresses of files at OPUS.
         corpora: Name -> corpus.
-        languages: Language -> names of the corpora to use with it.
-        sets: Name -> other files.
+        languages: Language -> names of the corpora that are used for it by default.
+        sets: Name -> set of other files.
     """
 
     opus: str
@@ -89,7 +90,7 @@ def load_catalogue(path: Path = PATH) -> Catalogue:
     """Read a catalogue.
 
     Raises:
-        SettingsError: It cannot be read, or an entry has unknown, missing or wrong keys; the message names them.
+        SettingsError: The file cannot be read, or an entry has unknown, missing or wrong keys; the message names them.
     """
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -103,7 +104,7 @@ def load_catalogue(path: Path = PATH) -> Catalogue:
     for code, names in languages.items():
         if unknown := [name for name in names if name not in corpora]:
             raise SettingsError(
-                f"{path}: language {code} names {', '.join(unknown)}, not among its corpora; add it there"
+                f"{path}: language {code} names {', '.join(unknown)}, which is no corpus of the catalogue; add it there"
             )
     return Catalogue(top["opus"], corpora, languages, sets)
 
@@ -123,16 +124,16 @@ def _entry(path: Path, name: str, kind: type[_Kind], values: Any) -> _Kind:  # n
         elif item.name in ("cap", "urls"):
             wanted = int if item.name == "cap" else list
         if value is not None and not isinstance(value, wanted):
-            raise SettingsError(f"{path}: {name}: {item.name} is {value!r}, not a {wanted.__name__}; correct it")
+            raise SettingsError(f"{path}: {name}: {item.name} is {value!r}; it must be a {_KINDS[wanted]}")
     arguments: dict[str, Any] = {key: tuple(value) if key == "urls" else value for key, value in values.items()}
     return kind(name=name, **arguments)
 
 
 def _checked(path: Path, where: str, values: Any, known: set[str], required: set[str]) -> dict[str, Any]:  # noqa: ANN401
     if not isinstance(values, dict):
-        raise SettingsError(f"{path}: {where} holds no keys and values; correct it")
+        raise SettingsError(f"{path}: {where} is no mapping of keys to values; correct it")
     if unknown := sorted(map(str, values.keys() - known)):
         raise SettingsError(f"{path}: {where}: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     if missing := sorted(required - values.keys()):
-        raise SettingsError(f"{path}: {where}: {', '.join(missing)} missing; add it")
+        raise SettingsError(f"{path}: {where}: {', '.join(missing)} missing; add what is missing")
     return values

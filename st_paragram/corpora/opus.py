@@ -1,4 +1,4 @@
-"""Ask OPUS which file a corpus has for a pair of languages."""
+"""Ask OPUS which file a corpus has for two languages."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._@-]")
 def find_in_opus(
     corpus: str, version: str | None, languages: tuple[str, str], api: str = API, timeout: float = 30.0
 ) -> CorpusFile:
-    """Look a corpus up in the listing of OPUS (https://opus.nlpl.eu/opusapi/).
+    """Look a corpus up in the index of OPUS (https://opus.nlpl.eu/opusapi/).
 
     Args:
-        corpus: Its name there.
-        version: None for the latest.
-        languages: Codes as the corpus uses them.
-        api: Address of the listing.
-        timeout: In seconds, without a byte.
+        corpus: Its name at OPUS.
+        version: Its version; None for the latest.
+        languages: The codes of the two languages, as the corpus spells them.
+        api: Address of the index.
+        timeout: The longest silence of the server, in seconds.
 
     Raises:
-        DownloadError: The listing does not answer, answers something else, or has no such file.
+        DownloadError: The index does not answer, has changed its format, or knows no such file.
     """
     query = {
         "corpus": corpus,
@@ -42,16 +42,19 @@ def find_in_opus(
         fitting = [row for row in rows if _fits(row, corpus, version, languages)]
     except (TryAgain, RangeRefused) as error:
         raise DownloadError(
-            f"OPUS:{corpus}: its index does not answer ({url}: {error}); try again later, or name a corpus of the "
-            f"catalogue, or mtdata:OPUS-{corpus.lower()}-VERSION-LANG-LANG, which needs no index"
+            f"OPUS:{corpus}: the index of OPUS does not answer ({url}: {error}); try again later, or name a corpus of "
+            f"the catalogue, or mtdata:OPUS-{corpus.lower()}-VERSION-LANG-LANG, which does not need this index"
         ) from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise DownloadError(f"OPUS:{corpus}: its index has changed ({url}); name its file with --mirror") from error
+        raise DownloadError(
+            f"OPUS:{corpus}: the index of OPUS has changed its format ({url}); name a corpus of the catalogue or of "
+            "mtdata, or download the file by hand and give it with --text"
+        ) from error
     if not fitting:
         wanted = f"{corpus}{f'@{version}' if version else ''} for {'-'.join(languages)}"
         raise DownloadError(
-            f"OPUS has no {wanted} ({url}); its names and codes are at https://opus.nlpl.eu (codes may have regions, "
-            "as in zh_CN)"
+            f"OPUS has no {wanted} ({url}); look its names and codes up at https://opus.nlpl.eu (some codes have a "
+            "region, as in zh_CN)"
         )
     return _file(next((row for row in fitting if str(row.get("latest")) == "True"), fitting[-1]), languages)
 
@@ -78,5 +81,5 @@ def _file(row: dict[str, Any], languages: tuple[str, str]) -> CorpusFile:
 
 
 def opus_filename(name: str, version: str, languages: tuple[str, ...]) -> str:
-    """What a file of OPUS is called here: `Europarl-v8.en-es.txt.zip`."""
+    """The name under which a file of OPUS is stored: `Europarl-v8.en-es.txt.zip`."""
     return _UNSAFE.sub("_", f"{name}-{version}.{'-'.join(sorted(languages))}.txt.zip")

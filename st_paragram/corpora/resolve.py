@@ -13,18 +13,18 @@ from st_paragram.errors import SettingsError
 
 
 def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
-    """Pairs of languages: `es` is English and Spanish, `fr-es-de` English with each of the three.
+    """Pairs of languages: `es` means English and Spanish, `fr-es-de` English with each of the three.
 
     Args:
-        spec: Codes, with hyphens between.
-        first: The language all are paired with.
+        spec: Codes with hyphens between them.
+        first: The language that all others are paired with.
 
     Raises:
-        SettingsError: A code is empty, or named twice.
+        SettingsError: A code is empty or named twice.
     """
     codes = [code for code in spec.split("-") if code != first]
     if not codes or not all(codes) or len(set(codes)) < len(codes):
-        raise SettingsError(f"--lang {spec}: give codes other than {first}, each once, as in es or fr-es-de")
+        raise SettingsError(f"--lang {spec}: give language codes other than {first}, each once, as in es or fr-es-de")
     return [(first, code) for code in codes]
 
 
@@ -35,19 +35,20 @@ def corpora_for(
     catalogue: Catalogue | None = None,
     api: str = API,
 ) -> list[CorpusFile]:
-    """The files of a pair of languages.
+    """The files to fetch for two languages.
 
     Args:
-        languages: Codes, in the order in which sentences shall come out.
-        names: What to take, none for what the catalogue has for the language. `Europarl` of the catalogue, or
-            `Europarl@v7`; `OPUS:NLLB`, or `OPUS:NLLB@v1`, of OPUS; `mtdata:OPUS-nllb-v1-eng-spa` of mtdata.
-        mirror: Server to use in place of each file's own, with the same paths.
-        catalogue: By default the one that comes with the package.
-        api: Address of OPUS's listing, asked only for `OPUS:` names.
+        languages: Codes, in the order in which the two sides of a pair shall come out.
+        names: The corpora to take; none for those that the catalogue has for the language. `Europarl` or
+            `Europarl@v7` stands in the catalogue, `OPUS:NLLB` or `OPUS:NLLB@v1` in the index of OPUS, and
+            `mtdata:OPUS-nllb-v1-eng-spa` in that of mtdata.
+        mirror: A server to use in place of each file's own, with the same paths.
+        catalogue: The catalogue to look in; by default the one that comes with the package.
+        api: Address of the index of OPUS, which is asked only about names with `OPUS:`.
 
     Raises:
-        SettingsError: A name is unknown; the message lists those there are.
-        MissingExtraError: mtdata is asked for and not installed.
+        SettingsError: A name is unknown; the message lists the known ones.
+        MissingExtraError: A name begins with `mtdata:` and mtdata is not installed.
         DownloadError: An index does not answer, or has no such corpus.
     """
     catalogue = load_catalogue() if catalogue is None else catalogue
@@ -61,20 +62,20 @@ def corpora_for(
 def set_files(
     name: str, languages: Sequence[str] = (), mirror: str | None = None, catalogue: Catalogue | None = None
 ) -> list[CorpusFile]:
-    """The files of another set of the catalogue: test sets, paraphrases, the model that tells languages.
+    """The files of another set of the catalogue: test sets, paraphrases, the model that identifies languages.
 
     Args:
-        name: Of the set.
-        languages: Codes; none for all that it has. English alone means nothing here and is left out.
-        mirror: As in `corpora_for`.
-        catalogue: As in `corpora_for`.
+        name: The name of the set.
+        languages: Codes of languages; none for all that the set has. English, which every set has, is ignored.
+        mirror: See `corpora_for`.
+        catalogue: See `corpora_for`.
 
     Raises:
-        SettingsError: The set, or a language of it, is unknown.
+        SettingsError: There is no such set, or it does not have one of the languages.
     """
     catalogue = load_catalogue() if catalogue is None else catalogue
     if name not in catalogue.sets:
-        raise SettingsError(f"no set {name}; there are {', '.join(sorted(catalogue.sets))}")
+        raise SettingsError(f"there is no set {name}; there are {', '.join(sorted(catalogue.sets))}")
     entry = catalogue.sets[name]
     wanted = [code for code in languages if code != "en"] or list(entry.codes)
     if entry.codes and (unknown := [code for code in wanted if code not in entry.codes]):
@@ -97,7 +98,7 @@ def set_files(
 
 
 def _usual(languages: tuple[str, str], catalogue: Catalogue) -> list[CorpusFile]:
-    """What the paper used for a language; for another language all there is, some of which may not be for it."""
+    """The corpora of the paper for its languages; for another language all, some of which may not have it."""
     first, second = languages
     known = catalogue.languages.get(second) if first == "en" else None
     names = catalogue.corpora if known is None else known
@@ -120,8 +121,8 @@ def _named(name: str, languages: tuple[str, str], catalogue: Catalogue, api: str
     if source or entry is None:
         there = ", ".join(catalogue.corpora)
         raise SettingsError(
-            f"--corpus {name}: not in the catalogue, which has {there}; any other of OPUS by OPUS:{rest}, "
-            "of mtdata by mtdata:ID"
+            f"--corpus {name}: not in the catalogue, which has {there}; other corpora of OPUS are named OPUS:{rest}, "
+            "those of mtdata mtdata:ID"
         )
     return _of_catalogue(replace(entry, version=version) if version else entry, languages, catalogue)
 

@@ -1,4 +1,4 @@
-"""From files that were fetched to texts that can be read."""
+"""From downloaded files to texts that can be read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from st_paragram.data.text import TextSource
 
 
 def text_source(fetched: Fetched) -> TextSource:
-    """How to read a file of two languages: a zip archive with a member for each, or a table of two columns.
+    """How to read a downloaded file of two languages: a zip archive with a member for each, or a table of two columns.
 
-    The texts come out in the order of the pair that was asked for, and under its codes, whatever the file calls them.
+    The sides come out in the order that was asked for, under the codes that were asked for, whatever the file uses.
     """
     file, path = fetched.file, str(fetched.path)
     first, second = file.pair

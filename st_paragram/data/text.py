@@ -1,8 +1,8 @@
 r"""Parallel text, streamed row by row: tab-separated files, Moses pairs of files, and OPUS zip archives.
 
 Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`; what
-cannot be mended safely (a wrong number of columns, files of unequal length, broken encoding) is refused by
-file and row. The first language of a pair, English by custom, always comes out first.
+cannot be mended safely (files of unequal length, rows of a wrong number of columns or not in UTF-8) is refused by
+file and row; such rows can be dropped instead. The first language of a pair, English by custom, always comes out first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from st_paragram.data.streams import (
+    BYTE_ORDER_MARK,
     ByteStream,
     is_zip,
     open_member,
     open_stream,
     open_zip,
     read_blocks,
+    stream_name,
 )
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.files import STDIN
@@ -35,7 +37,6 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
 _TRAILING_RETURNS = re.compile(r"\r+(?=\n|\Z)")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class TextSource:
     """One parallel text.
 
     Attributes:
-        paths: One file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
-        languages: Codes of the columns, or of the two files.
-        swapped: The second column is the one that comes out first.
-        further_columns: Columns behind the two texts, such as a score; only a file of columns has any.
-        cap: At most so many pairs of this text shall be stored, a random choice of them.
-        codes: What members of a zip archive end in, where that is not `languages`.
+        paths: one file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
+        languages: codes of the columns, or of the two files.
+        swapped: the second column is the one that comes out first.
+        further_columns: how many columns, such as a score, stand behind the two texts; only a file of columns has any.
+        cap: the most pairs of this text to store, chosen at random.
+        codes: what members of a zip archive end in, where that is not `languages`.
     """
 
     paths: tuple[str, ...]
@@ -63,29 +64,44 @@ class TextSource:
         """The languages in the order in which texts come out."""
         return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
+    def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
+        """`pair` in the codes of the languages wanted, where codes differ by a region alone: zh for zh_cn.
+
+        Args:
+            languages: the languages wanted, as for `parse_source`.
+        """
+        wanted = [languages[0], *languages[1].split("-")]
+        first, second = (
+            code if code in wanted else next((known for known in wanted if _fits(code, known)), code)
+            for code in self.pair
+        )
+        return first, second
+
     @property
     def name(self) -> str:
         """The file, or both files, for messages and reports."""
-        return " + ".join("standard input" if path == STDIN else path for path in self.paths)
+        return " + ".join(map(stream_name, self.paths))
 
 
 @dataclass
 class ReadCounts:
-    """What reading saw and did: rows in all, rows dropped, and characters repaired in the rows that stay.
+    """What reading found and did: rows in all, rows dropped, and characters repaired in the rows that stay.
 
     Attributes:
-        rows: Rows read, dropped ones included.
-        nul_rows: Rows dropped because they hold a NUL byte.
-        invalid_rows: Rows dropped because they are not UTF-8 (refused unless asked for).
-        trailing_returns: Lines that lost the carriage returns at their end.
-        inner_returns: Carriage returns inside lines, made spaces.
-        line_separators: Other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
-        byte_order_marks: Files that began with a byte order mark, which is removed.
+        rows: rows read, dropped ones included.
+        nul_rows: rows dropped because they hold a NUL byte.
+        invalid_rows: rows dropped because they are not UTF-8 (refused unless asked for).
+        wrong_columns: rows dropped because they have a wrong number of columns (refused unless asked for).
+        trailing_returns: lines that lost the carriage returns at their end.
+        inner_returns: carriage returns inside lines, made spaces.
+        line_separators: other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
+        byte_order_marks: files that began with a byte order mark, which is removed.
     """
 
     rows: int = 0
     nul_rows: int = 0
     invalid_rows: int = 0
+    wrong_columns: int = 0
     trailing_returns: int = 0
     inner_returns: int = 0
     line_separators: int = 0
@@ -101,14 +117,14 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     """Read a source specification ``[LANG-LANG:]FILE``.
 
     Args:
-        spec: A file, ``-`` for standard input, or either behind the order of its columns, e.g.
+        spec: a file, ``-`` for standard input, or either behind the order of its columns, e.g.
             ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`. Paraphrases of the
             first language may be mixed in: ``en-en:paraphrases.tsv``.
-        languages: The languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``; several
+        languages: the languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``; several
             with dashes between, ``("en", "fr-es-de")``, for one store of many languages.
 
     Raises:
-        SettingsError: If the prefix names other languages than `languages`, or is missing where there are several.
+        SettingsError: the prefix names other languages than `languages`, or is missing where there are several.
     """
     match = _SPEC.fullmatch(spec)
     others = languages[1].split("-")
@@ -129,7 +145,7 @@ def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSou
     """Name a Moses pair: two files, row i of the one is the translation of row i of the other.
 
     Raises:
-        SettingsError: If both files are standard input.
+        SettingsError: both files are standard input.
     """
     if first == second == STDIN:
         raise SettingsError("both files of a Moses pair are standard input; give at least one by its path")
@@ -149,13 +165,14 @@ def read_rows(
     """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
 
     Args:
-        source: The text.
-        counts: Added to while reading; complete when the iterator is exhausted.
-        drop_invalid: Drop and count rows that are not UTF-8 instead of refusing the text.
+        source: the text.
+        counts: added to while reading; complete when the iterator is exhausted.
+        drop_invalid: drop and count rows that are not UTF-8 or have a wrong number of columns instead of
+            refusing the text.
 
     Raises:
-        TextError: If the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
-            files of unequal length. The message names file and row.
+        TextError: the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
+            the files of a pair are of unequal length. The message names file and row.
     """
     counts = ReadCounts() if counts is None else counts
     start = counts.rows
@@ -165,7 +182,7 @@ def read_rows(
             for name, stream in _open_source(source, stack)
         ]
         if len(texts) == 1:
-            rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns)
+            rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns, drop_invalid)
         elif source.further_columns:
             raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
         else:
@@ -178,7 +195,7 @@ def read_rows(
 def _open_source(source: TextSource, stack: ExitStack) -> list[tuple[str, ByteStream]]:
     """Open one stream for two columns, or two streams for a pair of files or of zip members."""
     if len(source.paths) == 2 or not is_zip(source.paths[0]):
-        return [("standard input" if path == STDIN else path, open_stream(path, stack)) for path in source.paths]
+        return [(stream_name(path), open_stream(path, stack)) for path in source.paths]
     archive = open_zip(source.paths[0], stack)
     members = _choose_members(archive, source.codes or source.languages)
     return [(f"{source.paths[0]}:{member}", open_member(archive, member, stack)) for member in members]
@@ -215,9 +232,9 @@ def _line_blocks(
     """Decode blocks into cleaned lines; a line that must be dropped becomes a `_BadRow`."""
     row = 0
     for block in read_blocks(name, stream):
-        if row == 0 and block.startswith(_BYTE_ORDER_MARK):
+        if row == 0 and block.startswith(BYTE_ORDER_MARK):
             counts.byte_order_marks += 1
-            block = block[len(_BYTE_ORDER_MARK) :]
+            block = block[len(BYTE_ORDER_MARK) :]
         try:
             lines: list[str | _BadRow] = list(_clean(block.decode("utf-8"), counts).split("\n"))
         except UnicodeDecodeError:
@@ -253,7 +270,7 @@ def _clean(text: str, counts: ReadCounts) -> str:
 
 
 def _tabbed_rows(
-    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int
+    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int, drop_invalid: bool
 ) -> Iterator[tuple[str, ...]]:
     for row, line in enumerate(lines, 1):
         counts.rows += 1
@@ -265,6 +282,8 @@ def _tabbed_rows(
             yield columns
         elif not line.strip():
             yield ("",) * expected
+        elif drop_invalid:
+            counts.wrong_columns += 1
         else:
             raise TextError(_wrong_columns(name, row, columns, expected))
 
@@ -275,7 +294,8 @@ def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int)
     remedy = "keep the two text columns alone, e.g. with cut -f"
     if len(columns) < expected or expected > 2:
         remedy = "put one tab between the texts" if expected == 2 else "correct the row, or say which columns there are"
-    return f"{name}: row {row} has {found}, the last {last!r}, where {expected} are expected; {remedy}"
+    seen = f"row {row} has {found}, the last {last!r}, where {expected} are expected"
+    return f"{name}: {seen}; {remedy}, or drop such rows (--drop-invalid)"
 
 
 def _moses_pairs(

@@ -7,38 +7,17 @@ Tests for Machine Translation Evaluation, for the comparison on the same resampl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.results import Comparison, Interval
 
 RESAMPLES = 10_000
 LEVEL = 0.95
 _CHUNK = 500_000  # numbers drawn at a time, so that memory does not grow with sets or resamples
 _NOTHING = 1e-12  # differences below are rounding: two equal systems must not differ
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Ends of a 95 % interval; NaN where there is no correlation."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What the second system has more than the first, its 95 % interval, and the two-sided p-value of no difference.
-
-    All NaN where one of the two has no correlation.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p_value: float
 
 
 def resampled_pearson(

@@ -12,19 +12,16 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.margin import (
-    DEFAULT_K,
-    Candidates,
-    Margin,
-    ScoredPairs,
-    candidate_pairs,
-    neighbours_both_ways,
-)
+from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs, neighbours_both_ways
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.bitext_mining.threshold import Extraction, best_threshold, extract
 from st_paragram.evaluation.bucc_files import ComparableTexts
 from st_paragram.search.neighbours import Vectors
 
 Mined = dict[Margin, ScoredPairs]
+
+#: What the scores are called in tables and records.
+LABELS = {Margin.RATIO: "ratio", Margin.DISTANCE: "distance", Margin.ABSOLUTE: "cosine"}
 
 
 def mine(source: Vectors, target: Vectors, k: int = DEFAULT_K, candidates: Candidates = Candidates.MAX) -> Mined:

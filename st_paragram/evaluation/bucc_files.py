@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.errors import TextError
+
+BUCC_PAIRS = ("de-en", "fr-en", "ru-en", "zh-en")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,34 @@ class ComparableTexts:
     gold: NDArray[np.int64]
 
 
+def bucc_folder(data: str | Path) -> Path:
+    """Where a folder of evaluation data keeps BUCC's files: its folder `bucc2018`, or itself."""
+    inner = Path(data) / "bucc2018"
+    return inner if inner.is_dir() else Path(data)
+
+
+def bucc_pairs(folder: str | Path) -> list[str]:
+    """Pairs of languages of which a folder of BUCC's files has texts and gold."""
+    return [pair for pair in BUCC_PAIRS if _prefix(Path(folder), pair) is not None]
+
+
+def read_bucc_pairs(data: str | Path, pairs: Sequence[str] = ()) -> dict[str, ComparableTexts]:
+    """Read the texts of a folder of evaluation data: pair of languages -> texts.
+
+    Args:
+        data: the folder, see `bucc_folder`.
+        pairs: of languages; all that there are if empty.
+
+    Raises:
+        TextError: as `bucc_prefix` and `read_bucc`, or there are no files of BUCC.
+    """
+    folder = bucc_folder(data)
+    wanted = dict.fromkeys(pairs or bucc_pairs(folder))
+    if not wanted:
+        raise TextError(f"{folder}: no files of BUCC 2018; they are named like zh-en.sample.zh, .en and .gold")
+    return {pair: read_bucc(bucc_prefix(folder, pair), pair) for pair in wanted}
+
+
 def bucc_prefix(data: str | Path, pair: str) -> Path:
     """Where the files of a pair are: a prefix as it is, or a folder's test, sample or training set, the first there.
 
@@ -47,11 +77,14 @@ def bucc_prefix(data: str | Path, pair: str) -> Path:
     data = Path(data)
     if not data.is_dir():
         return data
-    for folder in (data, data / pair):
-        for part in ("test", "sample", "training"):
-            if (folder / f"{pair}.{part}.gold").is_file():
-                return folder / f"{pair}.{part}"
+    if (found := _prefix(data, pair)) is not None:
+        return found
     raise TextError(f"{data}: no {pair}.test.gold, {pair}.sample.gold or {pair}.training.gold; name a prefix of files")
+
+
+def _prefix(data: Path, pair: str) -> Path | None:
+    places = (folder / f"{pair}.{part}" for folder in (data, data / pair) for part in ("test", "sample", "training"))
+    return next((place for place in places if Path(f"{place}.gold").is_file()), None)
 
 
 def read_bucc(prefix: str | Path, pair: str) -> ComparableTexts:

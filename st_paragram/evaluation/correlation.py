@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.results import GradedResult, Interval
 from st_paragram.models.training_record import Correlation
 
 BATCH_SIZE = 2048
@@ -58,6 +59,27 @@ def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
     )
 
 
+def graded_result(
+    pairs: int, found: Correlation, interval: Interval | None = None, undefined: str = ""
+) -> GradedResult:
+    """A correlation as a result: None where there is none.
+
+    Args:
+        pairs: that were scored.
+        found: the correlation.
+        interval: of Pearson's.
+        undefined: why there is no correlation.
+    """
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return GradedResult(
+        pairs, _defined(found.pearson), _defined(found.spearman), _defined(low), _defined(high), undefined
+    )
+
+
 def correlate(model: SentenceTransformer, pairs: GradedPairs) -> Correlation:
     """Correlate the cosines of embeddings with the grades."""
     return correlation(cosines(model, pairs), pairs.grades)
+
+
+def _defined(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
@@ -16,34 +15,16 @@ from sentence_transformers.sentence_transformer.evaluation import (
     TranslationEvaluator,
 )
 
-from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.data.text import TextSource
+from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 from st_paragram.evaluation.known_test_sets import known_test_set_in
+from st_paragram.evaluation.translations import Translations, read_translations
 
 logger = logging.getLogger(__name__)
 
 MOST_TRANSLATIONS = 10_000  # the evaluator holds all cosines at once: 400 MB
-
-
-@dataclass(frozen=True)
-class Translations:
-    """Sentences and their translations, n each, that no training has seen.
-
-    Args:
-        name: of the set.
-        first: n sentences.
-        second: their translations.
-    """
-
-    name: str
-    first: list[str]
-    second: list[str]
-
-    def __len__(self) -> int:
-        """The number of pairs, n."""
-        return len(self.first)
 
 
 def development_evaluator(pairs: GradedPairs, translations: Translations | None = None) -> SentenceEvaluator:
@@ -114,13 +95,12 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
         EvaluationError: the translations are a known test set, such as one of Tatoeba's, or too many.
         TextError: the file cannot be read, or a row lacks a sentence.
     """
-    rows = list(read_pairs(TextSource((str(path),), ("en", language))))
-    for number, row in enumerate(rows, start=1):
-        if not all(sentence.strip() for sentence in row):
-            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or take it out")
-    if len(rows) > MOST_TRANSLATIONS:
-        raise EvaluationError(f"{path}: {len(rows)} translations; cut them down to {MOST_TRANSLATIONS}, 1,000 will do")
-    translations = Translations(Path(path).name.split(".")[0], [row[0] for row in rows], [row[1] for row in rows])
+    name = Path(path).name.split(".")[0]
+    translations = read_translations(TextSource((str(path),), ("en", language)), name)
+    if len(translations) > MOST_TRANSLATIONS:
+        raise EvaluationError(
+            f"{path}: {len(translations)} translations; cut them down to {MOST_TRANSLATIONS}, 1,000 will do"
+        )
     remedy = "--dev-bitext with translations held out of the training data"
     _refuse_test_set(path, translations.first, translations.second, remedy, force)
     return translations

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.cleaning.normalized_key import bare
+from st_paragram.cleaning.normalized_key import normalized_key
 from st_paragram.errors import EvaluationError
 from st_paragram.files import write_text
 
@@ -81,7 +81,7 @@ def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
     Raises:
         ValueError: there are not as many first as second sentences.
     """
-    pairs = zip(map(bare, first), map(bare, second), strict=True)
+    pairs = zip(map(normalized_key, first), map(normalized_key, second), strict=True)
     digests = (hashlib.blake2b("\n".join(sorted(pair)).encode(), digest_size=8).digest() for pair in pairs)
     return {int.from_bytes(digest, "big") for digest in digests}
 

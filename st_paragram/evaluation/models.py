@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -12,7 +13,8 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.averaging import embedding_of
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.encoder import pipeline
-from st_paragram.modules.token_embedding import TokenEmbedding
+from st_paragram.models.find import find
+from st_paragram.modules.sentencepiece_embedding import token_embedding
 
 
 def load_model(name: str) -> SentenceTransformer:
@@ -41,4 +43,14 @@ def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 
     """
     embedding = embedding_of(like)
     torch.manual_seed(seed)
-    return pipeline(TokenEmbedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+    return pipeline(token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+
+
+def find_models(names: Sequence[str]) -> None:
+    """Look for models without loading them; one of the hub is fetched.
+
+    Raises:
+        ModelDirectoryError: a model is not there; the message says where it was looked for.
+    """
+    for name in dict.fromkeys(names):
+        find(name)

@@ -6,80 +6,154 @@ import datetime
 import json
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import pydantic
 
 from st_paragram.errors import EvaluationError
-from st_paragram.files import write_json
-from st_paragram.machine import describe_machine
+from st_paragram.evaluation.results import BenchmarkRun, BuccRun, HardStsRun, MtebRun, StsRun, TatoebaRun
+from st_paragram.files import write_text
+from st_paragram.machine import MachineDescription, describe_machine
+
+Run = TypeVar("Run", bound=BenchmarkRun)
+
+#: Benchmark -> the type of its runs.
+RUNS: dict[str, type[Any]] = {kind.benchmark: kind for kind in (StsRun, HardStsRun, TatoebaRun, BuccRun, MtebRun)}
 
 
 @dataclass(frozen=True)
-class Record:
-    """The results of one benchmark for one or several models.
+class Training:
+    """What there is to tell of a model's training; None where its directory does not say.
 
     Args:
-        benchmark: "sts", "hard-sts", "tatoeba", "bucc", "mteb" or "ablations".
+        languages: of the two sides.
+        pairs: trained on.
+        seconds: of wall time, with evaluation and checkpoints.
+        pairs_per_second: while training.
+        machine: the kind, and the number of threads.
+        dim: components of an embedding.
+        vocab_size: pieces asked for.
+        epochs: over the pairs.
+        megabatch_size: M.
+        settings: all of them, as the training recorded them.
+    """
+
+    languages: tuple[str, ...]
+    pairs: int
+    seconds: float
+    pairs_per_second: float
+    machine: str
+    dim: int | None = None
+    vocab_size: int | None = None
+    epochs: float | None = None
+    megabatch_size: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Record(Generic[Run]):
+    """A run of one benchmark, and where its figures come from.
+
+    Args:
+        run: the results.
         command: that made it.
         date: ISO.
-        machine: `MachineDescription` as a mapping.
-        data: what was scored, and what was missing.
-        results: model -> results, in the benchmark's own form; correlations, errors and F1 are shares (0 .. 1).
-        training: model -> `TrainingRecord` as a mapping, for models that have them.
+        machine: on which it was made.
+        training: model -> how it was trained, for models that tell.
     """
 
-    benchmark: str
+    run: Run
     command: str
     date: str
-    machine: dict[str, Any]
-    data: dict[str, Any]
-    results: dict[str, Any]
-    training: dict[str, Any] = field(default_factory=dict)
+    machine: MachineDescription
+    training: dict[str, Training] = field(default_factory=dict)
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name."""
+        return self.run.benchmark
 
 
-def new_record(benchmark: str, models: Sequence[str], data: dict[str, Any], results: dict[str, Any]) -> Record:
+def new_record(run: Run) -> Record[Run]:
     """A record of this run: the command line, today, this machine, and how the models were trained."""
-    from st_paragram.models.training_record import read_training_record
-
-    facts = {name: read_training_record(name) for name in models}
-    return Record(
-        benchmark,
-        shlex.join(["python", *sys.argv]),
-        datetime.date.today().isoformat(),
-        asdict(describe_machine()),
-        data,
-        results,
-        {name: asdict(value) for name, value in facts.items() if value},
-    )
+    trainings = {name: training for name in run.models if (training := _training(name)) is not None}
+    return Record(run, _command(), datetime.date.today().isoformat(), describe_machine(), trainings)
 
 
-def write_record(record: Record, path: str | Path) -> None:
-    """Write the file, whole or not at all; its folder is made.
+def write_records(records: Sequence[Record[Any]], path: str | Path) -> None:
+    """Write one record, or a list of several, whole or not at all; the folder is made.
 
-    Numbers that are not finite (a correlation of constant scores) are written as null.
+    Numbers that are not finite are written as null.
     """
-    write_json(Path(path), _finite(asdict(record)))
+    documents = [_document(record) for record in records]
+    text = json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
+    write_text(Path(path), f"{text}\n")
 
 
-def read_record(path: str | Path) -> Record:
-    """Read back what `write_record` wrote.
+def read_records(path: str | Path, kinds: Mapping[str, type[Any]] = RUNS) -> list[Record[Any]]:
+    """Read back what `write_records` wrote.
+
+    Args:
+        path: of the file.
+        kinds: benchmark -> the type of its runs.
 
     Raises:
-        EvaluationError: the file is missing or no record.
+        EvaluationError: the file is missing, no record, or of a benchmark that is not among the kinds.
     """
     try:
-        return Record(**json.loads(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        documents = values if isinstance(values, list) else [values]
+        if not documents:
+            raise ValueError("an empty list")
+        return [_read(document, path, kinds) for document in documents]
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise EvaluationError(f"{path}: results that no benchmark writes ({reason}); make the record anew") from error
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise EvaluationError(f"{path}: not a benchmark's record ({error}); make it with --json") from error
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and value not in (float("inf"), float("-inf")) and value == value:
-        return value
-    return None if isinstance(value, float) else value
+def _command() -> str:
+    program, *arguments = sys.argv
+    start = ["python", program] if program.endswith(".py") else [Path(program).name]
+    return shlex.join([*start, *arguments])
+
+
+def _training(name: str) -> Training | None:
+    from st_paragram.models.training_record import read_training_record
+
+    record = read_training_record(name)
+    if record is None:
+        return None
+    settings = dict(record.settings)
+    return Training(
+        tuple(record.languages),
+        record.pairs,
+        record.seconds,
+        record.pairs_per_second,
+        record.machine,
+        settings.get("dim"),
+        record.preparation.get("vocab_size"),
+        settings.get("epochs"),
+        settings.get("megabatch_size"),
+        settings,
+    )
+
+
+def _document(record: Record[Any]) -> dict[str, Any]:
+    written = json.loads(pydantic.TypeAdapter(Any).dump_json(record))
+    return {"benchmark": record.benchmark, **written}
+
+
+def _read(document: Any, path: str | Path, kinds: Mapping[str, type[Any]]) -> Record[Any]:  # noqa: ANN401
+    values = dict(document)
+    name = values.pop("benchmark")
+    if name not in kinds:
+        raise EvaluationError(f"{path}: a record of {name!r}; known are {', '.join(kinds)}")
+    values["run"] = pydantic.TypeAdapter(kinds[name]).validate_python(values["run"])
+    read: Record[Any] = pydantic.TypeAdapter(Record[Any]).validate_python(values)
+    return read

@@ -2,70 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, best_neighbours, neighbours_both_ways
+from st_paragram.bitext_mining.candidates import best_neighbours, neighbours_both_ways
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.correlation import embed
+from st_paragram.evaluation.results import RetrievalError, RetrievalScores, TatoebaResult
+from st_paragram.evaluation.translations import Translations
 from st_paragram.search.neighbours import Vectors
 
 Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class RetrievalError:
-    """Shares of sentences, 0 .. 1, for which another sentence than their translation was found.
-
-    Args:
-        forward: looking for first sentences' translations among the second ones.
-        backward: the reverse.
-    """
-
-    forward: float
-    backward: float
-
-    @property
-    def mean(self) -> float:
-        """Mean of both directions: the task's error rate."""
-        return (self.forward + self.backward) / 2
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Both directions and their mean by name."""
-        return {"forward": self.forward, "backward": self.backward, "mean": self.mean}
-
-
-@dataclass(frozen=True)
-class RetrievalScores:
-    """All that is known about retrieval among n pairs.
-
-    Args:
-        pairs: n.
-        cosine: errors of the nearest neighbour by cosine.
-        margin: errors of the neighbour, among the k nearest, of the highest margin (ratio) score.
-        accuracy: share of first sentences whose nearest neighbour by cosine is their translation, as mteb counts it:
-            1 - cosine.forward, but for ties.
-        f1: mteb's main score, see `weighted_f1`.
-    """
-
-    pairs: int
-    cosine: RetrievalError
-    margin: RetrievalError
-    accuracy: float
-    f1: float
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """Everything by name, as records keep it."""
-        both = {"cosine": self.cosine.figures, "margin": self.margin.figures}
-        return {"pairs": self.pairs, **both, "accuracy": self.accuracy, "f1": self.f1}
 
 
 def retrieval_error(
@@ -112,6 +65,19 @@ def retrieval_scores(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> Ret
         float((found == np.arange(len(found))).mean()),
         weighted_f1(found),
     )
+
+
+def score_tatoeba(model: SentenceTransformer, sets: Sequence[Translations], k: int = DEFAULT_K) -> TatoebaResult:
+    """Score the retrieval of translations in several sets; errors as of `retrieval_scores`.
+
+    Args:
+        model: any SentenceTransformer.
+        sets: the test sets, with names.
+        k: neighbours that make a margin's background.
+    """
+    started = time.perf_counter()
+    found = {pairs.name: retrieval_scores(embed(model, pairs.first), embed(model, pairs.second), k) for pairs in sets}
+    return TatoebaResult(found, time.perf_counter() - started)
 
 
 def found_by_mteb(first: Vectors, second: Vectors) -> Rows:

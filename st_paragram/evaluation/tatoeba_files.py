@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.data.text import TextSource
+from st_paragram.errors import EvaluationError
+from st_paragram.evaluation.translations import Translations, read_translations
 
 # The test sets go by ISO 639-3 codes; these also by the two letters used elsewhere in this project.
 CODES = {"ar": "ara", "de": "deu", "es": "spa", "fr": "fra", "ru": "rus", "tr": "tur", "zh": "cmn"}
+
+ENGLISH = ("en", "eng")
 
 _TABLE = re.compile(r"([a-z]{3})-eng\.tsv")
 _PUBLISHED = re.compile(r"tatoeba\.([a-z]{3})-eng\.\1")
 
 
-@dataclass(frozen=True)
-class Translations:
-    """n sentences and their translations.
-
-    Args:
-        language: code of the first side, or the file's name.
-        first: n sentences.
-        second: n sentences, English in the Tatoeba sets.
-    """
-
-    language: str
-    first: list[str]
-    second: list[str]
-
-    def __len__(self) -> int:
-        """The number of pairs, n."""
-        return len(self.first)
+def tatoeba_folder(data: str | Path) -> Path:
+    """Where a folder of evaluation data keeps the test sets: its folder `tatoeba`, or itself."""
+    inner = Path(data) / "tatoeba"
+    return inner if inner.is_dir() else Path(data)
 
 
 def tatoeba_sets(folder: str | Path, languages: Sequence[str] | None = None) -> dict[str, TextSource]:
@@ -46,13 +35,7 @@ def tatoeba_sets(folder: str | Path, languages: Sequence[str] | None = None) -> 
     Raises:
         EvaluationError: the folder has no such file, or not the language asked for; the message lists what there is.
     """
-    folder, found = Path(folder), {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if match := _TABLE.fullmatch(path.name):
-            found[match[1]] = TextSource((str(path),), (match[1], "eng"))
-        elif match := _PUBLISHED.fullmatch(path.name):
-            english = path.with_name(f"tatoeba.{match[1]}-eng.eng")
-            found.setdefault(match[1], TextSource((str(path), str(english)), (match[1], "eng")))
+    found = tatoeba_files(folder)
     if not found:
         raise EvaluationError(f"{folder}: no Tatoeba test sets; files are named like spa-eng.tsv (foreign TAB English)")
     wanted = dict.fromkeys(CODES.get(code, code) for code in (sorted(found) if languages is None else languages))
@@ -62,14 +45,30 @@ def tatoeba_sets(folder: str | Path, languages: Sequence[str] | None = None) -> 
     return {code: found[code] for code in wanted}
 
 
-def read_translations(source: TextSource, language: str) -> Translations:
-    """Read a test set.
+def read_tatoeba(data: str | Path, languages: Sequence[str] = ()) -> list[Translations]:
+    """Read test sets of a folder of evaluation data.
+
+    Args:
+        data: the folder, see `tatoeba_folder`.
+        languages: as in `tatoeba_sets`, all if empty; English, the other side of every set, means nothing here.
 
     Raises:
-        TextError: as `read_pairs`, or a sentence is empty; the message names file and row.
+        EvaluationError: as `tatoeba_sets`.
+        TextError: as `read_translations`.
     """
-    pairs = list(read_pairs(source))
-    for row, pair in enumerate(pairs, start=1):
-        if not all(text.strip() for text in pair):
-            raise TextError(f"{source.name}: row {row}: an empty sentence; complete the row or take it out")
-    return Translations(language, [first for first, _ in pairs], [second for _, second in pairs])
+    wanted = [code for code in languages if code not in ENGLISH] or list(languages)
+    return [
+        read_translations(source, code) for code, source in tatoeba_sets(tatoeba_folder(data), wanted or None).items()
+    ]
+
+
+def tatoeba_files(folder: str | Path) -> dict[str, TextSource]:
+    """All test sets of a folder, which may have none: language -> its file or files, by code."""
+    folder, found = Path(folder), dict[str, TextSource]()
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if match := _TABLE.fullmatch(path.name):
+            found[match[1]] = TextSource((str(path),), (match[1], "eng"))
+        elif match := _PUBLISHED.fullmatch(path.name):
+            english = path.with_name(f"tatoeba.{match[1]}-eng.eng")
+            found.setdefault(match[1], TextSource((str(path), str(english)), (match[1], "eng")))
+    return found

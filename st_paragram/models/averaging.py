@@ -26,16 +26,22 @@ from torch import Tensor
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import weights_file
-from st_paragram.models.configuration import AVERAGING, Configuration, damaged, file_of, write_configuration
+from st_paragram.models.configuration import (
+    AVERAGING,
+    STOCK_CONFIG_FILE,
+    Configuration,
+    damaged,
+    file_of,
+    write_configuration,
+)
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
 from st_paragram.modules.mean_pool import MeanPool
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
 from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
-STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 #: What `config_sentence_transformers.json` says of a pipeline beside its modules.
 _PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 
@@ -194,9 +200,7 @@ def read(folder: Path, values: dict[str, Any], truncate_dim: int | None = None) 
         tokenizer.unknown_id,
         truncate_dim,
     )
-    if isinstance(tokenizer, SentencePieceTokenizer):
-        return SentencePieceEmbedding(tokenizer, weights=table, dropout=stored.dropout)
-    return TokenEmbedding(tokenizer, weights=table, dropout=stored.dropout)
+    return token_embedding(tokenizer, weights=table, dropout=stored.dropout)
 
 
 def checked(folder: Path, values: dict[str, Any]) -> AveragingValues:

@@ -16,6 +16,8 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import write_json
 
 CONFIG_FILE = "st_paragram.json"
+#: What sentence-transformers keeps of a pipeline beside its modules.
+STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 FORMAT_VERSION = 3
 AVERAGING, STOCK = "averaging", "stock"
 _OLD_OPTIONS = {"lower_case": bool, "segmentation": str}

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import cache_folder
-from st_paragram.models.architectures import architecture_named
-from st_paragram.models.averaging import STOCK_CONFIG_FILE
-from st_paragram.models.configuration import CONFIG_FILE, read_configuration
+from st_paragram.models.configuration import CONFIG_FILE, STOCK_CONFIG_FILE, read_configuration
 
 HOME_VARIABLE = "ST_PARAGRAM_HOME"
 _BESIDE = (STOCK_CONFIG_FILE, "README.md")
@@ -59,6 +57,8 @@ def only_model_here() -> str:
 def _from_hub(name: str, looked: str) -> Path:
     """The files that the model's architecture needs, and no others."""
     from huggingface_hub import snapshot_download
+
+    from st_paragram.models.architectures import architecture_named
 
     try:
         folder = Path(snapshot_download(name, allow_patterns=[CONFIG_FILE]))

@@ -1,4 +1,4 @@
-"""Second stage: filter rows, normalise them and sort them by their keys, shard by shard."""
+"""Second stage: filter and repair rows, normalise them and sort them by their keys, shard by shard."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram.cleaning.base import RowFilter
+from st_paragram.cleaning.base import RowFilter, RowRepair, RowStep
 from st_paragram.cleaning.config import Cleaning, parse_cleaning
 from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import TextError
 from st_paragram.files import atomic, digest
 from st_paragram.preparation.read_stage import ReadStage, read_shard
-from st_paragram.preparation.row_files import Keys, write_rows
-from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import write_metadata
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.preparation.row_files import Keys, RowStage, rejects_file, write_rows
+from st_paragram.stages.metadata import read_metadata, write_metadata
 from st_paragram.tokenizers.sentencepiece import Segmentation, normalizer
 from st_paragram.version import installed_version
 
-VERSION = 1  # of the results: count it up when they change
+VERSION = 2  # of the results: count it up when they change
 _BATCH_ROWS = 1024
 
 
 @dataclass(frozen=True)
-class CleanStage(Stage):
+class CleanStage(RowStage):
     """A task cleans one shard of one text.
 
-    The facts of a task have `rows`, `kept` and `dropped` (by reason). With `rejects`, the rows dropped stand in
-    `<shard>.rejects.tsv` as `reason TAB columns`.
+    The metadata of a task have `rows`, `kept`, `dropped` (by reason) and `repaired` (by name of the repair).
 
     Attributes:
         read: Whose shards come in.
-        cleaning: The filters.
+        cleaning: The filters and repairs.
         identities: For each text what `filters_digest` gives, once for the run: it may take reading large models.
         lower_case: Lower-case the texts.
         segmentation: Of Chinese.
@@ -55,27 +54,34 @@ class CleanStage(Stage):
     seed: int
     rejects: bool
 
-    def digest(self, source: int) -> str:
-        """Tells the cleaning of a text from others."""
-        text = [self.read.digests[source], source, self.lower_case, self.segmentation.value]
-        return digest(VERSION, self.identities[source], text, self.by.value, self.seed, self.rejects)
+    def digests(self) -> list[str]:
+        """One for each text."""
+        how = [self.lower_case, self.segmentation.value, self.by.value, self.seed, self.rejects]
+        texts = enumerate(zip(self.identities, self.read.digests(), strict=True))
+        return [digest(VERSION, identity, text, source, how) for source, (identity, text) in texts]
 
     def results(self) -> list[Path]:
         """A file of rows per shard, text by text."""
         return [result for _, _, result in self._tasks()]
 
-    @property
-    def folders(self) -> set[Path]:
-        """One for each text."""
-        return {self._folder(source) for source in range(len(self.read.sources))}
+    def steps(self, source: int) -> list[RowStep]:
+        """The filters and repairs for the languages of a text."""
+        return _steps(json.dumps(self.cleaning.as_json()), self.read.sources[source].pair)
 
-    def filters(self, source: int) -> list[RowFilter]:
-        """The filters for the languages of a text."""
-        return _filters(json.dumps(self.cleaning.as_json()), self.read.sources[source].pair)
-
-    def results_of(self, source: int) -> list[Path]:
-        """The results of one text."""
-        return [result for number, _, result in self._tasks() if number == source]
+    def report(self) -> PrepareReport:
+        """What was read, and what the filters have dropped of it."""
+        report = self.read.report()
+        for source, text in enumerate(report.sources):
+            steps = self.steps(source)
+            for reason in (reason for each in steps for reason in each.reasons):
+                text.drop(reason, 0)  # all reasons are told, in the order of the filters
+            text.repairs.update({each.name: 0 for each in steps if isinstance(each, RowRepair)})
+        for source, _, result in self._tasks():
+            done = read_metadata(result)
+            for reason, count in done["dropped"].items():
+                report.sources[source].drop(reason, count)
+            report.sources[source].repairs.update(done["repaired"])
+        return report
 
     def run(self, task: int) -> None:
         """Clean a shard.
@@ -85,44 +91,52 @@ class CleanStage(Stage):
         """
         source, shard, result = self._tasks()[task]
         started = time.perf_counter()
-        filters = self.filters(source)
+        steps = self.steps(source)
         normalize = normalizer(self.lower_case, self.segmentation)
         keys = Keys(self.by, self.seed)
-        dropped, rejects = Counter[str](), list[str]()
+        dropped, repaired, rejects = Counter[str](), Counter[str](), list[str]()
         packed: list[bytes] = []
         read = 0
         for rows in read_shard(shard, _BATCH_ROWS):
             first = int(shard.stem) * self.read.shard_rows + read + 1
             read += len(rows)
             try:
-                for each in filters:
-                    rows = _apply(each, rows, dropped, rejects if self.rejects else None)
+                for each in steps:
+                    if isinstance(each, RowRepair):
+                        rows = _repair(each, rows, repaired)
+                    elif isinstance(each, RowFilter):
+                        rows = _apply(each, rows, dropped, rejects if self.rejects else None)
             except TextError as error:
                 where = f"{self.read.sources[source].name}: among rows {first}..{first + _BATCH_ROWS - 1}"
                 raise TextError(f"{where}: {error}") from error
-            packed += keys.pack(((normalize(row[0]), normalize(row[1])) for row in rows), source)
+            normalized = ((normalize(row[0]), normalize(row[1])) for row in rows)
+            packed += keys.pack(normalized, source, rows if self.rejects else None)
         if self.rejects:
-            with atomic(result.with_suffix(".rejects.tsv")) as handle:
+            with atomic(rejects_file(result)) as handle:
                 handle.write("".join(rejects).encode("utf-8"))
         write_rows(result, packed)
         seconds = time.perf_counter() - started
-        write_metadata(result, {"rows": read, "kept": len(packed), "dropped": dropped, "seconds": seconds})
+        counts = {"rows": read, "kept": len(packed), "dropped": dropped, "repaired": repaired}
+        write_metadata(result, counts | {"seconds": seconds})
 
     def _tasks(self) -> list[tuple[int, Path, Path]]:
         """Number of the text, shard, result."""
         return [
-            (source, shard, self._folder(source) / f"{shard.stem}.rows")
-            for source in range(len(self.read.sources))
+            (source, shard, self.root / self.name / each / f"{shard.stem}.rows")
+            for source, each in enumerate(self.digests())
             for shard in self.read.shards(source)
         ]
 
-    def _folder(self, source: int) -> Path:
-        return self.read.folder / self.name / self.digest(source)
-
 
 def filters_digest(cleaning: Cleaning, languages: tuple[str, str]) -> str:
-    """Tell filters apart by all that their verdicts depend on: options, files that they read, and our version."""
-    return digest(installed_version(), [[each.name, each.identity()] for each in cleaning.filters(languages)])
+    """Tell lists of steps apart by all that their results depend on: options, files that are read, and our version."""
+    return digest(installed_version(), [[each.name, each.identity()] for each in cleaning.make_steps(languages)])
+
+
+def _repair(each: RowRepair, rows: list[tuple[str, ...]], repaired: Counter[str]) -> list[tuple[str, ...]]:
+    result = each.repair(rows)
+    repaired[each.name] += sum(after is not before for before, after in zip(rows, result, strict=True))
+    return result
 
 
 def _apply(
@@ -139,7 +153,7 @@ def _apply(
 
 
 @lru_cache(maxsize=64)
-def _filters(cleaning: str, languages: tuple[str, str]) -> list[RowFilter]:
-    """Made once in a process: what filters load stays loaded from shard to shard."""
+def _steps(cleaning: str, languages: tuple[str, str]) -> list[RowStep]:
+    """Made once in a process: what steps load stays loaded from shard to shard."""
     items: Sequence[object] = json.loads(cleaning)
-    return parse_cleaning(list(items), "the settings").filters(languages)
+    return parse_cleaning(list(items), "the settings").make_steps(languages)

@@ -16,9 +16,19 @@ from typing import ClassVar
 
 from st_paragram.cleaning.duplicates import Copies, Key
 from st_paragram.files import atomic, digest
-from st_paragram.preparation.row_files import KEY_DIGITS, SOURCE, TEXTS, Keys, group_ranges, read_range, write_rows
-from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import write_metadata
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.preparation.row_files import (
+    KEY_DIGITS,
+    SOURCE,
+    Keys,
+    RowStage,
+    group_ranges,
+    read_range,
+    rejects_file,
+    row_as_seen,
+    write_rows,
+)
+from st_paragram.stages.metadata import read_metadata, write_metadata
 
 VERSION = 1  # of the results: count it up when they change
 TASK_BYTES = 1 << 23
@@ -26,24 +36,24 @@ DUPLICATE = {Key.PAIR: "duplicate", Key.FIRST: "repeated first side", Key.SECOND
 
 
 @dataclass(frozen=True)
-class DistinctStage(Stage):
-    """A task makes the rows of some ranges of keys distinct by these keys and gives them the next stage's keys.
+class DeduplicateStage(RowStage):
+    """A task deduplicates the rows of some ranges of keys and gives those that stay the next stage's keys.
 
-    Of equal rows that of the first text stays; within a text, by one side, a random one. The facts of a task have
+    Of equal rows that of the first text stays; within a text, by one side, a random one. The metadata of a task have
     `kept` and `dropped`, by number of the source.
 
     Attributes:
-        before: Whose rows come in; their keys are by `by`.
+        rows: Where rows come from; their keys are by `by`.
         by: What makes rows equal.
         copies: How many of equal rows stay; None for all.
         then: What the keys of the rows that go out are made of.
         seed: Of the keys.
         rejects: Leave the rows dropped in files, too.
+        task_bytes: Rows, in bytes, that one task works on.
     """
 
-    name: ClassVar[str] = "distinct"
-    before: Stage
-    folder: Path
+    name: ClassVar[str] = "deduplicate"
+    rows: RowStage
     by: Key
     copies: Copies | None
     then: Key
@@ -51,45 +61,42 @@ class DistinctStage(Stage):
     rejects: bool
     task_bytes: int = TASK_BYTES
 
-    @property
-    def digest(self) -> str:
-        """Tells these results from others."""
-        before = sorted(path.name for path in self.before.folders)
-        how = [
-            self.by.value,
-            self.copies and self.copies.value,
-            self.then.value,
-            self.seed,
-            self.rejects,
-            self.task_bytes,
-        ]
-        return digest(VERSION, before, how)
+    def digests(self) -> list[str]:
+        """The one digest."""
+        copies = self.copies and self.copies.value
+        how = [self.by.value, copies, self.then.value, self.seed, self.rejects, self.task_bytes]
+        return [digest(VERSION, sorted(self.rows.digests()), how)]
 
     def ranges(self) -> list[tuple[int, int]]:
         """The ranges of keys that each task takes."""
-        return group_ranges(tuple(self.before.results()), self.task_bytes)
+        return group_ranges(tuple(self.rows.results()), self.task_bytes)
 
     def results(self) -> list[Path]:
         """A file of rows per group of ranges."""
-        (folder,) = self.folders
+        folder = self.folder()
         return [folder / f"{task:05d}.rows" for task in range(len(self.ranges()))]
 
-    @property
-    def folders(self) -> set[Path]:
-        """The one folder."""
-        return {self.folder / self.name / self.digest}
+    def report(self) -> PrepareReport:
+        """The numbers so far."""
+        report, reason = self.rows.report(), DUPLICATE[self.by]
+        dropped = Counter[str]()
+        for path in self.results():
+            dropped.update(read_metadata(path)["dropped"])
+        for number, source in enumerate(report.sources):
+            source.drop(reason, dropped[str(number)])
+        return report
 
     def run(self, task: int) -> None:
-        """Make the rows of a group of ranges distinct."""
+        """Deduplicate the rows of a group of ranges."""
         started = time.perf_counter()
         result, (begin, end) = self.results()[task], self.ranges()[task]
-        rows = read_range(self.before.results(), begin, end)
+        rows = read_range(self.rows.results(), begin, end)
         keep = _keep(rows, self.copies)
         kept = [row for row, stays in zip(rows, keep, strict=True) if stays]
         lost = [row for row, stays in zip(rows, keep, strict=True) if not stays]
         if self.rejects:
-            with atomic(result.with_suffix(".rejects.tsv")) as handle:
-                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row[TEXTS:] for row in lost)
+            with atomic(rejects_file(result)) as handle:
+                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row_as_seen(row) for row in lost)
         counts = [Counter(int(row[SOURCE]) for row in part) for part in (kept, lost)]
         write_rows(result, kept if self.then is self.by else Keys(self.then, self.seed).again(kept))
         seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The stages of a preparation, each knowing those that its work rests on."""
+"""The stages of a preparation, each knowing those whose results it takes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.cleaning.duplicates import Copies, Key
+from st_paragram.cleaning.duplicates import Copies, Duplicates, Key
 from st_paragram.data.text import TextSource
 from st_paragram.files import atomic
 from st_paragram.preparation.clean_stage import CleanStage, filters_digest
-from st_paragram.preparation.deduplicate_stage import TASK_BYTES, DistinctStage
-from st_paragram.preparation.encode_stage import EncodeStage, VocabularyStage
+from st_paragram.preparation.deduplicate_stage import TASK_BYTES, DeduplicateStage
+from st_paragram.preparation.encode_stage import EncodeStage
 from st_paragram.preparation.plan_stage import PlanStage
 from st_paragram.preparation.read_stage import SHARD_ROWS, ReadStage, text_digest
+from st_paragram.preparation.row_files import RowStage
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.preparation.store_stage import StoreStage
+from st_paragram.preparation.vocabulary_stage import VocabularyStage
 from st_paragram.stages.stage import Stage
 from st_paragram.stages.work import prune
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -28,7 +30,7 @@ class Sizes:
 
     Attributes:
         shard_rows: Rows that one task reads and cleans.
-        task_bytes: Rows, in bytes, that one task makes distinct and encodes.
+        task_bytes: Rows, in bytes, that one task deduplicates and encodes.
     """
 
     shard_rows: int = SHARD_ROWS
@@ -41,7 +43,7 @@ class Pipeline:
 
     read: ReadStage
     clean: CleanStage
-    distinct: tuple[DistinctStage, ...]
+    deduplicate: tuple[DeduplicateStage, ...]
     plan: PlanStage
     vocabulary: VocabularyStage
     encode: EncodeStage
@@ -50,12 +52,11 @@ class Pipeline:
     @property
     def stages(self) -> list[Stage]:
         """All of them, in order."""
-        return [self.read, self.clean, *self.distinct, self.plan, self.vocabulary, self.encode, self.store]
+        return [self.read, self.clean, *self.deduplicate, self.plan, self.vocabulary, self.encode, self.store]
 
     def forget_others(self) -> None:
         """Remove what was done for other texts and settings in the same work folder."""
-        kept = {results for stage in self.stages for results in stage.folders}
-        prune(self.read.folder, lambda results: results in kept)
+        prune(self.read.root, {results for stage in self.stages for results in stage.folders})
 
 
 def build(
@@ -83,26 +84,39 @@ def build(
         SettingsError: A filter's options are refused.
     """
     sizes = sizes or Sizes()
-    digests = tuple(text_digest(source, settings.drop_invalid, sizes.shard_rows) for source in sources)
-    read = ReadStage(folder, tuple(sources), digests, settings.drop_invalid, sizes.shard_rows)
-    duplicates, seed = settings.cleaning.duplicates, settings.seed
+    steps = _steps(settings.cleaning.duplicates)
+    read, clean = _read_and_clean(sources, settings, folder, steps[0][0], rejects, sizes)
+    rows: RowStage = clean
+    deduplicate: list[DeduplicateStage] = []
+    for number, (key, copies) in enumerate(steps):
+        then = steps[number + 1][0] if number + 1 < len(steps) else Key.PAIR
+        rows = DeduplicateStage(folder, rows, key, copies, then, settings.seed, rejects, sizes.task_bytes)
+        deduplicate.append(rows)
+    plan = PlanStage(folder, rows, read.sources, settings.temperature)
+    given = _write_vocabulary(vocabulary, folder) if vocabulary else None
+    trained = VocabularyStage(folder, plan, settings, given)
+    encode = EncodeStage(folder, plan, trained, settings.lower_case, settings.segmentation, settings.max_pieces)
+    store = StoreStage(folder, encode, read.sources, settings, given is not None, output)
+    return Pipeline(read, clean, tuple(deduplicate), plan, trained, encode, store)
+
+
+def _steps(duplicates: Duplicates) -> list[tuple[Key, Copies | None]]:
+    """What makes rows equal and how many copies stay, step by step; the last step brings the order of the store."""
     steps: list[tuple[Key, Copies | None]] = [(key, duplicates.copies) for key in duplicates.on]
     if not steps or steps[-1][0] is not Key.PAIR:
-        steps.append((Key.PAIR, None))  # the order of the store
-    cleaning, how = settings.cleaning, (settings.lower_case, settings.segmentation)
-    identities = {pair: filters_digest(cleaning, pair) for pair in {source.pair for source in sources}}
-    identity = tuple(identities[source.pair] for source in sources)
-    clean = CleanStage(read, cleaning, identity, *how, steps[0][0], seed, rejects)
-    distinct: list[DistinctStage] = []
-    for number, (key, copies) in enumerate(steps):
-        before = distinct[-1] if distinct else clean
-        then = steps[number + 1][0] if number + 1 < len(steps) else Key.PAIR
-        distinct.append(DistinctStage(before, folder, key, copies, then, seed, rejects, sizes.task_bytes))
-    plan = PlanStage(distinct[-1], read.sources, settings.temperature)
-    given = _write_vocabulary(vocabulary, folder) if vocabulary else None
-    trained = VocabularyStage(plan, settings, given)
-    encode = EncodeStage(plan, trained, settings.lower_case, settings.segmentation, settings.max_pieces)
-    return Pipeline(read, clean, tuple(distinct), plan, trained, encode, StoreStage(encode, settings, output))
+        steps.append((Key.PAIR, None))
+    return steps
+
+
+def _read_and_clean(
+    sources: Sequence[TextSource], settings: PrepareSettings, folder: Path, by: Key, rejects: bool, sizes: Sizes
+) -> tuple[ReadStage, CleanStage]:
+    texts = tuple(text_digest(source, settings.drop_invalid, sizes.shard_rows) for source in sources)
+    read = ReadStage(folder, tuple(sources), texts, settings.drop_invalid, sizes.shard_rows)
+    filters = {pair: filters_digest(settings.cleaning, pair) for pair in {source.pair for source in sources}}
+    identities = tuple(filters[source.pair] for source in sources)
+    how = settings.lower_case, settings.segmentation
+    return read, CleanStage(folder, read, settings.cleaning, identities, *how, by, settings.seed, rejects)
 
 
 def _write_vocabulary(vocabulary: SentencePieceTokenizer, folder: Path) -> Path:

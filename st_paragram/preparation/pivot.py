@@ -59,7 +59,7 @@ def pivot(
         sources: Bitexts, see `pivot_source`.
         output: The file to make; one that exists is replaced.
         settings: Which sentences make pairs.
-        drop_invalid: Leave out rows that are not UTF-8 instead of refusing the text.
+        drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of refusing the text.
         buckets: Files to scatter rows to, all open at once; memory is a few times the largest.
 
     Returns:
@@ -112,7 +112,7 @@ def _rows(
             report.short_pivots += 1
         else:
             yield _key(other, translation), " ".join(words)
-    report.bad_rows += counts.nul_rows + counts.invalid_rows
+    report.bad_rows += counts.nul_rows + counts.invalid_rows + counts.wrong_columns
 
 
 def _letters(text: str) -> int:

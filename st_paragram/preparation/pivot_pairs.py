@@ -8,40 +8,27 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
-from st_paragram.cleaning.normalized_key import bare
-from st_paragram.cleaning.options import check_count
-
-_NAME = "pivot"
+from st_paragram.cleaning.normalized_key import normalized_key
+from st_paragram.settings import setting, settings
 
 
-@dataclass(frozen=True)
+@settings
 class PivotSettings:
-    """Which sentences that share a translation (the pivot) make pairs.
+    """Which sentences that share a translation (the pivot) make pairs."""
 
-    Attributes:
-        min_words: Words that a sentence needs.
-        min_pivot_letters: Letters (and digits and marks, but not spaces) that a pivot needs; a Han character counts
-            as 3. "Ja." is a translation of too much.
-        most_sentences: A pivot with more distinct sentences is too general, or a mistake; it makes no pairs.
-        most_pairs: Pairs of one pivot; of more, so many are drawn.
-        seed: Of what is drawn, and of which sentence of a pair stands first.
-    """
-
-    min_words: int = 3
-    min_pivot_letters: int = 12
-    most_sentences: int = 20
-    most_pairs: int = 10
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            SettingsError: One of them is out of range.
-        """
-        for option, least in (("min_words", 1), ("min_pivot_letters", 1), ("most_sentences", 2), ("most_pairs", 1)):
-            check_count(_NAME, option, getattr(self, option), least)
-        check_count(_NAME, "seed", self.seed)
+    min_words: int = setting(3, "words that a sentence needs", least=1)
+    min_pivot_letters: int = setting(
+        12,
+        "letters, digits and marks that a translation needs (a Han character counts as 3): `Ja.` translates too much",
+        least=1,
+    )
+    most_sentences: int = setting(
+        20,
+        "different sentences that a translation may have; more mean that it is too general, or a mistake: no pairs",
+        least=2,
+    )
+    most_pairs: int = setting(10, "pairs of one translation; of more, so many are drawn", least=1)
+    seed: int = setting(0, "seed of what is drawn, and of which sentence of a pair stands first", least=0)
 
 
 @dataclass
@@ -50,7 +37,8 @@ class PivotReport:
 
     Attributes:
         rows: Rows read.
-        bad_rows: Rows left out because they hold a NUL byte or are not UTF-8; not among `rows`.
+        bad_rows: Rows left out because they hold a NUL byte, are not UTF-8 or have a wrong number of columns; not among
+            `rows`.
         short: Rows whose sentence has too few words.
         short_pivots: Rows whose pivot has too few letters.
         groups: Distinct pivots.
@@ -82,7 +70,7 @@ class PivotReport:
         """The numbers as plain text, a line each."""
         lines = (
             (self.rows, "rows read"),
-            (self.bad_rows, "rows not read: NUL byte or not UTF-8"),
+            (self.bad_rows, "rows not read: NUL byte, not UTF-8, wrong number of columns"),
             (self.short, "rows left out: sentence too short"),
             (self.short_pivots, "rows left out: translation too short"),
             (self.groups, "translations"),
@@ -134,7 +122,7 @@ def _distinct(sentences: Sequence[str]) -> list[str]:
         return list(different)
     found: dict[str, str] = {}
     for sentence in sorted(different):
-        found.setdefault(bare(sentence), sentence)
+        found.setdefault(normalized_key(sentence), sentence)
     return list(found.values())
 
 

@@ -17,11 +17,10 @@ from typing import ClassVar
 from st_paragram.data.text import TextSource
 from st_paragram.errors import SettingsError
 from st_paragram.files import digest
-from st_paragram.preparation.deduplicate_stage import DistinctStage
-from st_paragram.preparation.report import filtered
-from st_paragram.preparation.row_files import KEY_DIGITS, SOURCE
+from st_paragram.preparation.report import NOT_TAKEN, PrepareReport
+from st_paragram.preparation.row_files import KEY_DIGITS, SOURCE, RowStage
+from st_paragram.stages.metadata import read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import read_metadata, write_metadata
 
 MOST_COPIES = 1000
 
@@ -33,7 +32,7 @@ def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: floa
     proportion to their number to the power of 1 / T; the total stays what it is.
 
     Args:
-        kept: Distinct rows of each source.
+        kept: Deduplicated rows of each source.
         sources: Their caps and languages.
         temperature: T >= 1.
 
@@ -64,32 +63,30 @@ def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: floa
 
 @dataclass(frozen=True)
 class PlanStage(Stage):
-    """Counts what there is and shares it out; the only task's facts are those of a `Plan`.
+    """Counts what there is and shares it out; the only task's metadata are those of a `Plan`.
 
     Attributes:
-        distinct: The last stage that drops rows.
+        rows: The deduplicated rows, with what each task of it `kept` by number of the source.
         sources: The texts.
         temperature: Balances languages.
     """
 
     name: ClassVar[str] = "plan"
-    distinct: DistinctStage
+    rows: RowStage
     sources: tuple[TextSource, ...]
     temperature: float
 
-    @property
-    def digest(self) -> str:
-        """Tells this order from others."""
-        return digest(self.distinct.digest, [source.cap for source in self.sources], self.temperature)
+    def digests(self) -> list[str]:
+        """The one digest."""
+        return [digest(self.rows.digests(), [source.cap for source in self.sources], self.temperature)]
 
     def results(self) -> list[Path]:
         """The one result."""
-        return [folder / "plan" for folder in self.folders]
+        return [self.folder() / "plan"]
 
-    @property
-    def folders(self) -> set[Path]:
-        """The one folder."""
-        return {self.distinct.folder / self.name / self.digest}
+    def files(self) -> list[Path]:
+        """The files of rows that are shared out."""
+        return list(self.rows.results())
 
     def run(self, task: int) -> None:
         """Make the plan.
@@ -98,18 +95,25 @@ class PlanStage(Stage):
             SettingsError: As in `quotas`.
             TextError: Fewer than two pairs are left.
         """
-        filtered(self.distinct).check_enough()
-        per_task = [
-            [read_metadata(path)["kept"].get(str(number), 0) for number in range(len(self.sources))]
-            for path in self.distinct.results()
-        ]
+        self.rows.report().check_enough()
+        kept_by_task = [read_metadata(path)["kept"] for path in self.files()]
+        per_task = [[kept.get(str(number), 0) for number in range(len(self.sources))] for kept in kept_by_task]
         kept = [sum(counts) for counts in zip(*per_task, strict=True)]
         quota = quotas(kept, self.sources, self.temperature)
         write_metadata(self.results()[task], {"per_task": per_task, "kept": kept, "quotas": quota})
 
     def plan(self) -> Plan:
         """The plan that was made."""
-        return Plan(self.distinct.results(), **read_metadata(self.results()[0]))
+        return Plan(self.files(), **read_metadata(self.results()[0]))
+
+    def report(self) -> PrepareReport:
+        """The numbers so far, after caps and balance."""
+        report, plan = self.rows.report(), self.plan()
+        for source, kept, quota in zip(report.sources, plan.kept, plan.quotas, strict=True):
+            source.drop(NOT_TAKEN, max(kept - quota, 0))
+            source.repeated = max(quota - kept, 0)
+            source.kept = quota
+        return report
 
 
 @dataclass(frozen=True)
@@ -117,9 +121,9 @@ class Plan:
     """What goes where.
 
     Attributes:
-        files: Distinct rows, in order.
+        files: Deduplicated rows, in order.
         per_task: Rows of each source in each file.
-        kept: Distinct rows of each source.
+        kept: Deduplicated rows of each source.
         quotas: Rows of each source in the store.
     """
 

@@ -1,8 +1,8 @@
-"""From parallel text to a pair store: read, clean, make distinct, shuffle, train a vocabulary, encode, write.
+"""From parallel text to a pair store: read, clean, deduplicate, shuffle, train a vocabulary, encode, write.
 
-Each stage leaves its results in a work folder, task by task, so a run that was interrupted, by whatever, goes on where
-it stopped, and one with other settings does only what they change. Memory stays bounded whatever the size. The pairs
-stored, and their order, depend on the set of rows, the settings and the seed, not on who worked on them.
+Each stage leaves its results in a work folder, task by task, so a run that was interrupted, by whatever, is resumed
+where it stopped, and one with other settings does only what they change. Memory stays bounded whatever the size. The
+pairs stored, and their order, depend on the set of rows, the settings and the seed, not on who worked on them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from st_paragram.preparation.rejects import gather_rejects
 from st_paragram.preparation.report import PrepareReport
 from st_paragram.preparation.row_files import MAX_SOURCES
 from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.stages.executors import Executor, LocalExecutor, StageTime
-from st_paragram.stages.stage import forget
-from st_paragram.stages.work import tidied
+from st_paragram.stages.executors import Executor, StageTime
+from st_paragram.stages.work import Work, work_folder
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
@@ -33,23 +32,15 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Work:
+class PrepareWork(Work):
     """How a preparation goes about its work; nothing here changes the pairs of the store or their order.
 
     Attributes:
-        folder: For the results of stages. None: hidden beside the output, `.<output>.work`.
-        keep: Leave the folder there, so that another run need not do again what has not changed.
-        force: A stage to do again, with all that follow it, though nothing has changed.
         rejects: A folder for the rows dropped, one file for each reason.
-        executor: Who does the work; None: this process.
         sizes: Of tasks.
     """
 
-    folder: Path | None = None
-    keep: bool = False
-    force: str | None = None
     rejects: Path | None = None
-    executor: Executor | None = None
     sizes: Sizes | None = None
 
 
@@ -67,12 +58,12 @@ def prepare(
     settings: PrepareSettings,
     vocabulary: SentencePieceTokenizer | None = None,
     overwrite: bool = False,
-    work: Work | None = None,
+    work: PrepareWork | None = None,
 ) -> Prepared:
     """Make a pair store of parallel texts.
 
     The work folder takes about four times the size of the text. It is removed at the end, and if something is refused;
-    after Ctrl-C, a full disk or a killed process it stays, and the same call goes on from it.
+    after Ctrl-C, a full disk or a killed process it stays, and the same call resumes from it.
 
     Args:
         sources: The texts, see `text.parse_source` and `text.moses_source`.
@@ -92,24 +83,17 @@ def prepare(
         SettingsError: If settings are refused, or the vocabulary does not go with them.
         ParagramError: Another run is at work in the folder.
     """
-    output, work = Path(output), work or Work()
+    output, work = Path(output), work or PrepareWork()
     _check_arguments(sources, output, settings, vocabulary)
-    folder = work.folder or output.with_name(f".{output.name}.work")
-    try:
-        with tidied(folder, work.keep):
-            pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
-            if output.exists() and not overwrite and pipeline.store.pending():
-                raise StoreError(f"{output}: exists already; choose another name or allow to overwrite it")
-            if work.force:
-                forget(pipeline.stages, work.force)
-            times = (work.executor or LocalExecutor()).run(pipeline.stages)
-            report = pipeline.store.report()
-            if work.rejects:
-                gather_rejects(pipeline, work.rejects)
-            pipeline.forget_others()
-    except OSError as error:
-        message = f"{output}: could not be made ({error}); free space, or choose another folder, and start again"
-        raise StoreError(message) from error
+    with work_folder(work, output, StoreError) as folder:
+        pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
+        if output.exists() and not overwrite and pipeline.store.pending():
+            raise StoreError(f"{output}: exists already; choose another name or allow it to be replaced (--overwrite)")
+        times = work.run(pipeline.stages)
+        report = pipeline.store.report()
+        if work.rejects:
+            gather_rejects((pipeline.clean, *pipeline.deduplicate), work.rejects)
+        pipeline.forget_others()
     logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
     return Prepared(report, times)
 
@@ -142,7 +126,7 @@ def prepare_cached(
                 return path
             except StoreError as error:
                 logger.warning("cached store is made again: %s", error)
-        prepare(sources, path, settings, vocabulary, overwrite=True, work=Work(executor=executor))
+        prepare(sources, path, settings, vocabulary, overwrite=True, work=PrepareWork(executor=executor))
     return path
 
 

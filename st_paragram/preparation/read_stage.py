@@ -12,10 +12,11 @@ from tqdm import tqdm
 
 from st_paragram.data.text import ReadCounts, TextSource, read_rows
 from st_paragram.files import atomic, digest, file_digest, is_pipe
+from st_paragram.preparation.report import COLUMNS, INVALID, NUL, REPAIRS, PrepareReport, SourceReport
+from st_paragram.stages.metadata import metadata_file, read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import metadata_file, read_metadata, write_metadata
 
-VERSION = 1  # of the shards: count it up when they change
+VERSION = 2  # of the shards: count it up when they change
 SHARD_ROWS = 100_000
 
 
@@ -35,34 +36,43 @@ def text_digest(source: TextSource, drop_invalid: bool, shard_rows: int = SHARD_
 class ReadStage(Stage):
     r"""A task reads one text to `<text>/00000.tsv`, ...: rows of columns, words parted by single spaces.
 
-    The facts of a text have `shards`, `shard_rows`, `seconds` and the fields of `ReadCounts`. A text whose reading was
-    interrupted is read from its start again, but complete shards are not written again.
+    The metadata of a text have `shards` and the fields of `ReadCounts`. A text whose reading was interrupted is read
+    from its start again, but complete shards are not written again.
+
+    Attributes:
+        sources: The texts.
+        identities: Of each text what `text_digest` gives.
+        drop_invalid: Drop rows that are not UTF-8 instead of refusing the text.
+        shard_rows: Rows of a shard.
     """
 
     name: ClassVar[str] = "read"
-    folder: Path
     sources: tuple[TextSource, ...]
-    digests: tuple[str, ...]
+    identities: tuple[str, ...]
     drop_invalid: bool
     shard_rows: int = SHARD_ROWS
 
+    def digests(self) -> tuple[str, ...]:
+        """One for each text."""
+        return self.identities
+
     def results(self) -> list[Path]:
-        """One per text; only its facts are there, beside the shards."""
-        return [self.folder / self.name / each / "text" for each in self.digests]
+        """One per text; only its metadata are there, beside the shards."""
+        return [self.folder(source) / "text" for source in range(len(self.sources))]
 
     def local(self, task: int) -> bool:
         """Pipes can be read by the process that was started with them, and by no other."""
         return any(is_pipe(path) for path in self.sources[task].paths)
 
-    @property
-    def folders(self) -> set[Path]:
-        """The folders of the texts."""
-        return {path.parent for path in self.results()}
-
-    def shards(self, task: int) -> list[Path]:
+    def shards(self, source: int) -> list[Path]:
         """The shards of a text that has been read, in order."""
-        text = self.results()[task]
+        text = self.results()[source]
         return [_shard(text, number) for number in range(read_metadata(text)["shards"])]
+
+    def report(self) -> PrepareReport:
+        """What was read, dropped and repaired."""
+        texts = zip(self.sources, self.results(), strict=True)
+        return PrepareReport([self._report(source, path, self.drop_invalid) for source, path in texts])
 
     def run(self, task: int) -> None:
         """Read a text.
@@ -89,6 +99,17 @@ class ReadStage(Stage):
                 write_metadata(path, {"rows": len(shard)})
             shards += 1
         write_metadata(text, {"shards": shards, **asdict(counts)})
+
+    @staticmethod
+    def _report(source: TextSource, text: Path, drop_invalid: bool) -> SourceReport:
+        counts = read_metadata(text)
+        report = SourceReport(source.name, "-".join(source.pair), counts["rows"], counts["rows"])
+        report.repairs.update({name: counts[name] for name in REPAIRS})
+        report.drop(NUL, counts["nul_rows"])
+        report.drop(INVALID, counts["invalid_rows"])
+        if drop_invalid:
+            report.drop(COLUMNS, counts["wrong_columns"])
+        return report
 
 
 def read_shard(path: Path, rows: int) -> Iterator[list[tuple[str, ...]]]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
 from st_paragram.files import atomic
-from st_paragram.preparation.pipeline import Pipeline
+from st_paragram.preparation.row_files import RowStage, rejects_file
 
 
-def gather_rejects(pipeline: Pipeline, folder: Path) -> list[Path]:
+def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:
     """Write `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ...: the rows dropped, as columns.
 
-    Rows dropped by filters are as they were read, with single spaces; repeated rows are lower-cased and segmented as
-    they were compared.
+    The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where
+    a repair came first; further columns are there, too. For this, rows carry their original columns along between
+    stages: the work folder is half as large again, the store is the same.
+
+    Args:
+        stages: Those that drop rows, and have left them in files; all of them are done.
+        folder: Is made.
 
     Returns:
         The files written, one for each reason that occurred.
@@ -24,17 +29,17 @@ def gather_rejects(pipeline: Pipeline, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     handles: dict[bytes, IO[bytes]] = {}
     with ExitStack() as stack:
-        for reason, row in _rejects(pipeline):
+        for reason, row in _rejects(stages):
             if reason not in handles:
                 handles[reason] = stack.enter_context(atomic(_file(folder, reason)))
             handles[reason].write(row)
     return [_file(folder, reason) for reason in handles]
 
 
-def _rejects(pipeline: Pipeline) -> Iterator[tuple[bytes, bytes]]:
-    for stage in (pipeline.clean, *pipeline.distinct):
+def _rejects(stages: Iterable[RowStage]) -> Iterator[tuple[bytes, bytes]]:
+    for stage in stages:
         for result in stage.results():
-            with result.with_suffix(".rejects.tsv").open("rb") as handle:
+            with rejects_file(result).open("rb") as handle:
                 for line in handle:
                     reason, _, row = line.partition(b"\t")
                     yield reason, row

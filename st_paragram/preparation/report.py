@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from st_paragram.cleaning.base import RowRepair
+from st_paragram.cleaning.registry import step_class
 from st_paragram.errors import TextError
-from st_paragram.preparation.clean_stage import CleanStage
-from st_paragram.preparation.deduplicate_stage import DUPLICATE, DistinctStage
-from st_paragram.stages.work import read_metadata
 
-if TYPE_CHECKING:
-    from st_paragram.preparation.encode_stage import EncodeStage
-
-NUL, INVALID, NOT_TAKEN, REPEATED = "NUL byte", "not UTF-8", "over the cap", "repeated for balance"
-_REPAIRS = {
+NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
+NOT_TAKEN, REPEATED = "over the cap", "repeated for balance"
+#: Fields of `ReadCounts` that count repaired characters, in words.
+REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
     "inner_returns": "carriage returns inside lines (made spaces)",
     "line_separators": "other line-ending characters inside lines (made spaces)",
@@ -34,7 +32,8 @@ class SourceReport:
         kept: Pairs in the store.
         dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
         repeated: Copies added to balance languages.
-        repairs: Fields of `ReadCounts` that tell of repaired characters.
+        repairs: Repaired characters, by the names of `REPAIRS`, and rows repaired by steps of the cleaning, by the
+            names of the steps.
     """
 
     name: str
@@ -45,6 +44,11 @@ class SourceReport:
     repeated: int = 0
     repairs: Counter[str] = field(default_factory=Counter)
 
+    def drop(self, reason: str, count: int) -> None:
+        """Count rows that are no longer kept; a reason without any is counted, too: as 0."""
+        self.dropped[reason] += count
+        self.kept -= count
+
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as JSON values."""
         return {
@@ -54,7 +58,7 @@ class SourceReport:
             "kept": self.kept,
             "dropped": dict(self.dropped),
             "repeated": self.repeated,
-            "repairs": {name: self.repairs[name] for name in _REPAIRS},
+            "repairs": dict(self.repairs),
         }
 
 
@@ -84,9 +88,9 @@ class PrepareReport:
             total.rows += source.rows
             total.kept += source.kept
             total.repeated += source.repeated
-            total.repairs += source.repairs
-            for reason, count in source.dropped.items():  # `+=` would lose what is zero
-                total.dropped[reason] += count
+            for counts, more in ((total.dropped, source.dropped), (total.repairs, source.repairs)):
+                for name, count in more.items():  # `+=` would lose what is zero
+                    counts[name] += count
         return total
 
     def as_json(self) -> dict[str, Any]:
@@ -124,7 +128,7 @@ class PrepareReport:
 
     def _notes(self) -> list[str]:
         total = self.total
-        notes = [f"{total.repairs[name]:,} {text}" for name, text in _REPAIRS.items() if total.repairs[name]]
+        notes = [f"{count:,} {_repair_note(name)}" for name, count in total.repairs.items() if count]
         if self.cut_sentences:
             notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
         if self.vocabulary_size:
@@ -153,44 +157,10 @@ class PrepareReport:
         )
 
 
-def filtered(last: DistinctStage) -> PrepareReport:
-    """The numbers of reading, cleaning and of removing repeated rows, down to the last stage that does so."""
-    distinct = [last]
-    while isinstance(before := distinct[0].before, DistinctStage):
-        distinct.insert(0, before)
-    clean = before
-    assert isinstance(clean, CleanStage)
-    reports = []
-    for number, source in enumerate(clean.read.sources):
-        counts = read_metadata(clean.read.results()[number])
-        report = SourceReport(source.name, "-".join(source.pair), counts["rows"])
-        report.repairs = Counter({name: counts[name] for name in _REPAIRS})
-        report.dropped = Counter({NUL: counts["nul_rows"], INVALID: counts["invalid_rows"]})
-        report.dropped.update(dict.fromkeys((why for each in clean.filters(number) for why in each.reasons), 0))
-        for path in clean.results_of(number):
-            report.dropped.update(read_metadata(path)["dropped"])
-        for stage in distinct:
-            report.dropped[DUPLICATE[stage.by]] += 0
-            for path in stage.results():
-                report.dropped[DUPLICATE[stage.by]] += read_metadata(path)["dropped"].get(str(number), 0)
-        report.kept = report.rows - report.dropped.total()
-        reports.append(report)
-    reasons = list(dict.fromkeys(reason for report in reports for reason in report.dropped))
-    for report in reports:  # every reason in every report, in one order
-        report.dropped = Counter({reason: report.dropped[reason] for reason in reasons})
-    return PrepareReport(reports)
-
-
-def collect(encode: EncodeStage) -> PrepareReport:
-    """The numbers of all stages."""
-    report = filtered(encode.order.distinct)
-    plan = encode.order.plan()
-    for source, kept, quota in zip(report.sources, plan.kept, plan.quotas, strict=True):
-        source.dropped[NOT_TAKEN] = max(kept - quota, 0)
-        source.repeated = max(quota - kept, 0)
-        source.kept = quota
-    facts = [read_metadata(path) for path in encode.results()]
-    report.vocabulary_size = len(encode.load_vocabulary())
-    report.pieces = tuple(sum(each["pieces"][side] for each in facts) for side in (0, 1))
-    report.max_pieces, report.cut_sentences = encode.max_pieces, sum(each["cut"] for each in facts)
-    return report
+def _repair_note(name: str) -> str:
+    """What was repaired, in words."""
+    if name in REPAIRS:
+        return REPAIRS[name]
+    step = step_class(name)
+    assert issubclass(step, RowRepair)
+    return step.note

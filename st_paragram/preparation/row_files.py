@@ -1,13 +1,17 @@
 r"""Rows between stages: files sorted by a random key, so that any range of keys is one slice of each file.
 
 A row is `key TAB source TAB first text TAB second text \n`: the key 32 hexadecimal digits of BLAKE2b, keyed with the
-seed, of what makes two rows equal; the source a number of four digits. Keys look random, so their order is a uniform
-shuffle; it depends on the seed and on the rows alone, not on their order in the input nor on who worked on them, and
-equal rows stand side by side. The index of a file, `<file>.npy`, says where each of the 4,096 ranges of keys begins.
+seed, of what makes two rows equal; the source a number of four digits. Where dropped rows are to be written out, the
+columns of the row as the filters saw it stand behind the texts, with tabs between.
+
+Keys look random, so their order is a uniform shuffle; it depends on the seed and on the rows alone, not on their order
+in the input nor on who worked on them, and equal rows stand side by side. The index of a file, `<file>.npy`, says where
+each of the 4,096 ranges of keys begins.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +25,8 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import StoreError
 from st_paragram.files import atomic
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.stages.stage import Stage
 
 RANGES = 4096
 MAX_SOURCES = 10_000
@@ -28,6 +34,20 @@ _PREFIX = 3  # hexadecimal digits that tell ranges apart
 KEY_DIGITS = 32
 SOURCE = slice(KEY_DIGITS + 1, KEY_DIGITS + 5)
 TEXTS = KEY_DIGITS + 6
+
+
+@dataclass(frozen=True)
+class RowStage(Stage):
+    """A stage whose results are files of rows; with them it may leave the rows that it dropped, in `rejects_file`s."""
+
+    @abstractmethod
+    def report(self) -> PrepareReport:
+        """The numbers of this stage and of those before it; all of them are done."""
+
+
+def rejects_file(result: Path) -> Path:
+    """Where a task leaves the rows it dropped, as `reason TAB columns`, if they are asked for."""
+    return result.with_suffix(".rejects.tsv")
 
 
 @dataclass(frozen=True)
@@ -42,29 +62,47 @@ class Keys:
     by: Key
     seed: int
 
-    def pack(self, pairs: Iterable[tuple[str, str]], source: int) -> list[bytes]:
-        r"""Make rows of pairs; the texts hold neither ``\t`` nor ``\n``."""
+    def pack(
+        self, pairs: Iterable[tuple[str, str]], source: int, as_seen: Iterable[Sequence[str]] | None = None
+    ) -> list[bytes]:
+        r"""Make rows of pairs.
+
+        Args:
+            pairs: Normalised texts, which hold neither ``\t`` nor ``\n``.
+            source: The number of their source.
+            as_seen: For each pair the columns to carry along, for the case that the row is dropped; None for none.
+        """
         texts = [f"{first}\t{second}".encode("utf-8", "replace") for first, second in pairs]
-        return self._rows(texts, [b"%04d" % source] * len(texts))
+        columns = as_seen if as_seen is not None else [()] * len(texts)
+        carried = [_tabbed(row) for row in columns]
+        return self._rows(texts, carried, [b"%04d" % source] * len(texts))
 
     def again(self, rows: Sequence[bytes]) -> list[bytes]:
         """Give rows keys of this kind instead of those they have."""
-        return self._rows([row[TEXTS:-1] for row in rows], [row[SOURCE] for row in rows])
+        parts = [row[TEXTS:-1].split(b"\t", 2) for row in rows]
+        texts = [b"\t".join(columns[:2]) for columns in parts]
+        carried = [b"\t" + columns[2] if len(columns) > 2 else b"" for columns in parts]
+        return self._rows(texts, carried, [row[SOURCE] for row in rows])
 
-    def _rows(self, texts: Sequence[bytes], sources: Sequence[bytes]) -> list[bytes]:
+    def _rows(self, texts: Sequence[bytes], carried: Sequence[bytes], sources: Sequence[bytes]) -> list[bytes]:
         hasher = blake2b(digest_size=KEY_DIGITS // 2, key=self.seed.to_bytes(8, "little"))
         rows = []
-        for text, source in zip(texts, sources, strict=True):
+        for text, more, source in zip(texts, carried, sources, strict=True):
             keyed = hasher.copy()
             keyed.update(text if self.by is Key.PAIR else text.split(b"\t")[self.by is Key.SECOND])
-            rows.append(b"%s\t%s\t%s\n" % (keyed.hexdigest().encode(), source, text))
+            rows.append(b"%s\t%s\t%s%s\n" % (keyed.hexdigest().encode(), source, text, more))
         return rows
 
 
 def texts_of(rows: Iterable[bytes]) -> list[list[str]]:
     """First and second text of rows."""
     text = b"".join([row[TEXTS:] for row in rows]).decode("utf-8")
-    return [line.split("\t") for line in text.split("\n")[:-1]]
+    return [line.split("\t", 2)[:2] for line in text.split("\n")[:-1]]
+
+
+def row_as_seen(row: bytes) -> bytes:
+    r"""The columns that a row carries along, as a line with ``\n``."""
+    return row[TEXTS:].split(b"\t", 2)[2]
 
 
 def write_rows(path: Path, rows: list[bytes]) -> None:
@@ -123,6 +161,10 @@ def group_ranges(paths: tuple[Path, ...], most_bytes: int) -> list[tuple[int, in
     cuts = np.searchsorted(ends, np.arange(1, count) * ends[-1] / count) + 1
     edges = np.unique([0, *np.minimum(cuts, RANGES), RANGES]).tolist()
     return list(pairwise(edges))
+
+
+def _tabbed(columns: Sequence[str]) -> bytes:
+    return "".join(f"\t{column}" for column in columns).encode("utf-8", "replace")
 
 
 def _index(path: Path) -> Path:

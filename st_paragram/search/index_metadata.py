@@ -13,13 +13,13 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from st_paragram.bitext_mining.settings import FLAT
 from st_paragram.errors import MiningError
-from st_paragram.files import atomic
-from st_paragram.search.vectors import Precision, blocks
+from st_paragram.files import write_json
+from st_paragram.search.settings import FLAT
+from st_paragram.search.vectors import VectorType, blocks
 
 METADATA_FILE, SENTENCES, VECTORS = "index.json", "sentences", "vectors.npy"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _AGAIN = "build the index again"
 
 
@@ -35,12 +35,13 @@ class IndexMetadata:
         lines: Of the text.
         sentences: Distinct ones, n.
         dimension: Components of a vector, D.
-        precision: Of the vectors, see `Precision`.
+        vector_type: Of the vectors, see `VectorType`.
         factory: Flat, or faiss's factory string of an inexact index.
         part_rows: Rows of each inexact index; the last one may have fewer.
         effort: See `indexes.set_effort`; 0 for an exact search.
-        recall: Share of the nearest rows that are found with this effort; 1 for an exact search.
-        neighbours: How many nearest rows that is the share of.
+        recall: Share of a sample of queries whose nearest row is found with this effort; 1 for an exact search.
+        recall_at_k: Share of their nearest rows that are found.
+        neighbours: How many nearest rows the latter is about.
         files: Bytes of all other files by their names.
     """
 
@@ -51,11 +52,12 @@ class IndexMetadata:
     lines: int
     sentences: int
     dimension: int
-    precision: str
+    vector_type: str
     factory: str
     part_rows: int
     effort: int
     recall: float
+    recall_at_k: float
     neighbours: int
     files: dict[str, int] = field(default_factory=dict)
 
@@ -73,8 +75,7 @@ def part_name(number: int) -> str:
 def write_metadata(folder: Path, metadata: IndexMetadata) -> None:
     """Write `index.json`, all other files being there: the folder is complete then."""
     files = {name: (folder / name).stat().st_size for name in _names(metadata)}
-    with atomic(folder / METADATA_FILE) as handle:
-        handle.write(json.dumps(asdict(metadata) | {"files": files}, indent=1, ensure_ascii=False).encode() + b"\n")
+    write_json(folder / METADATA_FILE, asdict(metadata) | {"files": files})
 
 
 def read_metadata(folder: Path) -> IndexMetadata:
@@ -119,7 +120,7 @@ def _checked(metadata: IndexMetadata) -> IndexMetadata:
     for name in ("sentences", "dimension", "part_rows"):
         if getattr(metadata, name) < 1:
             raise ValueError(f"{name} is {getattr(metadata, name)}")
-    Precision(metadata.precision)
+    VectorType(metadata.vector_type)
     return metadata
 
 
@@ -128,6 +129,6 @@ def _check_vectors(path: Path, metadata: IndexMetadata) -> None:
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise MiningError(f"{path}: damaged ({error}); {_AGAIN}") from error
-    if stored.shape != (metadata.sentences, metadata.dimension) or stored.dtype != metadata.precision:
-        wanted = f"{metadata.precision} {(metadata.sentences, metadata.dimension)}"
+    if stored.shape != (metadata.sentences, metadata.dimension) or stored.dtype != metadata.vector_type:
+        wanted = f"{metadata.vector_type} {(metadata.sentences, metadata.dimension)}"
         raise MiningError(f"{path}: {stored.dtype} {stored.shape} where index.json says {wanted}; {_AGAIN}")

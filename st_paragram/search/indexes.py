@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.settings import AUTO, FLAT
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.search.neighbours import import_faiss
+from st_paragram.search.settings import AUTO, FLAT
 from st_paragram.search.vectors import StoredVectors, blocks
 
 _EXACT_WORK = 1e13  # multiplications of an exact search that takes minutes on two cores
 _TRAINING_ROWS_A_LIST = 40  # faiss asks for 39
 _ADD_ROWS = 1 << 16
 _ROUNDS = 10  # of k-means
-#: Lists (IVF) or nodes (HNSW) looked at for a query: the first with enough recall is taken.
-EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str:
     """The factory string of an index.
 
     Args:
-        wanted: `MiningSettings.index`.
+        wanted: `SearchSettings.index`.
         queries: Number of queries.
         corpus: Number of rows that are searched.
         dim: Components of a vector.
@@ -122,10 +119,10 @@ def read(path: Path) -> Any:  # noqa: ANN401
         raise MiningError(f"{path}: no index that faiss can read ({reason}); build it again") from error
 
 
-def most_effort(factory: str) -> int:
+def most_effort(index: Any) -> float:  # noqa: ANN401
     """The effort beyond which nothing more is found: the number of lists; without lists, no limit is known."""
-    lists = re.search(r"IVF(\d+)", factory)
-    return int(lists[1]) if lists else EFFORTS[-1]
+    lists = import_faiss().try_extract_index_ivf(index)
+    return math.inf if lists is None else int(lists.nlist)
 
 
 def set_effort(index: Any, effort: int) -> None:  # noqa: ANN401

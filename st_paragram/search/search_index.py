@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.settings import FLAT, MiningSettings
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
-from st_paragram.models import directory as model_directory
 from st_paragram.models.find import find
 from st_paragram.search import index_folder, indexes
+from st_paragram.search.effort import Effort, find_effort
 from st_paragram.search.index_metadata import SENTENCES, VECTORS, part_name, read_metadata
 from st_paragram.search.neighbours import Neighbours, Vectors
 from st_paragram.search.sentences import Sentences
-from st_paragram.search.stored_search import approximate, exact
+from st_paragram.search.settings import FLAT, SearchSettings
+from st_paragram.search.stored_search import approximate, exact, rows_at_a_time
 from st_paragram.search.vectors import StoredVectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-DEFAULT_MEMORY = MiningSettings().memory
+DEFAULT_MEMORY = SearchSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
 
 
@@ -78,7 +78,7 @@ class SearchIndex:
         source: str | Path,
         output: str | Path,
         model: str | Path,
-        settings: MiningSettings | None = None,
+        settings: SearchSettings | None = None,
         overwrite: bool = False,
     ) -> SearchIndex:
         """Build an index of a text in a folder, all of it or nothing, and open it.
@@ -88,7 +88,7 @@ class SearchIndex:
                 letters or digits are left out.
             output: The folder to make; `<output>.part` until it is complete.
             model: Directory, name or hub id.
-            settings: `index`, `recall`, `precision`, `memory`, `most_repeats` and `seed` count.
+            settings: How vectors are kept and searched.
             overwrite: Replace an index that is there.
 
         Raises:
@@ -96,7 +96,7 @@ class SearchIndex:
             TextError, ModelDirectoryError, SettingsError, MissingExtraError: As their names say.
             ParagramError: Another run is at work there.
         """
-        settings = settings or MiningSettings()
+        settings = settings or SearchSettings()
         index_folder.build(str(source), Path(output), str(model), settings, overwrite)
         return cls(output, model, settings.memory)
 
@@ -107,6 +107,8 @@ class SearchIndex:
     @cached_property
     def encoder(self) -> SentenceTransformer:
         """The model."""
+        from st_paragram.models import directory as model_directory
+
         return model_directory.load(self.model)
 
     @cached_property
@@ -161,11 +163,24 @@ class SearchIndex:
         indexes.use_threads(torch.get_num_threads())
         k = min(k, len(self))
         if self.metadata.factory == FLAT:
-            found = exact(queries, self.vectors, k, max(1024, self.memory // 2 // (4 * self.metadata.dimension)))
+            found = exact(queries, self.vectors, k, rows_at_a_time(self.memory, self.metadata.dimension))
         else:
             found = approximate(queries, self.vectors, self._parts, k, self.effort)
         if not np.isfinite(found.similarities).all():
             raise MiningError(f"{self.folder}: holds vectors that are not finite; build the index again")
+        return found
+
+    def tune(self, queries: StoredVectors, k: int, settings: SearchSettings) -> Effort:
+        """Look from now on as hard as it takes to find enough neighbours of these queries; for an inexact index.
+
+        Args:
+            queries: Vectors of this index's model; a sample of them is searched for.
+            k: Neighbours that `recall_at_k` is about.
+            settings: `recall` and `seed` count.
+        """
+        part_rows = rows_at_a_time(self.memory, self.metadata.dimension)
+        found = find_effort(queries, self.vectors, self._parts, k, settings, part_rows)
+        self.effort = found.effort
         return found
 
     def _find(self, model: str | Path | None) -> Path:
@@ -179,7 +194,9 @@ class SearchIndex:
             raise ModelDirectoryError(
                 f"{self.folder} was built with {name}: {error}; or name it with --model"
             ) from error
-        own, other = self.metadata.fingerprint, model_directory.fingerprint(path)
+        from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
+
+        own, other = self.metadata.fingerprint, fingerprint(path)
         if own != other:
             built = f"built with {self.metadata.model} (fingerprint {own[:12]}), not with {path} ({other[:12]})"
             raise MiningError(f"{self.folder}: {built}; name the right model, or build the index again")

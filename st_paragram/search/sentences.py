@@ -1,4 +1,4 @@
-"""The distinct sentences of a text on disk: identical ones are one, those that say nothing are left out.
+"""The distinct sentences of a text on disk: each stands there once, and those that say nothing are left out.
 
 A folder holds `text`, all lines one after another with single spaces, and, mapped when read, `starts.npy` and
 `ends.npy` (int64 (n,), bytes of `text`) and `lines.npy` (int64 (n,), the line of the first occurrence, from 0) of the
@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.data.streams import open_stream, read_blocks
+from st_paragram.data.lines import read_lines
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic
-from st_paragram.stages.work import read_metadata, write_metadata
+from st_paragram.stages.metadata import read_metadata, write_metadata
 
 _FEWEST_LETTERS = 2
 
@@ -60,9 +60,9 @@ class Sentences:
             StoreError: It is not complete.
         """
         self.folder = folder
-        facts = read_metadata(folder / "text")
-        self.counts = SentenceCounts(**{name: facts[name] for name in asdict(SentenceCounts())})
-        self.has_ids: bool = facts["has_ids"]
+        metadata = read_metadata(folder / "text")
+        self.counts = SentenceCounts(**{name: metadata[name] for name in asdict(SentenceCounts())})
+        self.has_ids: bool = metadata["has_ids"]
 
     def __len__(self) -> int:
         """Number of distinct sentences."""
@@ -117,25 +117,6 @@ class Sentences:
         return _mapped(self.folder / "lines.npy")
 
 
-def read_lines(path: str) -> Iterator[str]:
-    """The lines of a text, plain or compressed, or standard input (`-`).
-
-    Raises:
-        TextError: It cannot be read.
-        MiningError: A line is not UTF-8.
-    """
-    with ExitStack() as stack:
-        number = 0
-        for block in read_blocks(path, open_stream(path, stack)):
-            for line in (block if number else block.removeprefix(b"\xef\xbb\xbf")).split(b"\n"):
-                number += 1
-                try:
-                    yield line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    seen = f"line {number} is not UTF-8 (byte 0x{line[error.start]:02x})"
-                    raise MiningError(f"{path}: {seen}; convert the file, e.g. with iconv") from error
-
-
 def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None) -> SentenceCounts:
     """Find the distinct sentences of a text.
 
@@ -148,8 +129,8 @@ def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeat
         most_repeats: Leave out sentences that occur more often: menus, headers and the like.
 
     Raises:
-        TextError: The text cannot be read.
-        MiningError: It has no sentence, a line is not UTF-8, or has no id where it should.
+        TextError: The text cannot be read, or a line is not UTF-8.
+        MiningError: The text has no sentence, or a line has no id where it should.
     """
     counts = SentenceCounts()
     with ExitStack() as stack:
@@ -235,7 +216,10 @@ def _says_something(line: str, counts: SentenceCounts) -> bool:
 def _first_occurrences(
     hashes: NDArray[np.uint64], counts: SentenceCounts, most_repeats: int | None
 ) -> NDArray[np.int64]:
-    """Positions of the distinct sentences, in order; 64 bits tell them apart (a billion: once in 40 texts not)."""
+    """Positions of the distinct sentences, in order.
+
+    Hashes of 64 bits tell them apart: of a billion sentences, two have the same one in about one text out of 40.
+    """
     _, first, times = np.unique(hashes, return_index=True, return_counts=True)
     counts.most_repeated = int(times.max(initial=0))
     usable = times <= most_repeats if most_repeats else np.ones(len(times), dtype=bool)

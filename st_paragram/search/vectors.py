@@ -22,23 +22,23 @@ from st_paragram.search.neighbours import Vectors
 _BLOCK = 1 << 14  # rows converted at a time
 
 
-class Precision(str, Enum):
-    """Numbers that embeddings are stored in."""
+class VectorType(str, Enum):
+    """Types of the numbers that embeddings are stored in."""
 
     FLOAT16 = "float16"
     INT8 = "int8"
 
 
-def pack(vectors: Vectors, precision: Precision, where: str) -> NDArray[Any]:
+def pack(vectors: Vectors, kind: VectorType, where: str) -> NDArray[Any]:
     """Bring embeddings to what is stored.
 
     Args:
         vectors: float32 (n, D), of any length but 0.
-        precision: of the result.
-        where: what they are embeddings of, for messages.
+        kind: Of the result.
+        where: What they are embeddings of, for messages.
 
     Raises:
-        MiningError: an embedding is not finite, or of length 0.
+        MiningError: An embedding is not finite, or of length 0.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
@@ -46,7 +46,7 @@ def pack(vectors: Vectors, precision: Precision, where: str) -> NDArray[Any]:
         seen = f"the embedding of sentence {bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
         raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly, take another")
     units = vectors / lengths
-    if precision is Precision.FLOAT16:
+    if kind is VectorType.FLOAT16:
         return units.astype(np.float16)
     return np.rint(units * (127 / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
 

@@ -40,6 +40,10 @@ class StageTime:
 class Executor(Protocol):
     """Does all tasks of stages that are not done, stage by stage."""
 
+    @property
+    def workers(self) -> int:
+        """Processes that work at once; -1 where the cluster decides."""
+
     def run(self, stages: Sequence[Stage]) -> list[StageTime]:
         """Return when all is done, with the time that each stage took.
 

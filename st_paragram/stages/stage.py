@@ -5,21 +5,32 @@ from __future__ import annotations
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from st_paragram.errors import SettingsError
-from st_paragram.stages.work import metadata_file
+from st_paragram.stages.metadata import metadata_file
 
 
+@dataclass(frozen=True)
 class Stage(ABC):
     """A stage. Stages are small and travel to other processes; what they work on is in files.
 
+    The results of one part of the work (of a text, of a direction of a search; most stages have one part) stand in
+    `<root>/<name>/<digest>`, where the digest tells them from the results of other inputs and settings.
+
     Attributes:
         name: Of the stage and of its folder.
+        root: The work folder, which all stages of a run share.
     """
 
     name: ClassVar[str]
+    root: Path
+
+    @abstractmethod
+    def digests(self) -> Sequence[str]:
+        """For each part what its results depend on, as `files.digest` gives it; may look at what is done."""
 
     @abstractmethod
     def results(self) -> Sequence[Path]:
@@ -29,10 +40,18 @@ class Stage(ABC):
     def run(self, task: int) -> None:
         """Do a task: write its result, then its metadata, each atomically."""
 
+    def folder(self, part: int = 0) -> Path:
+        """The folder with the results of a part."""
+        return self.root / self.name / self.digests()[part]
+
     @property
-    @abstractmethod
     def folders(self) -> set[Path]:
-        """The folders with the results."""
+        """The folders with all results."""
+        return {self.root / self.name / each for each in self.digests()}
+
+    def part_of(self, result: Path) -> int:
+        """The part that a result belongs to; parts of one digest share their results, and the first stands for all."""
+        return list(self.digests()).index(result.parent.name)
 
     def local(self, task: int) -> bool:
         """Whether only the process that was started by the user can do this task."""
@@ -44,7 +63,7 @@ class Stage(ABC):
 
 
 def forget(stages: Sequence[Stage], name: str) -> None:
-    """Remove what a stage and those after it have done.
+    """Remove what a stage and those after it have done, for whatever inputs and settings.
 
     Args:
         stages: All of them, in order.
@@ -56,7 +75,6 @@ def forget(stages: Sequence[Stage], name: str) -> None:
     names = list(dict.fromkeys(stage.name for stage in stages))
     if name not in names:
         raise SettingsError(f"no stage {name!r}; there are {', '.join(names)}")
-    for stage in reversed(stages):  # an earlier one knows the folders of a later one
+    for stage in stages:
         if names.index(stage.name) >= names.index(name):
-            for folder in stage.folders:
-                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(stage.root / stage.name, ignore_errors=True)

@@ -1,71 +1,99 @@
-"""The folder that stages work in: results of tasks by stage and digest, and who is at work there.
+"""The folder that stages work in, and how a run goes about its work.
 
-`<folder>/<stage>/<digest>/<task>` with `<task>.json` beside it, written last: a task is done if its JSON file is there.
-The digest is of all that a stage's results depend on, so that what has changed is made anew and nothing else.
+Results stand in `<folder>/<stage>/<digest>/<task>` with `<task>.json` beside each, written last. The digest is of all
+that a stage's results depend on, so that what has changed is made anew and nothing else.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from st_paragram.errors import ParagramError, StoreError
-from st_paragram.files import atomic, locked
+from st_paragram.errors import ParagramError
+from st_paragram.files import locked
+from st_paragram.stages.executors import Executor, LocalExecutor, StageTime
+from st_paragram.stages.stage import Stage, forget
 
 logger = logging.getLogger(__name__)
 
 
-def metadata_file(path: Path) -> Path:
-    """The JSON file beside a task's result."""
-    return path.with_name(f"{path.name}.json")
+@dataclass(frozen=True)
+class Work:
+    """How a run goes about its work; nothing here changes what it makes.
 
-
-def write_metadata(path: Path, facts: Mapping[str, Any]) -> None:
-    """Mark a task as done: `path` is its result, which is complete, `facts` what is worth knowing of it."""
-    with atomic(metadata_file(path)) as handle:
-        handle.write(json.dumps(facts, sort_keys=True).encode())
-
-
-def read_metadata(path: Path) -> dict[str, Any]:
-    """The facts of a task that is done.
-
-    Raises:
-        StoreError: The task is not done, or its facts are damaged.
+    Attributes:
+        folder: For the results of stages. None: hidden beside the output, `.<output>.work`.
+        keep: Leave the folder there, so that another run need not do again what has not changed.
+        force: A stage to do again, with all that follow it, though nothing has changed.
+        executor: Who does the work; None: this process.
     """
-    try:
-        facts: dict[str, Any] = json.loads(metadata_file(path).read_bytes())
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{metadata_file(path)}: not readable ({error}); remove its folder and start again") from error
-    return facts
+
+    folder: Path | None = None
+    keep: bool = False
+    force: str | None = None
+    executor: Executor | None = None
+
+    @property
+    def workers(self) -> int:
+        """Processes that share the memory and the cores of a machine, at least 1."""
+        return 1 if self.executor is None else max(1, self.executor.workers)
+
+    def folder_for(self, output: Path) -> Path:
+        """The folder to work in."""
+        return self.folder or output.with_name(f".{output.name}.work")
+
+    def run(self, stages: Sequence[Stage]) -> list[StageTime]:
+        """Do all that is not done.
+
+        Raises:
+            SettingsError: There is no stage to force of that name.
+            ParagramError: What a task raises, or a word on tasks that were not done.
+        """
+        if self.force:
+            forget(stages, self.force)
+        return (self.executor or LocalExecutor()).run(stages)
 
 
 @contextmanager
-def tidied(folder: Path, keep: bool) -> Iterator[None]:
-    """Work in a folder and remove it when all is done, or nothing can come of it, unless it is to be kept.
+def work_folder(work: Work, output: Path, error: type[ParagramError]) -> Iterator[Path]:
+    """The folder to work in, kept to one run at a time.
 
-    After an interruption or a full disk there is work to save, and it stays.
+    It is removed when all is done, or when nothing can come of the work, unless it is to be kept. After an
+    interruption, a full disk or a killed process there is work to save, and it stays.
+
+    Args:
+        work: Says where it is, and whether it is kept.
+        output: What is made.
+        error: To raise where files cannot be written.
+
+    Raises:
+        ParagramError: Another run is at work in the folder, or files cannot be written.
     """
-    with locked(folder):
-        try:
-            yield
-        except ParagramError:
-            if not keep:
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
-        except KeyboardInterrupt:
-            logger.warning("what is done stays in %s; the same command goes on from there", folder)
-            raise
-        if not keep:
-            shutil.rmtree(folder)
+    folder = work.folder_for(output)
+    try:
+        with locked(folder):
+            try:
+                yield folder
+            except ParagramError:
+                if not work.keep:
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+            except KeyboardInterrupt:
+                logger.warning("what is done stays in %s; the same command resumes from there", folder)
+                raise
+            if not work.keep:
+                shutil.rmtree(folder)
+    except OSError as reason:
+        message = f"{output}: could not be made ({reason}); free space, or choose another folder, and start again"
+        raise error(message) from reason
 
 
-def prune(folder: Path, keep: Callable[[Path], bool]) -> None:
-    """Remove the results of other texts and settings: every `<stage>/<digest>` that is not to be kept."""
+def prune(folder: Path, keep: Collection[Path]) -> None:
+    """Remove what was done for other inputs and settings: every `<stage>/<digest>` that is not to be kept."""
     for results in sorted(folder.glob("*/*")):
-        if results.is_dir() and not keep(results):
+        if results.is_dir() and results not in keep:
             shutil.rmtree(results, ignore_errors=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import json
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.errors import SettingsError
+from st_paragram.tokenizers.flat_ids import drop_unknown
 
 #: Ids of N texts one after another, int64 (total,), and offsets, int64 (N + 1,): text i is
 #: ids[offsets[i]:offsets[i + 1]].
@@ -22,52 +26,88 @@ KINDS = {"sentencepiece": "st_paragram.tokenizers.sentencepiece:SentencePieceTok
 class Tokenizer(Protocol):
     """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id.
 
-    Two tokenizers are equal if kind, content and options are.
+    A class of tokenizers inherits from this one, and `Class(content, **options)` makes one: equality, hashes and
+    pickling follow from kind, content and options.
 
     Attributes:
-        kind: its name in `KINDS`.
-        unknown_id: the id of what it does not know; a row of the table like any other.
+        kind: the name of the class in `KINDS`.
+        unknown_id: the id of what the tokenizer does not know; a row of the embedding table like any other.
     """
 
     kind: ClassVar[str]
     unknown_id: int
 
+    @abstractmethod
     def __len__(self) -> int:
         """Number of ids."""
 
+    @abstractmethod
     def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode texts, at most `max_length` ids of each (counted before unknown ones are dropped)."""
+        """Encode texts as flat ids.
+
+        Args:
+            texts: N strings.
+            max_length: keep at most this many ids of a text, counted before unknown ones are dropped.
+            num_threads: threads to use.
+        """
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int]) -> str:
+        """A text that has these ids, as far as ids tell it."""
+
+    @abstractmethod
+    def piece(self, piece_id: int) -> str | None:
+        """What an id stands for, as it may be shown; None if it stands for no text, as the unknown id does."""
+
+    @property
+    @abstractmethod
+    def content(self) -> bytes:
+        """The vocabulary, as the bytes of a file."""
+
+    @property
+    @abstractmethod
+    def options(self) -> dict[str, Any]:
+        """What decides about ids besides the content: JSON values, named as the arguments of the class are."""
 
     def pack(self, rows: Sequence[Sequence[int]]) -> FlatIds:
-        """Flatten lists of ids under the same policy.
+        """Flatten lists of ids, with unknown ids treated as `encode` treats them.
 
         Raises:
             SettingsError: an id outside the vocabulary.
         """
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
+        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
+            raise SettingsError(f"id {ids.max() if ids.max() >= len(self) else ids.min()} is not in 0..{len(self) - 1}")
+        return drop_unknown(ids, counts, self.unknown_id)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """A text that has these ids, as far as ids tell it."""
+    def __eq__(self, other: object) -> bool:
+        """Whether texts get the same ids: kind, content and options are equal."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return (self.kind, self.content, self.options) == (other.kind, other.content, other.options)
 
-    @property
-    def content(self) -> bytes:
-        """The vocabulary as the bytes of a file."""
+    def __hash__(self) -> int:
+        """Equal tokenizers have equal hashes."""
+        return hash((self.kind, self.content, json.dumps(self.options, sort_keys=True)))
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What besides the content decides about ids: JSON values, the arguments of the class by name."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle kind, content and options: another process makes the tokenizer anew from them."""
+        return load_tokenizer, (self.kind, self.content, self.options)
 
 
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
     """Make the tokenizer that has this content and these options.
 
     Raises:
-        SettingsError: no such kind, or the content or the options are refused.
+        SettingsError: there is no such kind, or the content or the options are refused.
+        MissingExtraError: the options need a package that is not installed.
     """
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this st_paragram knows {', '.join(KINDS)}; update it")
     module, _, name = KINDS[kind].partition(":")
     try:
         tokenizer: Tokenizer = getattr(importlib.import_module(module), name)(content, **options)
-    except TypeError as error:
-        raise SettingsError(f"options {dict(options)} are none of a {kind} tokenizer ({error})") from error
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"a {kind} tokenizer cannot have the options {dict(options)}: {error}") from error
     return tokenizer

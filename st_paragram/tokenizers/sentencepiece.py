@@ -10,13 +10,11 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar
 
-import numpy as np
 import sentencepiece
-from numpy.typing import NDArray
 
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
-from st_paragram.tokenizers.flat_ids import drop_unknown
+from st_paragram.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
 from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
 
@@ -30,7 +28,7 @@ class Segmentation(str, Enum):
     JIEBA = "jieba"
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Tokenizer):
     """A sentencepiece model with what must be done to a text before it: lower-casing and segmentation.
 
     Unknown pieces are dropped; a text with no known piece (empty, or only unknown) is the single unknown id, so
@@ -40,7 +38,7 @@ class SentencePieceTokenizer:
     kind: ClassVar[str] = "sentencepiece"
 
     def __init__(
-        self, model_proto: bytes, lower_case: bool = True, segmentation: Segmentation = Segmentation.NONE
+        self, model_proto: bytes, lower_case: bool = True, segmentation: Segmentation | str = Segmentation.NONE
     ) -> None:
         """Load a serialised sentencepiece model.
 
@@ -51,6 +49,7 @@ class SentencePieceTokenizer:
 
         Raises:
             SettingsError: the bytes are no sentencepiece model, or `lower_case` is neither true nor false.
+            ValueError: there is no such segmentation.
             MissingExtraError: jieba is asked for and not installed.
         """
         if not isinstance(lower_case, bool):
@@ -76,27 +75,11 @@ class SentencePieceTokenizer:
         """`lower_case` and `segmentation`."""
         return {"lower_case": self.lower_case, "segmentation": self.segmentation.value}
 
-    def __eq__(self, other: object) -> bool:
-        """Whether texts get the same ids."""
-        if not isinstance(other, SentencePieceTokenizer):
-            return NotImplemented
-        return (self.content, self.options) == (other.content, other.options)
-
-    def __hash__(self) -> int:
-        """Equal tokenizers have equal hashes."""
-        return hash((self.content, self.lower_case, self.segmentation))
-
     def __len__(self) -> int:
         """Number of ids, the unknown and control pieces included."""
         return self.processor.get_piece_size()
 
-    def __reduce__(self) -> tuple[type[SentencePieceTokenizer], tuple[bytes, bool, Segmentation]]:
-        """Pickle by content: worker processes rebuild the model from its bytes."""
-        return SentencePieceTokenizer, (self.model_proto, self.lower_case, self.segmentation)
-
-    def encode(
-        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
         """Encode texts as flat ids.
 
         Args:
@@ -112,7 +95,7 @@ class SentencePieceTokenizer:
         return encoded.ids, encoded.offsets
 
     def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts as `encode` does, but for the segmentation: they have been through `normalize`, or need none."""
+        """Encode texts as `encode` does, without segmenting them: they went through `normalize`, or need none."""
         try:
             return self._encoder.encode(texts, max_length, num_threads)
         except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
@@ -126,25 +109,21 @@ class SentencePieceTokenizer:
         return WordEncoder(self.processor, self.model_proto, self.lower_case)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, without the unknown one (lower-cased and normalised as it was encoded)."""
+        """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
         text: str = self.processor.decode(list(ids))
         return text
 
-    def pack(self, rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Flatten lists of ids under the unknown policy; result as in `encode`.
-
-        Raises:
-            SettingsError: an id outside the vocabulary.
-        """
-        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
-        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
-            raise SettingsError(f"id {ids.max() if ids.max() >= len(self) else ids.min()} is not in 0..{len(self) - 1}")
-        return drop_unknown(ids, counts, self.unknown_id)
+    def piece(self, piece_id: int) -> str | None:
+        """The piece with a meta symbol where a word begins; None for the unknown, control and unused pieces."""
+        processor = self.processor
+        if processor.is_unknown(piece_id) or processor.is_control(piece_id) or processor.is_unused(piece_id):
+            return None
+        piece: str = processor.id_to_piece(piece_id)
+        return piece
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """What is done to a text before sentencepiece, which applies NFKC rules of its own: lower-case, then segment.
+    """What is done to a text before sentencepiece (which has NFKC rules of its own): lower-case, then segment.
 
     Raises:
         MissingExtraError: jieba is asked for and not installed.
@@ -200,11 +179,15 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = str(error).strip().replace("\n", " ")
-        if "too small" in reason or "smaller than required_chars" in reason:
-            raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
-        raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
+        raise _training_error(size, error) from error
     return round_scores(model.getvalue(), SCORE_STEP)
+
+
+def _training_error(size: int, error: RuntimeError) -> ParagramError:
+    reason = str(error).strip().replace("\n", " ")
+    if "too small" in reason or "smaller than required_chars" in reason:
+        return SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}")
+    return TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}")
 
 
 def _nonempty(sentences: Iterable[str]) -> Iterator[str]:

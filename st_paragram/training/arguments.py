@@ -1,4 +1,4 @@
-"""Arguments of a training run on pair stores."""
+"""Arguments of a training run on pair stores, with the defaults of `TrainingSettings`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from sentence_transformers import SentenceTransformerTrainingArguments
 
 from st_paragram.errors import SettingsError
+from st_paragram.training.settings import TrainingSettings
+
+_DEFAULTS = TrainingSettings()
 
 
 @dataclass
@@ -18,11 +21,11 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
             (dense Adam) for all parameters.
     """
 
-    row_lazy_adam: bool = True
+    row_lazy_adam: bool = _DEFAULTS.optimizer == "row-lazy"
 
-    per_device_train_batch_size: int = 128
-    num_train_epochs: float = 25
-    learning_rate: float = 1e-3
+    per_device_train_batch_size: int = _DEFAULTS.batch_size
+    num_train_epochs: float = _DEFAULTS.epochs
+    learning_rate: float = _DEFAULTS.learning_rate
     lr_scheduler_type: str = "constant"
     weight_decay: float = 0.0
     max_grad_norm: float = 0.0

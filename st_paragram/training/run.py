@@ -1,196 +1,169 @@
-"""A whole training: from a pair store to a saved model directory with its card."""
+"""A whole training run: find the pairs, train or tune, save a model directory.
+
+What can be refused early is refused before torch is imported, which takes seconds, and before text is prepared.
+"""
 
 from __future__ import annotations
 
-import json
-import logging
 import shutil
-import time
-from dataclasses import asdict, dataclass, replace
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sentence_transformers import SentenceTransformer
-from transformers import set_seed
+from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
+from st_paragram.files import check_output_folder
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.settings import read
+from st_paragram.training.settings import TrainingSettings, config_path
+from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
 
-from st_paragram.data.pair_store import PairStore
-from st_paragram.evaluation.correlation import correlate
-from st_paragram.evaluation.development import Translations, development_evaluator, translation_accuracy
-from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.files import write_json
-from st_paragram.models import directory as model_directory
-from st_paragram.models.card import model_card
-from st_paragram.models.encoder import pipeline
-from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.training import progress
-from st_paragram.training.objectives import mega_batch_margin
-from st_paragram.training.settings import TrainingSettings
+if TYPE_CHECKING:
+    from st_paragram.evaluation.graded_pairs import GradedPairs
+    from st_paragram.evaluation.translations import Translations
+    from st_paragram.training.train import TrainingReport, TrainingResult
 
-logger = logging.getLogger(__name__)
-
-TUNED_DROPOUT = (0.0, 0.1, 0.3)
-TUNED_MEGABATCH_SIZE = (60, 100, 140)
-_RESULT_FILE = "result.json"
+_BUILT_IN_CONFIG = "small"
 
 
 @dataclass(frozen=True)
-class TrainingReport:
-    """Settings, seconds and rate of a training, and its development scores before and after.
+class TrainingRun:
+    """What a training run is asked to do.
 
-    Translations have a score each before and after, if there were any.
+    Attributes:
+        language: The language beside English; "en" for English paraphrases.
+        output: The model directory to make.
+        data: A pair store, or texts, or "built-in"; see `find_training_data`.
+        config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but "small" for
+            the built-in bitext.
+        default_config: What serves if no configuration is named.
+        overrides: Settings that are stronger than those of the configuration.
+        vocab_size: Pieces of the vocabulary, where texts are prepared; None: as in `PrepareSettings`.
+        workers: Processes that prepare texts.
+        development: A file of graded pairs to watch the run with; None: the built-in ones.
+        translations: A file of held-out translations to watch the run with, too.
+        force_test_set: Allow a known test set for either.
+        tune: Train the paper's grid and keep the best, see `tune`.
+        resume: Continue from the last checkpoint.
+        overwrite: Replace an existing model directory.
     """
 
-    settings: TrainingSettings
-    seconds: float
-    pairs_per_second: float
-    before: Correlation
-    after: Correlation
-    translations: tuple[TranslationScore, ...] = ()
+    language: str
+    output: Path
+    data: Sequence[str] = ()
+    config: str | Path | None = None
+    default_config: str = "paper"
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    vocab_size: int | None = None
+    workers: int = 1
+    development: Path | None = None
+    translations: Path | None = None
+    force_test_set: bool = False
+    tune: bool = False
+    resume: bool = False
+    overwrite: bool = False
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of checkpoints, beside the output; it goes when the model is saved."""
+        return self.output.with_name(f"{self.output.name}.checkpoints")
+
+    def check(self) -> tuple[TrainingSettings, list[str]]:
+        """Refuse what can be refused without torch.
+
+        Returns:
+            The settings, and the data that was chosen.
+
+        Raises:
+            SettingsError: A setting or the configuration is refused, or there is nothing to train on or to resume.
+            ModelDirectoryError: The output exists, or cannot be made.
+            TextError: A file is missing.
+            StoreError: The pair store is missing or refused.
+        """
+        config = None if self.config is None else config_path(self.config)
+        read(TrainingSettings, config, self.overrides)
+        kind = "model directory of st_paragram"
+        check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+        for path in (self.development, self.translations):
+            if path is not None and not path.exists():
+                raise TextError(f"{path}: no such file; check the path")
+        if self.resume and not self.tune and not self.checkpoints.is_dir():
+            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
+        preparation(self.language, self.vocab_size)
+        data = choose_data(self.language, self.data)
+        default = _BUILT_IN_CONFIG if data == [BUILT_IN] else self.default_config
+        return read(TrainingSettings, config or config_path(default), self.overrides), data
 
 
 @dataclass(frozen=True)
-class TrainingResult:
-    """A trained pipeline and how it came about."""
+class RunReport:
+    """What came of a training run.
 
-    model: SentenceTransformer
-    report: TrainingReport
+    Attributes:
+        output: The model directory.
+        development: The name of the pairs that the run was watched with.
+        best: The report on the model that was saved.
+        points: The reports on all points of a grid, best first; none if nothing was tuned.
+    """
+
+    output: Path
+    development: str
+    best: TrainingReport
+    points: tuple[TrainingReport, ...] = ()
 
 
-def train(
-    store: PairStore,
-    settings: TrainingSettings,
-    development: GradedPairs,
-    checkpoints: str | Path,
-    resume: bool = False,
-    translations: Translations | None = None,
-) -> TrainingResult:
-    """Train on a store from N(0, 1).
+def run_training(
+    run: TrainingRun, on_start: Callable[[TrainingData, TrainingSettings], None] | None = None
+) -> RunReport:
+    """Do a training run, from the pairs to a model directory.
 
     Args:
-        store: the pairs; its vocabulary becomes the model's.
-        settings: of the training.
-        development: graded pairs that are scored now and then. Never test data.
-        checkpoints: a folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
-        resume: go on from the newest checkpoint there.
-        translations: held-out ones that are looked for now and then, too.
+        run: What to do.
+        on_start: Called when the pairs are ready and training is about to start.
 
     Raises:
-        SettingsError: there is no checkpoint to go on from, or settings and data contradict each other.
-        KeyboardInterrupt: on Ctrl-C, after a checkpoint was written.
+        ParagramError: As in `TrainingRun.check`, at once; or the development pairs, the text or the device are
+            refused, or there is nothing to resume.
+        KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
-    folder, checkpoint = Path(checkpoints), None
-    set_seed(settings.seed)
-    model = new_model(store, settings)
-    before = correlate(model, development)
-    found_before = _translation_scores(model, translations, "before training")
-    evaluator = development_evaluator(development, translations)
-    trainer = mega_batch_margin.trainer(model, store, settings, folder, evaluator)
-    if resume:
-        so_far, checkpoint = progress.resume(folder, asdict(settings), store)
-    else:
-        so_far = progress.begin(folder, asdict(settings), store)
-    started = time.perf_counter()
-    try:
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    finally:
-        so_far.seconds += time.perf_counter() - started
-        so_far.step_seconds += trainer.step_seconds
-        so_far.pairs += trainer.pairs_trained
-        so_far.write(folder)
-    rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
-    after, found = correlate(model, development), _translation_scores(model, translations, "after training")
-    report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found))
-    return TrainingResult(model, report)
+    settings, chosen = run.check()
+
+    from st_paragram.training.train import check_device, save
+
+    check_device(settings.device)
+    development, translations = _watched(run)
+    data = find_training_data(run.language, chosen, run.vocab_size, run.workers)
+    if on_start:
+        on_start(data, settings)
+    best, points = _trained(run, settings, data, development, translations)
+    save(best, data.store, development, run.output, data.description, run.overwrite)
+    shutil.rmtree(run.checkpoints, ignore_errors=True)
+    return RunReport(run.output, development.name, best.report, points)
 
 
-def _translation_scores(
-    model: SentenceTransformer, translations: Translations | None, when: str
-) -> tuple[TranslationScore, ...]:
-    if translations is None:
-        return ()
-    accuracy = translation_accuracy(model, translations)
-    return (TranslationScore(translations.name, len(translations), when, accuracy),)
+def _watched(run: TrainingRun) -> tuple[GradedPairs, Translations | None]:
+    """What the run is watched with."""
+    from st_paragram.evaluation.development import development_pairs, development_translations
+
+    pairs = development_pairs(run.development, run.language, run.force_test_set)
+    if run.translations is None:
+        return pairs, None
+    return pairs, development_translations(run.translations, run.language, run.force_test_set)
 
 
-def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """An untrained pipeline over the store's vocabulary."""
-    embedding = SentencePieceEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
-    return pipeline(embedding, None if settings.device == "auto" else settings.device)
-
-
-def tune(
-    store: PairStore,
+def _trained(
+    run: TrainingRun,
     settings: TrainingSettings,
+    data: TrainingData,
     development: GradedPairs,
-    checkpoints: str | Path,
-    resume: bool = False,
-    translations: Translations | None = None,
-) -> tuple[TrainingResult, list[TrainingReport]]:
-    """Train the paper's grid, dropout x M; return the best by Pearson on the development pairs, and all reports.
+    translations: Translations | None,
+) -> tuple[TrainingResult, tuple[TrainingReport, ...]]:
+    """The model to save, and the reports on a grid."""
+    from st_paragram.training.train import train
+    from st_paragram.training.tune import tune
 
-    With `resume`, finished points of the grid are taken as they stand and the one under way goes on.
-    """
-    points: list[tuple[TrainingReport, Path]] = []
-    for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
-        point = replace(settings, dropout=dropout, megabatch_size=size)
-        folder = Path(checkpoints) / f"dropout-{dropout}-m-{size}"
-        logger.info("tuning: dropout %s, M %d", dropout, size)
-        if not (resume and (folder / _RESULT_FILE).is_file()):
-            going_on = resume and progress.newest_checkpoint(folder) is not None
-            _keep(train(store, point, development, folder, going_on, translations), folder)
-        points.append((_kept(folder, point), folder))
-    points.sort(key=lambda point: point[0].after.pearson, reverse=True)
-    best, best_folder = points[0]
-    return TrainingResult(model_directory.load(best_folder / "model"), best), [report for report, _ in points]
-
-
-def _keep(result: TrainingResult, folder: Path) -> None:
-    """Keep a point of the grid on disk, without its checkpoints."""
-    model_directory.save(result.model, folder / "model", overwrite=True)
-    values = {name: value for name, value in asdict(result.report).items() if name != "settings"}
-    write_json(folder / _RESULT_FILE, values)
-    for checkpoint in folder.glob("checkpoint-*"):
-        shutil.rmtree(checkpoint)
-
-
-def _kept(folder: Path, settings: TrainingSettings) -> TrainingReport:
-    values = json.loads((folder / _RESULT_FILE).read_text(encoding="utf-8"))
-    before, after = Correlation(**values["before"]), Correlation(**values["after"])
-    found = tuple(TranslationScore(**score) for score in values.get("translations", ()))
-    return TrainingReport(settings, values["seconds"], values["pairs_per_second"], before, after, found)
-
-
-def save(
-    result: TrainingResult,
-    store: PairStore,
-    development: GradedPairs,
-    output: str | Path,
-    data_description: str,
-    overwrite: bool = False,
-) -> Path:
-    """Save a trained model with its card; see `model_directory.save`."""
-    output = Path(output)
-    count = len(development.grades)
-    facts = TrainingRecord(
-        name=output.name,
-        languages=store.languages,
-        data=data_description,
-        pairs=len(store),
-        preparation=store.settings,
-        segmentation=store.segmentation.value,
-        settings=asdict(result.report.settings),
-        seconds=result.report.seconds,
-        pairs_per_second=result.report.pairs_per_second,
-        scores=[
-            Score(development.name, count, "before training", result.report.before),
-            Score(development.name, count, "after training", result.report.after),
-        ],
-        translations=result.report.translations,
-    )
-    return model_directory.save(result.model, output, model_card(facts), overwrite, training=facts)
-
-
-def remove_checkpoints(checkpoints: str | Path) -> None:
-    """Remove what a finished training no longer needs."""
-    shutil.rmtree(checkpoints, ignore_errors=True)
+    arguments = (data.store, settings, development, run.checkpoints, run.resume, translations)
+    if not run.tune:
+        return train(*arguments), ()
+    best, points = tune(*arguments)
+    return best, tuple(points)

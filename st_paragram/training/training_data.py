@@ -1,17 +1,17 @@
-"""Find the pairs to train on: a pair store, text files, or the built-in bitext."""
+"""The pairs to train on: a pair store, text files, or the built-in bitext. Nothing here needs torch."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.data.text import TextSource, parse_source
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, TextError
 from st_paragram.files import cache_folder, write_text
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
@@ -19,14 +19,23 @@ from st_paragram.stages.executors import LocalExecutor
 
 logger = logging.getLogger(__name__)
 
-_NO_DATA = (
-    "WARNING: no data/en-%s.h5, so this trains on the small built-in bitext: a demonstration, not a usable model. For "
-    "real data, run `st-paragram bitext --lang %s`, which gets public parallel text and makes data/en-%s.h5 (or "
-    "`st-paragram prepare` with text of your own), and start again."
-)
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 BUILT_IN = "built-in"
 BUILT_IN_PAIRS = 40_000
+
+_NO_DATA = (
+    "WARNING: there is no %s, so this trains on the small built-in bitext: a demonstration, not a usable model. For a "
+    "real model, %s, and start again."
+)
+_FROM_THE_WEB = (
+    "run `st-paragram bitext --lang {0}`, which fetches public parallel text and makes data/en-{0}.h5 (or `st-paragram "
+    "prepare --lang {0} --text FILE --output data/en-{0}.h5` with text of your own)"
+)
+_PARAPHRASES = (
+    "make data/en-en.h5 with `st-paragram paranmt --text FILE` (of rows `sentence TAB paraphrase TAB score`) or with "
+    "`st-paragram prepare --lang en --text FILE --output data/en-en.h5`"
+)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
+_STORE = (".h5", ".hdf5")
 
 
 @dataclass(frozen=True)
@@ -38,53 +47,96 @@ class TrainingData:
     built_in: bool = False
 
 
-def find_training_data(
-    language: str, data: Sequence[str] = (), vocab_size: int | None = None, workers: int = 1
-) -> TrainingData:
-    """The pairs to train `language` on.
+def choose_data(language: str, data: Sequence[str] = ()) -> list[str]:
+    """Choose what to train on, and refuse early, before any text is read, what cannot be trained on.
 
     Args:
-        language: the language beside English; "en" for English paraphrases.
-        data: one pair store (`.h5`), or specifications of texts (`text.parse_source`), which are prepared into a cached
-            store; or "built-in". If empty, `data/en-<language>.h5` under the current folder; if that is missing, the
-            built-in bitext.
-        vocab_size: pieces of a vocabulary to train; ignored for a store, which has one.
-        workers: processes of a preparation.
+        language: As in `find_training_data`.
+        data: As in `find_training_data`.
+
+    Returns:
+        `data`. If it is empty: `data/en-<language>.h5`, or else the built-in bitext (`[BUILT_IN]`), with a warning.
 
     Raises:
-        SettingsError: no data, and no built-in bitext for this language.
-        StoreError: the store is refused.
-        TextError: the text is refused.
+        SettingsError: No language code, no data and no built-in bitext for the language, a store beside other data,
+            or a store of another language.
+        StoreError: The store is missing or refused.
+        TextError: A text is missing.
     """
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
     standard = Path("data") / f"en-{language}.h5"
-    if not data and standard.exists():
-        data = [str(standard)]
-    if not data:
-        logger.warning(_NO_DATA, *[language] * 3)
-    if not data or list(data) == [BUILT_IN]:
+    chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
+    if chosen == [BUILT_IN]:
+        _check_built_in(language, standard, warn=not data)
+    elif any(path.endswith(_STORE) for path in chosen):
+        _open_store(chosen, language, check_ids=False)
+    else:
+        for path in (path for spec in chosen for path in parse_source(spec, ("en", language)).paths):
+            if not Path(path).is_file():
+                raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
+    return chosen
+
+
+def find_training_data(
+    language: str, data: Sequence[str] = (), vocab_size: int | None = None, workers: int = 1
+) -> TrainingData:
+    """The pairs to train `language` on; texts are prepared, once, into a store of the cache.
+
+    Args:
+        language: The language beside English; "en" for English paraphrases.
+        data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty, as
+            `choose_data` says.
+        vocab_size: Pieces of a vocabulary to train; ignored for a store, which has one.
+        workers: Processes of a preparation.
+
+    Raises:
+        SettingsError: As in `choose_data`.
+        StoreError: The store is refused.
+        TextError: A text is refused.
+    """
+    chosen = choose_data(language, data)
+    if chosen == [BUILT_IN]:
         return _built_in(language, vocab_size, workers)
-    if any(path.endswith((".h5", ".hdf5")) for path in data):
-        if len(data) > 1:
-            raise SettingsError(f"{len(data)} data files with a pair store among them; give one store, or texts only")
-        store = PairStore(data[0])
-        if store.languages[1] != language:
-            seen = f"pairs of {store.languages[0]} and {store.languages[1]}, not of {language}"
-            raise SettingsError(f"{data[0]}: {seen}; choose the language or the data")
-        return TrainingData(store, Path(data[0]).name)
-    sources = [parse_source(spec, ("en", language)) for spec in data]
-    return TrainingData(
-        _prepare(language, sources, vocab_size, workers), " + ".join(Path(s.name).name for s in sources)
-    )
+    if any(path.endswith(_STORE) for path in chosen):
+        return TrainingData(_open_store(chosen, language), Path(chosen[0]).name)
+    sources = [parse_source(spec, ("en", language)) for spec in chosen]
+    description = " + ".join(Path(source.name).name for source in sources)
+    return TrainingData(_prepare(language, sources, vocab_size, workers), description)
+
+
+def preparation(language: str, vocab_size: int | None = None) -> PrepareSettings:
+    """How texts to train on are prepared; `vocab_size` as in `find_training_data`.
+
+    Raises:
+        SettingsError: The size is refused.
+    """
+    settings = PrepareSettings(languages=("en", language))
+    return settings if vocab_size is None else replace(settings, vocab_size=vocab_size)
+
+
+def _check_built_in(language: str, standard: Path, warn: bool) -> None:
+    if language not in LANGUAGES:
+        raise SettingsError(
+            f"no {standard} and no built-in bitext for {language!r} (only {', '.join(LANGUAGES)}); "
+            f"make a store with `st-paragram prepare --lang {language} --text FILE --output {standard}`"
+        )
+    if warn:
+        advice = _PARAPHRASES if language == "en" else _FROM_THE_WEB
+        logger.warning(_NO_DATA, standard, advice.format(language))
+
+
+def _open_store(data: Sequence[str], language: str, check_ids: bool = True) -> PairStore:
+    if len(data) > 1:
+        raise SettingsError(f"{len(data)} data files with a pair store among them; give one store, or texts only")
+    store = PairStore(data[0], check_ids)
+    if store.languages[1] != language:
+        seen = f"pairs of {store.languages[0]} and {store.languages[1]}, not of {language}"
+        raise SettingsError(f"{data[0]}: {seen}; choose the language or the data")
+    return store
 
 
 def _built_in(language: str, vocab_size: int | None, workers: int) -> TrainingData:
-    if language not in LANGUAGES:
-        raise SettingsError(
-            f"no data/en-{language}.h5 and no built-in bitext for {language!r} (only {', '.join(LANGUAGES)}); "
-            f"make a store with `st-paragram prepare --lang {language} --text FILE --output data/en-{language}.h5`"
-        )
     path = cache_folder() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
     pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
     _write_if_changed(path, pairs)
@@ -100,5 +152,5 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _prepare(language: str, sources: Sequence[TextSource], vocab_size: int | None, workers: int) -> PairStore:
-    settings = PrepareSettings(languages=("en", language), vocab_size=50_000 if vocab_size is None else vocab_size)
+    settings = preparation(language, vocab_size)
     return PairStore(prepare_cached(sources, settings, cache_folder() / "stores", executor=LocalExecutor(workers)))

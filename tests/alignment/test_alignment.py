@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from st_paragram.alignment import alignment
 from st_paragram.alignment import scores as alignment_scores
-from st_paragram.alignment.alignment import SKIP, AlignmentSettings, Block, align
+from st_paragram.alignment.alignment import Block, align
 from st_paragram.alignment.path import KINDS, best_path
+from st_paragram.alignment.settings import SKIP, AlignmentSettings
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.errors import MiningError, SettingsError
 

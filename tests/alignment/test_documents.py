@@ -5,19 +5,21 @@ import numpy as np
 import pytest
 
 from st_paragram.alignment import document_stage
-from st_paragram.alignment.alignment import AlignmentSettings, align
+from st_paragram.alignment.alignment import align
 from st_paragram.alignment.document_list import DocumentPair, read_list
 from st_paragram.alignment.document_stage import DocumentStage, mine_pair
 from st_paragram.alignment.documents import mine_documents
-from st_paragram.bitext_mining.margin import Candidates, Margin, candidate_pairs
-from st_paragram.bitext_mining.miner import Work
+from st_paragram.alignment.settings import AlignmentSettings
+from st_paragram.bitext_mining.candidates import Candidates, candidate_pairs
+from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.neighbours import nearest_neighbours
-from st_paragram.stages.work import metadata_file
+from st_paragram.stages.metadata import metadata_file
+from st_paragram.stages.work import Work
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +101,8 @@ def test_results_stand_in_the_order_of_the_list(model, embed, documents, tmp_pat
 
 class Backwards:
     """Does the last task first."""
+
+    workers = 1
 
     def run(self, stages):
         for stage in stages:

@@ -3,16 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.margin import (
-    LOWEST_BACKGROUND,
+from st_paragram.bitext_mining.candidates import (
     Candidates,
-    Margin,
     ScoredPairs,
     best_neighbours,
     candidate_pairs,
-    margin_scores,
     one_to_one,
 )
+from st_paragram.bitext_mining.margin import LOWEST_BACKGROUND, Margin, margin_scores
 from st_paragram.search.neighbours import Neighbours
 
 

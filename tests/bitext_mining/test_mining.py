@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.margin import Candidates, Margin, ScoredPairs, unordered
-from st_paragram.bitext_mining.miner import Work, mine
-from st_paragram.bitext_mining.settings import MiningSettings, parse_memory
+from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, unordered
+from st_paragram.bitext_mining.margin import Margin
+from st_paragram.bitext_mining.miner import mine
+from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.cli import mine as command
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
@@ -27,9 +28,11 @@ from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours
 from st_paragram.search.sentences import Sentences, write_sentences
-from st_paragram.search.stored_search import approximate, exact, without_self
-from st_paragram.search.vectors import Precision, StoredVectors, pack, unpack
+from st_paragram.search.settings import parse_memory
+from st_paragram.search.stored_search import approximate, exact, ranked, without_self
+from st_paragram.search.vectors import StoredVectors, VectorType, pack, unpack
 from st_paragram.stages.executors import LocalExecutor
+from st_paragram.stages.work import Work
 
 pytest.importorskip("faiss")
 PLAIN = MiningSettings(k=3)
@@ -119,7 +122,7 @@ def test_shards_and_workers_change_nothing(model, texts, tmp_path, index, monkey
 @pytest.mark.slow
 def test_two_processes_write_the_same(model, texts, tmp_path):
     mine(texts, tmp_path / "one.tsv", model, PLAIN)
-    mine(texts, tmp_path / "two.tsv", model, PLAIN, work=Work(executor=LocalExecutor(2), workers=2))
+    mine(texts, tmp_path / "two.tsv", model, PLAIN, work=Work(executor=LocalExecutor(2)))
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
 
@@ -134,7 +137,7 @@ def test_only_what_changed_is_done_again(model, texts, tmp_path):
     assert tasks(PLAIN) == []
     assert tasks(replace(PLAIN, margin=Margin.DISTANCE, threshold=0.1)) == ["pairs"]
     assert tasks(replace(PLAIN, k=2)) == ["search", "pairs"]
-    assert tasks(replace(PLAIN, precision=Precision.INT8)) == ["embed", "search", "pairs"]
+    assert tasks(replace(PLAIN, vector_type=VectorType.INT8)) == ["embed", "search", "pairs"]
     assert tasks(replace(PLAIN, index="IVF4,Flat")) == ["embed", "index", "effort", "search", "pairs"]
     assert tasks(PLAIN, force="sentences") == ["sentences", "embed", "search", "pairs"]
     assert (tmp_path / "p.tsv").read_bytes() == content
@@ -252,14 +255,14 @@ def test_embeddings_without_a_direction_are_refused():
         spoilt = good.copy()
         spoilt[1] = bad
         with pytest.raises(MiningError, match="x: the embedding of sentence 2 has length"):
-            pack(spoilt, Precision.FLOAT16, "x")
+            pack(spoilt, VectorType.FLOAT16, "x")
 
 
-@given(st.integers(1, 40), st.integers(1, 9), st.sampled_from(Precision), st.integers(0, 5))
-def test_stored_vectors_are_the_vectors(tmp_path_factory, count, rows, precision, seed):
+@given(st.integers(1, 40), st.integers(1, 9), st.sampled_from(VectorType), st.integers(0, 5))
+def test_stored_vectors_are_the_vectors(tmp_path_factory, count, rows, kind, seed):
     vectors = np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32) * 7
     folder = tmp_path_factory.mktemp("v")
-    stored = pack(vectors, precision, "x")
+    stored = pack(vectors, kind, "x")
     paths = []
     for start in range(0, count, rows):
         paths.append(folder / f"{start}.npy")
@@ -269,7 +272,7 @@ def test_stored_vectors_are_the_vectors(tmp_path_factory, count, rows, precision
     whole = read.rows(0, count)
     np.testing.assert_array_equal(whole, unpack(stored))
     expected = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.testing.assert_allclose(whole, expected, atol=0.001 if precision is Precision.FLOAT16 else 0.01)
+    np.testing.assert_allclose(whole, expected, atol=0.001 if kind is VectorType.FLOAT16 else 0.01)
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
     picks = np.random.default_rng(seed).integers(0, count, 20)
     np.testing.assert_array_equal(read.take(picks), whole[picks])
@@ -282,7 +285,7 @@ def test_a_search_in_parts_is_a_search(tmp_path_factory, count, k, part_rows, se
     rng = np.random.default_rng(seed)
     vectors = rng.integers(-2, 3, size=(count, 3)).astype(np.float32) + 0.25  # many ties
     path = tmp_path_factory.mktemp("v") / "x.npy"
-    np.save(path, pack(vectors, Precision.FLOAT16, "x"))
+    np.save(path, pack(vectors, VectorType.FLOAT16, "x"))
     corpus = StoredVectors((path,))
     whole = corpus.rows(0, count)
     cosines = (whole[:5].astype(np.float64) @ whole.astype(np.float64).T).astype(np.float32)
@@ -293,9 +296,28 @@ def test_a_search_in_parts_is_a_search(tmp_path_factory, count, k, part_rows, se
         np.testing.assert_array_equal(np.sort(found.indices, 1), np.sort(order, 1))
 
 
+@given(st.integers(2, 40), st.integers(1, 3), st.integers(0, 9))
+def test_given_rows_are_ranked_wherever_none_stand_among_them(tmp_path_factory, count, k, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("v") / "x.npy"
+    np.save(path, pack(rng.integers(-2, 3, size=(count, 4)).astype(np.float32) + 0.25, VectorType.FLOAT16, "x"))
+    corpus = StoredVectors((path,))
+    whole = corpus.rows(0, count)
+    rows = np.stack([rng.permutation(count) for _ in range(count)])
+    rows[rng.random(rows.shape) < 0.4] = -1
+    k = min(k, count)
+    cosines = (whole.astype(np.float64) @ whole.astype(np.float64).T).astype(np.float32)
+    found = ranked(whole, corpus, rows, k)
+    for query, given_rows in enumerate(rows):
+        best = sorted((-cosines[query, row], row) for row in given_rows if row >= 0)[:k]
+        expected = [(-minus, row) for minus, row in best] + [(-1, 0)] * (k - len(best))
+        assert found.indices[query].tolist() == [row for _, row in expected]
+        np.testing.assert_allclose(found.similarities[query], [cosine for cosine, _ in expected], atol=1e-6)
+
+
 def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):
     vectors = np.eye(8, dtype=np.float32)
-    np.save(tmp_path / "x.npy", pack(vectors, Precision.FLOAT16, "x"))
+    np.save(tmp_path / "x.npy", pack(vectors, VectorType.FLOAT16, "x"))
     corpus = StoredVectors((tmp_path / "x.npy",))
     index = indexes.build("IVF4,Flat", corpus, 0, 8, seed=0)
     found = approximate(corpus.rows(0, 8), corpus, [(0, index)], 5, effort=1)
@@ -305,7 +327,7 @@ def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):
 
 def test_a_sentence_is_not_its_own_neighbour():
     neighbours = Neighbours(np.array([[1, 1, 0.5], [1, 0.9, 0.8]], np.float32), np.array([[3, 7, 1], [5, 6, 4]]))
-    rest = without_self(neighbours, 3, 2)
+    rest = without_self(neighbours, np.array([3, 4]), 2)
     assert rest.indices.tolist() == [[7, 1], [5, 6]]  # row 4 was found last
     assert rest.similarities.tolist() == [[1, 0.5], pytest.approx([1, 0.9])]
 
@@ -370,8 +392,8 @@ for number, point in enumerate(points):  # a fork each: importing takes longer t
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path):
-    stages = "bitext_mining.stages"
-    points = ["search.sentences:2", *(f"{stages}:{call}" for call in (2, 4, 6, 8)), "bitext_mining.pair_stage:1"]
+    stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "search_stage:2", "pair_stage:1")
+    points = ["search.sentences:2", *(f"bitext_mining.{each}" for each in stages)]
     process = [sys.executable, "-c", KILL, *texts, model, *points]
     killed = subprocess.run(process, check=True, capture_output=True, text=True, cwd=tmp_path)
     assert killed.stdout.split() == [str(int(signal.SIGKILL))] * len(points)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram import embed_files as encoding
+from st_paragram import score_files
 from st_paragram.bitext_mining import background, score_report
 from st_paragram.bitext_mining.background import Background
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.score_report import lowest_threshold, read_labels, suggest, table, wilson_lower
-from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.bitext_mining.settings import MarginSettings
 from st_paragram.cli import score as command
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import TextSource
@@ -104,14 +104,14 @@ def test_scores_computed_by_hand():
 @pytest.mark.parametrize("margin", [Margin.RATIO, Margin.DISTANCE])
 @pytest.mark.parametrize("block", [7, 1 << 14])
 def test_scores_are_those_of_a_plain_computation(tmp_path, folder, model, pairs, file, margin, block, monkeypatch):
-    monkeypatch.setattr(encoding, "_LINES", block)
+    monkeypatch.setattr(score_files, "_PAIRS", block)
     texts = [[pair[side] for pair in pairs[300:500]] for side in (0, 1)]
     for name, lines in zip(("a", "b"), texts, strict=True):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
-    settings = MiningSettings(k=3, margin=margin)
+    settings = MarginSettings(k=3, margin=margin)
     names = str(tmp_path / "a"), str(tmp_path / "b")
     with background.opened(*names, folder, settings, tmp_path / "work") as scorer:
-        encoding.score_file(model, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
+        score_files.score_file(model, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
     want = plain_scores(model, pairs[:200], *texts, 3, margin)
     np.testing.assert_allclose(read_scores(tmp_path / "y.tsv"), want, rtol=2e-3, atol=2e-3)
     rows = (tmp_path / "y.tsv").read_text(encoding="utf-8").split("\n")[:-1]
@@ -120,10 +120,10 @@ def test_scores_are_those_of_a_plain_computation(tmp_path, folder, model, pairs,
 
 
 def test_a_files_own_sides_are_its_background(tmp_path, folder, model, pairs, file):
-    settings, source = MiningSettings(margin=Margin.RATIO), TextSource((str(file),), ("a", "b"))
+    settings, source = MarginSettings(margin=Margin.RATIO), TextSource((str(file),), ("a", "b"))
     with background.of_pairs(source, folder, settings, tmp_path / "work", pairs[200:220]) as scorer:
         assert len(scorer.source) == len({a for a, _ in pairs[:220]})
-        got = [score for score, _, _ in encoding.score_pairs(model, pairs[:200], scorer=scorer)]
+        got = [score for score, _, _ in score_files.score_pairs(model, pairs[:200], scorer=scorer)]
     sides = [[pair[side] for pair in pairs[:220]] for side in (0, 1)]
     np.testing.assert_allclose(got, plain_scores(model, pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.tsv"]
@@ -132,13 +132,13 @@ def test_a_files_own_sides_are_its_background(tmp_path, folder, model, pairs, fi
 def test_an_index_folder_is_a_background_and_an_inexact_one_nearly(tmp_path, folder, model, pairs, file):
     (tmp_path / "a").write_text("\n".join(a for a, _ in pairs), encoding="utf-8")
     (tmp_path / "b").write_text("\n".join(b for _, b in pairs), encoding="utf-8")
-    exact, inexact = MiningSettings(), MiningSettings(index="IVF4,Flat", recall=1.0)
+    exact, inexact = MarginSettings(), MarginSettings(index="IVF4,Flat", recall=1.0)
     SearchIndex.build(tmp_path / "a", tmp_path / "a.index", folder)
     scores = []
     for settings, a in ((exact, "a"), (exact, "a.index"), (inexact, "a")):
         names = str(tmp_path / a), str(tmp_path / "b")
         with background.opened(*names, folder, settings, tmp_path / "work") as scorer:
-            scores.append([score for score, _, _ in encoding.score_pairs(model, pairs[:50], scorer=scorer)])
+            scores.append([score for score, _, _ in score_files.score_pairs(model, pairs[:50], scorer=scorer)])
     assert scores[0] == scores[1]
     np.testing.assert_allclose(scores[0], scores[2], atol=1e-6)
 
@@ -149,16 +149,16 @@ def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, folder, file):
     few, work = str(tmp_path / "few"), tmp_path / "work"
     with (
         pytest.raises(MiningError, match="few: 2 distinct sentences, but 4 neighbours"),
-        background.opened(few, few, folder, MiningSettings(), work),
+        background.opened(few, few, folder, MarginSettings(), work),
     ):
         pass
-    for wrong in (MiningSettings(margin=Margin.ABSOLUTE), MiningSettings(k=500)):
+    for wrong in (MarginSettings(margin=Margin.ABSOLUTE), MarginSettings(k=500)):
         with pytest.raises((MiningError, SettingsError)) as caught, background.of_pairs(source, folder, wrong, work):
             pass
         assert "absolute" in str(caught.value) or "pairs.tsv, first side: " in str(caught.value)
     with (
         pytest.raises(SettingsError, match="read twice"),
-        background.of_pairs(TextSource(("-",), ("a", "b")), folder, MiningSettings(), work),
+        background.of_pairs(TextSource(("-",), ("a", "b")), folder, MarginSettings(), work),
     ):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["few", "pairs.tsv"]
@@ -167,9 +167,9 @@ def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, folder, file):
 def test_sorted_output_has_the_same_rows_best_first(tmp_path, model, pairs, file):
     source = TextSource((str(file),), ("a", "b"))
     file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")  # every score twice: ties
-    encoding.score_file(model, source, tmp_path / "plain.tsv")
+    score_files.score_file(model, source, tmp_path / "plain.tsv")
     scores = array("d")
-    encoding.score_file(model, source, tmp_path / "sorted.tsv", scores=scores, sort=True)
+    score_files.score_file(model, source, tmp_path / "sorted.tsv", scores=scores, sort=True)
     rows = (tmp_path / "plain.tsv").read_text(encoding="utf-8").split("\n")[:-1]
     want = sorted(rows, key=lambda row: -float(row.split("\t")[0]))  # stable
     assert (tmp_path / "sorted.tsv").read_text(encoding="utf-8") == "".join(f"{row}\n" for row in want) != rows
@@ -182,7 +182,7 @@ def test_a_score_that_is_no_number_is_refused(tmp_path, model, file):
         return np.where(np.arange(len(first)) == 3, np.nan, 1.0)
 
     with pytest.raises(MiningError, match="pair 4: its score is nan"):
-        encoding.score_file(model, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
+        score_files.score_file(model, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
     assert not list(tmp_path.glob("y.tsv*"))
 
 
@@ -266,7 +266,7 @@ def test_the_command(tmp_path, folder, pairs, file, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["gold.tsv", "h.png", "pairs.tsv", "y.tsv"]
     assert run(file, "--model", folder, "--output", tmp_path / "cosines.tsv") == 0  # as it always was
     assert capsys.readouterr() == ("", f"{tmp_path / 'cosines.tsv'}: 200 pairs; 0 with a blank side\n")
-    want = [f"{score:.6f}" for score, _, _ in encoding.score_pairs(model_directory.load(folder), pairs[:200])]
+    want = [f"{score:.6f}" for score, _, _ in score_files.score_pairs(model_directory.load(folder), pairs[:200])]
     got = (tmp_path / "cosines.tsv").read_text(encoding="utf-8").split("\n")[:-1]
     assert [row.split("\t")[0] for row in got] == want
 

@@ -12,11 +12,12 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from st_paragram.cleaning import trigrams
+from st_paragram.cleaning import word_hashes
 from st_paragram.cleaning.label import Label
 from st_paragram.cleaning.overlap import Overlap
 from st_paragram.cleaning.paraphrase_score import ParaphraseScore
-from st_paragram.cleaning.trigrams import trigram_overlaps, words
+from st_paragram.cleaning.trigrams import trigram_overlaps
+from st_paragram.cleaning.word_hashes import words
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
@@ -77,7 +78,7 @@ def test_words_of_ascii(text: str) -> None:
 @given(st.text(LETTERS, max_size=30) | st.text(max_size=30))
 def test_words_leave_nothing_out(text: str) -> None:
     found = "".join(words(text))
-    assert re.sub(r"[\s\x00-\x20\x7f]", "", trigrams._prepare(text)) == re.sub(r"[\s\x00-\x20\x7f]", "", found)
+    assert re.sub(r"[\s\x00-\x20\x7f]", "", word_hashes._prepare(text)) == re.sub(r"[\s\x00-\x20\x7f]", "", found)
 
 
 sentences = st.lists(

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.cleaning import known_test_sentences, test_sets
+from st_paragram.cleaning.known_sentence_files import files_digest, read_sentences
+from st_paragram.cleaning.known_sentence_files import known_sentence_files as files_of
 from st_paragram.cleaning.known_test_sentences import (
     KNOWN_TEST_SENTENCES,
-    TestSets,
+    SetFamily,
     known_hashes,
     sentence_hashes,
     telling,
     write_known_sentences,
 )
 from st_paragram.cleaning.near_sentences import NearSentences
-from st_paragram.cleaning.normalized_key import bare
-from st_paragram.cleaning.test_set_files import files_digest, read_sentences
-from st_paragram.cleaning.test_set_files import test_set_files as files_of
-from st_paragram.cleaning.test_sets import TestSentences
+from st_paragram.cleaning.normalized_key import normalized_key
+from st_paragram.cleaning.test_sets import KnownTestSentences
 from st_paragram.errors import EvaluationError, SettingsError
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ TATOEBA = {
     "spa": [("Mi abuela colecciona relojes de arena rotos.", "My grandmother collects broken hourglasses these days.")],
     "cmn": [("我的祖母喜欢收集坏掉的沙漏。", "The lighthouse keeper forgot his umbrella again.")],
 }
-TEST, NEAR = TestSentences.reasons
+TEST, NEAR = KnownTestSentences.reasons
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def folder(tmp_path):
 def shipped(tmp_path, monkeypatch):
     """A small file in place of the one that comes with the package."""
     path = tmp_path / "known.bin"
-    sentences = {TestSets.STS: [STS[0][0], "How old is he?"], TestSets.TATOEBA: [TATOEBA["spa"][0][1]]}
+    sentences = {SetFamily.STS: [STS[0][0], "How old is he?"], SetFamily.TATOEBA: [TATOEBA["spa"][0][1]]}
     assert write_known_sentences(sentences, path) == 2
     monkeypatch.setattr(test_sets, "known_hashes", lambda sets: known_hashes(sets, path))
     test_sets._known.cache_clear()
@@ -67,7 +67,7 @@ def verdicts(rule, *firsts):
 
 
 def test_a_test_sentence_goes_from_either_side(shipped):
-    rule = TestSentences(("en", "es"))
+    rule = KnownTestSentences(("en", "es"))
     rows = [(STS[0][0], "x"), ("x", "a ZEBRA paints, the harbour-wall"), ("How old is he?", "x"), ("x", "y"), ("", "")]
     assert rule.reject(rows) == [TEST, TEST, None, None, None] and rule.reject([]) == []
     near = "A zebra paints the old harbour wall."
@@ -77,13 +77,13 @@ def test_a_test_sentence_goes_from_either_side(shipped):
 
 def test_families_of_test_sets(shipped):
     texts = STS[0][0], TATOEBA["spa"][0][1]
-    assert verdicts(TestSentences(("en", "es")), *texts) == [TEST, TEST]
-    assert verdicts(TestSentences(("en", "es"), sets="sts"), *texts) == [TEST, None]
-    assert verdicts(TestSentences(("en", "es"), sets=["tatoeba"]), *texts) == [None, TEST]
+    assert verdicts(KnownTestSentences(("en", "es")), *texts) == [TEST, TEST]
+    assert verdicts(KnownTestSentences(("en", "es"), sets="sts"), *texts) == [TEST, None]
+    assert verdicts(KnownTestSentences(("en", "es"), sets=["tatoeba"]), *texts) == [None, TEST]
 
 
 def test_a_folder_adds_what_is_near(shipped, folder):
-    rule = TestSentences(("en", "es"), folder=str(folder))
+    rule = KnownTestSentences(("en", "es"), folder=str(folder))
     sentence = STS[0][0]
     assert verdicts(rule, sentence, STS[0][1], TATOEBA["spa"][0][0]) == [TEST] * 3
     assert verdicts(rule, "A zebra paints the harbour gate.", "One zebra paints the harbour wall.") == [NEAR, NEAR]
@@ -95,24 +95,24 @@ def test_a_folder_adds_what_is_near(shipped, folder):
 
 def test_tatoeba_files_of_the_languages_alone(shipped, folder):
     chinese, english = TATOEBA["cmn"][0]
-    assert verdicts(TestSentences(("en", "es"), folder=str(folder)), chinese, english) == [None, None]
-    assert verdicts(TestSentences(("en", "zh_cn"), folder=str(folder)), chinese, english) == [TEST, TEST]
-    assert verdicts(TestSentences(("en", "zh"), folder=str(folder)), chinese.replace("坏", "旧")) == [NEAR]
-    assert verdicts(TestSentences(("en", "en"), folder=str(folder)), english) == [TEST]
-    assert [path.name for path in files_of(folder, TestSets.TATOEBA, ("en", "spa"))] == ["spa-eng.tsv"]
-    assert [path.name for path in files_of(folder, TestSets.STS, ("en", "spa"))] == ["images.tsv", "en-dev.tsv"]
+    assert verdicts(KnownTestSentences(("en", "es"), folder=str(folder)), chinese, english) == [None, None]
+    assert verdicts(KnownTestSentences(("en", "zh_cn"), folder=str(folder)), chinese, english) == [TEST, TEST]
+    assert verdicts(KnownTestSentences(("en", "zh"), folder=str(folder)), chinese.replace("坏", "旧")) == [NEAR]
+    assert verdicts(KnownTestSentences(("en", "en"), folder=str(folder)), english) == [TEST]
+    assert [path.name for path in files_of(folder, SetFamily.TATOEBA, ("en", "spa"))] == ["spa-eng.tsv"]
+    assert [path.name for path in files_of(folder, SetFamily.STS, ("en", "spa"))] == ["images.tsv", "en-dev.tsv"]
 
 
 def test_identity_follows_what_the_files_say(shipped, folder):
-    first = TestSentences(("en", "es"), folder=str(folder))
-    assert first.identity() == TestSentences(("en", "es"), folder=str(folder)).identity()
-    others = [TestSentences(("en", "es")), TestSentences(("en", "es"), sets=["sts"], folder=str(folder))]
-    others.append(TestSentences(("en", "zh"), folder=str(folder)))
+    first = KnownTestSentences(("en", "es"), folder=str(folder))
+    assert first.identity() == KnownTestSentences(("en", "es"), folder=str(folder)).identity()
+    others = [KnownTestSentences(("en", "es")), KnownTestSentences(("en", "es"), sets=["sts"], folder=str(folder))]
+    others.append(KnownTestSentences(("en", "zh"), folder=str(folder)))
     digests = [rule.identity() for rule in (first, *others)]
     assert all(a != b for i, a in enumerate(digests) for b in digests[:i])
-    before = files_digest(files_of(folder, TestSets.STS))
+    before = files_digest(files_of(folder, SetFamily.STS))
     (folder / "stsb" / "en-dev.tsv").write_text("1\ta\tb\n")
-    assert files_digest(files_of(folder, TestSets.STS)) != before
+    assert files_digest(files_of(folder, SetFamily.STS)) != before
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_broken_files_are_named(tmp_path, content, message):
     (tmp_path / "stsb").mkdir()
     (tmp_path / "stsb" / "en-dev.tsv").write_bytes(content)
     with pytest.raises(SettingsError, match=rf"en-dev\.tsv: .*{message}" if "row" not in message else message):
-        TestSentences(("en", "es"), folder=str(tmp_path)).reject([("a", "b")])
+        KnownTestSentences(("en", "es"), folder=str(tmp_path)).reject([("a", "b")])
 
 
 def test_rows_end_at_newlines_alone(tmp_path):
@@ -138,21 +138,21 @@ def test_rows_end_at_newlines_alone(tmp_path):
 
 def test_options_are_checked(tmp_path):
     with pytest.raises(SettingsError, match="test_sets: sets is 'bucc'; it must be sts or tatoeba"):
-        TestSentences(("en", "es"), sets=["bucc"])
+        KnownTestSentences(("en", "es"), sets=["bucc"])
     with pytest.raises(SettingsError, match=r"test_sets: folder is .*; it must be a folder with"):
-        TestSentences(("en", "es"), folder=str(tmp_path))
+        KnownTestSentences(("en", "es"), folder=str(tmp_path))
 
 
 # ---- the file of hashes
 
 
 def test_the_shipped_file():
-    sts, tatoeba = (known_hashes([kind]) for kind in TestSets)
+    sts, tatoeba = (known_hashes([kind]) for kind in SetFamily)
     assert 25_000 < len(sts) < 27_000 and 110_000 < len(tatoeba) < 125_000
     assert (sts[1:] > sts[:-1]).all() and int(tatoeba[-1]) < 2**40
     assert len(KNOWN_TEST_SENTENCES.read_bytes()) < 5 * (len(sts) + len(tatoeba)) + 100
     test_sets._known.cache_clear()
-    rule = TestSentences(("en", "es"))
+    rule = KnownTestSentences(("en", "es"))
     assert 0x4265FB664A in sts  # of a sentence of STS 2012, which may not be passed on
     proverb = "The early bird catches the worm."  # Tatoeba
     said = verdicts(rule, proverb, "The earliest birds catch no worms at all.", "How old is he?")
@@ -170,16 +170,16 @@ def test_the_script_makes_the_file(folder, tmp_path, monkeypatch, capsys):
         runpy.run_path(str(ROOT / "data_prep/make_known_test_sets.py"), run_name="__main__")
     made = tmp_path / "known_test_sentences.bin"
     assert ended.value.code == 0 and f"16 sentences: {made}" in capsys.readouterr().out
-    assert len(known_hashes([TestSets.STS], made)) == 12 and len(known_hashes([TestSets.TATOEBA], made)) == 4
+    assert len(known_hashes([SetFamily.STS], made)) == 12 and len(known_hashes([SetFamily.TATOEBA], made)) == 4
     assert KNOWN_TEST_SENTENCES.read_bytes() == before  # the installed file is not touched
 
 
 @given(st.lists(st.text(alphabet="abcdefgh 中文字", min_size=12, max_size=40), max_size=8))
 def test_the_file_gives_back_what_was_written(tmp_path_factory, sentences):
     path = tmp_path_factory.mktemp("known") / "known.bin"
-    count = write_known_sentences({TestSets.STS: sentences, TestSets.TATOEBA: sentences[:2]}, path)
+    count = write_known_sentences({SetFamily.STS: sentences, SetFamily.TATOEBA: sentences[:2]}, path)
     expected = sorted(set(sentence_hashes([text for text in sentences if telling(text)]).tolist()))
-    assert known_hashes([TestSets.STS], path).tolist() == expected and count >= len(expected)
+    assert known_hashes([SetFamily.STS], path).tolist() == expected and count >= len(expected)
     assert not list(path.parent.glob("*.part"))
 
 
@@ -191,7 +191,7 @@ def test_a_spoilt_file_is_refused(shipped, spoil):
     known_test_sentences._read.cache_clear()
     shipped.write_bytes(spoil(shipped.read_bytes()))
     with pytest.raises(EvaluationError, match=r"known\.bin: not readable .*; install st_paragram anew"):
-        known_hashes(list(TestSets), shipped)
+        known_hashes(list(SetFamily), shipped)
 
 
 @pytest.mark.parametrize(
@@ -245,4 +245,4 @@ def test_one_difference_is_always_found(words, place, how):
 def test_near_takes_any_text(sentences, texts):
     near = NearSentences(sentences)
     assert len(near.near(texts)) == len(texts)
-    assert all(near.near([text])[0] for text in sentences if bare(text) and len(text.split()) >= 40) or not sentences
+    assert all(near.near([text])[0] for text in sentences if normalized_key(text) and len(text.split()) >= 40)

@@ -41,7 +41,8 @@ def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ]
     assert command("--lang", "es", "--output", output, *texts) == 0
     store = PairStore(output)
-    assert (store.languages, len(store), store.lower_case, store.max_length) == (("en", "es"), 44, True, 100)
+    assert (store.languages, len(store), store.max_length) == (("en", "es"), 44, 100)
+    assert store.tokenizer().options["lower_case"] is True
     lines = capsys.readouterr().out.split("\n")
     assert [line.split()[1:] for line in lines[1:2]] == [["40", "3", "2", "45"]]
     assert next(line for line in lines if line.startswith("- too short")).split()[3:] == ["0", "0", "1", "1"]

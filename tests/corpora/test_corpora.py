@@ -125,11 +125,11 @@ def test_the_catalogue_lies_beside_the_scripts_too():
     [
         (lambda tree: tree["corpora"]["Tanzil"].update(verison="v1"), "Tanzil: unknown verison; known are cap"),
         (lambda tree: tree["corpora"]["Tanzil"].pop("licence"), "Tanzil: licence missing"),
-        (lambda tree: tree["corpora"]["Tanzil"].update(cap="many"), "Tanzil: cap is 'many', not a int"),
-        (lambda tree: tree["corpora"].update(Tanzil=["v1"]), "Tanzil holds no keys and values"),
+        (lambda tree: tree["corpora"]["Tanzil"].update(cap="many"), "Tanzil: cap is 'many'; it must be a whole number"),
+        (lambda tree: tree["corpora"].update(Tanzil=["v1"]), "Tanzil is no mapping of keys to values"),
         (lambda tree: tree["languages"].update(xx=["Tanzil", "Ghost"]), "language xx names Ghost"),
         (lambda tree: tree.update(more=1), "the file: unknown more"),
-        (lambda tree: tree["sets"]["lid"].update(urls="one"), "lid: urls is 'one'"),
+        (lambda tree: tree["sets"]["lid"].update(urls="one"), "lid: urls is 'one'; it must be a list"),
     ],
 )
 def test_mistakes_in_a_catalogue_are_named(tmp_path, change, says):
@@ -201,9 +201,9 @@ def test_names_that_opus_sends_make_no_paths(server):
     [
         (Answer(body=b'{"corpora": []}'), "OPUS has no NLLB for en-es .*zh_CN"),
         (Answer(body=b"<html>"), "the answer is no JSON"),
-        (Answer(body=b"[]"), "its index has changed"),
-        (Answer(body=b'{"corpora": [{"corpus": "NLLB"}]}'), "its index has changed"),
-        (Answer(status=503), "its index does not answer .*HTTP 503.*mtdata:OPUS-nllb-VERSION"),
+        (Answer(body=b"[]"), "the index of OPUS has changed"),
+        (Answer(body=b'{"corpora": [{"corpus": "NLLB"}]}'), "the index of OPUS has changed"),
+        (Answer(status=503), "the index of OPUS does not answer .*HTTP 503.*mtdata:OPUS-nllb-VERSION"),
         (Answer(status=404), "HTTP 404"),
     ],
 )
@@ -273,12 +273,12 @@ def test_names_of_mtdata(monkeypatch):
     assert (table.languages, table.pair) == (("en", "es"), ("es", "en"))  # the order of its columns
     for name, error, says in (
         ("OPUS-nllb-v2-eng-esp", DownloadError, "not in its index"),
-        ("Statmt-x-1-eng-esp", DownloadError, "of several files"),
-        ("junk", SettingsError, "no id"),
+        ("Statmt-x-1-eng-esp", DownloadError, "it consists of several files"),
+        ("junk", SettingsError, "no id of mtdata"),
     ):
         with pytest.raises(error, match=f"mtdata:{name}: .*{says}"):
             corpora_for(("en", "es"), [f"mtdata:{name}"])
-    with pytest.raises(SettingsError, match="of eng-esp, but en-fr is wanted"):
+    with pytest.raises(SettingsError, match="a corpus of eng-esp, but en-fr is wanted"):
         corpora_for(("en", "fr"), ["mtdata:OPUS-nllb-v1-eng-esp"])
 
 
@@ -308,10 +308,10 @@ def test_the_command_lists_and_fetches(tmp_path, server, monkeypatch, capsys, ca
     options = ("--lang", "es", "--corpus", "Tanzil", "--mirror", server.url, "--folder", tmp_path / "raw")
     assert run_script(monkeypatch, *options) == 0
     out = capsys.readouterr().out
-    assert "non-commercial" in out and "1 files fetched, 0 were there" in out
+    assert "non-commercial" in out and "1 files fetched, 0 already downloaded" in out
     assert "Licence: translations of the Quran for non-commercial use" in caplog.text
     assert run_script(monkeypatch, *options) == 0
-    assert "0 files fetched, 1 were there" in capsys.readouterr().out
+    assert "0 files fetched, 1 already downloaded" in capsys.readouterr().out
     server.files["/fasttext/supervised-models/lid.176.ftz"] = b"not the model"
     assert run_script(monkeypatch, "--sets", "lid", "--mirror", server.url, "--folder", tmp_path / "lid") == 1
     error = capsys.readouterr().err

@@ -3,6 +3,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import ssl
 import struct
 import threading
@@ -11,6 +12,7 @@ import urllib.request
 import zipfile
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from support.http_server import Answer, opus_zip, serving
@@ -20,6 +22,7 @@ from st_paragram.corpora.fetching import download as engine
 from st_paragram.corpora.fetching import http
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.download import download
+from st_paragram.corpora.fetching.transfer import HostNotFound
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.corpora.resolve import corpora_for
 from st_paragram.data import archives
@@ -91,7 +94,7 @@ def test_two_languages_in_full_and_then_nothing_again(tmp_path, server):
 
 
 @pytest.mark.parametrize("known", [{}, {"size": True, "sha256": True}])
-def test_a_cut_connection_is_gone_on_with(tmp_path, server, known):
+def test_a_cut_connection_is_resumed(tmp_path, server, known):
     data = server.files[PATH]
     server.script[PATH] = [Answer(cut=5000), Answer(cut=700)]
     facts = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()} if known else {}
@@ -101,7 +104,7 @@ def test_a_cut_connection_is_gone_on_with(tmp_path, server, known):
     assert names(tmp_path) == [NAME, "manifest.json"]
 
 
-def test_a_second_run_goes_on_where_the_first_gave_up(tmp_path, server):
+def test_a_second_run_resumes_where_the_first_gave_up(tmp_path, server):
     server.script[PATH] = [Answer(cut=5000), Answer(status=503), Answer(status=503)]
     with pytest.raises(DownloadError, match=r"Tanzil v1 en-es \(http.*given up after 3 tries.*5,000 bytes are kept"):
         fetch(server, tmp_path)
@@ -198,7 +201,7 @@ def test_an_unknown_length_is_no_obstacle(tmp_path, server):
 def test_a_slow_server_is_given_up_but_its_part_kept(tmp_path, server):
     server.always[PATH] = Answer(pause=0.02, piece=600)
     slow = TransferSettings(timeout=5, tries=2, first_wait=0.001, least_rate=1e9, rate_window=0.1)
-    with pytest.raises(DownloadError, match=r"2 tries \(only .* bytes/s over 0 s, where 1,000,000,000 are the least"):
+    with pytest.raises(DownloadError, match=r"2 tries \(only .* bytes/s over 0 s, at least 1,000,000,000 are expected"):
         fetch(server, tmp_path, slow)
     kept = (tmp_path / f"{NAME}.part").stat().st_size
     assert kept > 600 and server.gets()[1] is not None
@@ -248,7 +251,7 @@ def test_a_web_page_instead_of_an_archive_is_refused(tmp_path, server, answer):
 
 def test_what_is_no_archive_is_refused(tmp_path, server):
     server.files[PATH] = b"plain text " * 100
-    with pytest.raises(DownloadError, match=r"not a zip file, it begins b'plain text p'"):
+    with pytest.raises(DownloadError, match=r"not a zip file, it begins with b'plain text p'"):
         fetch(server, tmp_path)
     assert names(tmp_path) == []
 
@@ -315,7 +318,7 @@ def test_more_than_may_be_is_refused(tmp_path, server):
 def test_room_is_looked_for_first(tmp_path, server, monkeypatch):
     free = shutil._ntuple_diskusage(1, 1, 1000)
     monkeypatch.setattr(space.shutil, "disk_usage", lambda path: free)
-    with pytest.raises(DownloadError, match=r"0\.00 GiB are to come \(1 files\), but 0\.00 GiB are free; make room"):
+    with pytest.raises(DownloadError, match=r"1 files of 0\.00 GiB are to come, but only 0\.00 GiB are free; free"):
         fetch(server, tmp_path)
     assert server.gets() == [] and [method for method, *_ in server.asked] == ["HEAD"]
     server.always[PATH] = Answer(length=False)  # HEAD tells nothing
@@ -327,7 +330,7 @@ def test_a_full_disk_is_named_and_the_part_kept(tmp_path, server, monkeypatch):
     def full(self, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("st_paragram.corpora.fetching.transfer.Pace.add", full)
+    monkeypatch.setattr("st_paragram.corpora.fetching.transfer.TransferRate.add", full)
     with pytest.raises(DownloadError, match=r"cannot be stored \(No space left on device\); its part is kept"):
         fetch(server, tmp_path)
     assert (tmp_path / f"{NAME}.part").exists() and len(server.gets()) == 1
@@ -351,7 +354,7 @@ def test_what_may_be_missing_is_left_out_with_a_warning(tmp_path, server, caplog
     server.files[files[1].url.removeprefix(server.url)] = opus_zip("Tanzil", "en", "sv", rows(5))
     got = download(files, tmp_path, settings=FAST)
     assert [fetched.file.name for fetched in got] == ["Tanzil"]
-    assert sum("not there for this pair; left out" in text for text in caplog.messages) == 4
+    assert sum("does not have these languages; left out" in text for text in caplog.messages) == 4
     server.files.clear()
     with pytest.raises(DownloadError, match="5 of 5 files not fetched"):
         download(files, tmp_path / "other", settings=FAST)
@@ -390,11 +393,44 @@ def test_ctrl_c_ends_it_soon_and_keeps_the_parts(tmp_path, server, monkeypatch):
 
 
 def test_a_part_is_of_one_process_at_a_time(tmp_path, server):
-    fcntl = pytest.importorskip("fcntl")
-    with (tmp_path / f"{NAME}.part").open("ab") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+    with FileLock(tmp_path / f"{NAME}.part.lock"):
         with pytest.raises(DownloadError, match="another process is fetching this file"):
             fetch(server, tmp_path)
+        assert server.gets() == []
+    assert fetch(server, tmp_path).fresh
+    assert names(tmp_path) == [NAME, "manifest.json"]  # the lock goes with the transfer
+
+
+def test_a_name_that_is_not_known_is_final(tmp_path, server, monkeypatch):
+    asked = []
+
+    def unknown(host, *args, **kwargs):
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    files = corpora_for(("en", "de"), mirror="http://name.invalid")
+    with pytest.raises(HostNotFound) as failed:
+        download(files, tmp_path, parallel=1, settings=FAST)
+    assert asked == ["name.invalid"] * 2  # for the sizes, and for the first file; the others are not tried
+    message = str(failed.value)
+    assert message.startswith(f"{len(files)} of {len(files)} files not fetched: ") and "\n" not in message
+    assert message.count("no address is known for name.invalid (Name or service not known)") == len(files)
+    assert "tries" not in message and "--mirror" in message
+    assert names(tmp_path) == []
+
+
+def test_one_unknown_name_does_not_speak_for_other_servers(tmp_path, server):
+    files = [corpora_for(("en", "es"), [name], mirror=url)[0] for name, url in (("Tanzil", server.url),
+             ("GlobalVoices", "http://name.invalid"))]  # fmt: skip
+    server.always[PATH] = Answer(status=404)
+    with pytest.raises(DownloadError) as failed:
+        download(files, tmp_path, settings=FAST)
+    assert type(failed.value) is DownloadError
+    server.always.clear()
+    with pytest.raises(HostNotFound, match="1 of 2 files not fetched"):
+        download(files, tmp_path, settings=FAST)
+    assert (tmp_path / NAME).is_file()
 
 
 # --- the manifest
@@ -404,14 +440,14 @@ def test_a_file_that_was_altered_is_fetched_again(tmp_path, server, caplog):
     path = fetch(server, tmp_path).path
     path.write_bytes(b"PK\x03\x04 mine")
     assert fetch(server, tmp_path).fresh and path.read_bytes() == server.files[PATH]
-    assert any("not what was fetched any more" in text for text in caplog.messages)
+    assert any("no longer what was fetched" in text for text in caplog.messages)
 
 
 def test_a_file_that_was_only_touched_is_hashed_once(tmp_path, server, monkeypatch):
     path = fetch(server, tmp_path).path
     os.utime(path, (1, 1))
     assert not fetch(server, tmp_path).fresh
-    monkeypatch.setattr("st_paragram.corpora.fetching.manifest.sha256_of", None)
+    monkeypatch.setattr("st_paragram.corpora.fetching.manifest.content_digest", None)
     assert not fetch(server, tmp_path).fresh and len(server.gets()) == 1
 
 
@@ -431,7 +467,7 @@ def test_a_file_put_there_by_hand_is_taken_if_it_fits(tmp_path, server, caplog):
 
 def test_a_manifest_that_is_none_is_refused(tmp_path, server):
     (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(DownloadError, match=r"manifest\.json: no manifest that can be read"):
+    with pytest.raises(DownloadError, match=r"manifest\.json: not readable as a manifest"):
         fetch(server, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The look into a pair store, compared with plain counting; text, picture, JSON and the command."""
+"""The inspection of a pair store, compared with plain counting; text, picture, JSON and the command."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from st_paragram.cli import inspect_store as command
 from st_paragram.data.inspection import scan
 from st_paragram.data.inspection.plot import plot
 from st_paragram.data.inspection.scan import inspect
-from st_paragram.data.inspection.statistics import QUANTILES
+from st_paragram.data.inspection.statistics import QUANTILES, LabelUse
 from st_paragram.data.inspection.text import render
 from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.errors import MissingExtraError, SettingsError, StoreError
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 SCRIPT = Path(__file__).parents[2] / "data_prep" / "inspect_store.py"
 
@@ -59,12 +60,12 @@ def test_numbers_as_counted_plainly(store, monkeypatch, block) -> None:
         expected = np.quantile(lengths, QUANTILES, method="inverted_cdf").tolist()
         assert list(side.quantiles().values()) == expected
     counts = Counter(piece for rows in sides for row in rows for piece in row)
-    processor = store.tokenizer().processor
-    use = found.vocabulary
+    tokenizer = store.tokenizer()
+    (use,) = found.tokenizers
     assert (use.size, use.ordinary, use.used) == (len(store.tokenizer()), len(store.tokenizer()) - 3, len(counts))
     assert use.once == sum(count == 1 for count in counts.values())
     assert use.frequencies.sum() == sum(counts.values()) and (np.diff(use.frequencies) <= 0).all()
-    named = {processor.id_to_piece(piece): count for piece, count in counts.items()}
+    named = {tokenizer.piece(piece): count for piece, count in counts.items()}
     assert [count for _, count in use.most_frequent] == sorted(named.values(), reverse=True)[:5]
     assert all(named[piece] == count for piece, count in use.most_frequent)
     joint = Counter((len(a), len(b)) for a, b in zip(*sides, strict=True))
@@ -101,8 +102,10 @@ def test_longer_than_the_joint_table(tmp_path, vocabulary) -> None:
 
 def test_examples(store, pairs) -> None:
     found = inspect(store, 7)
-    assert len(found.examples) == 7 and [row for row, *_ in found.examples] == sorted({r for r, *_ in found.examples})
-    assert all(pairs[row] == (a, b) for row, a, b in found.examples)
+    assert len(found.examples) == 7
+    assert [each.row for each in found.examples] == sorted({each.row for each in found.examples})
+    assert all(pairs[each.row] == each.texts for each in found.examples)
+    assert all((each.languages, each.label) == (("en", "xx"), None) for each in found.examples)
     assert inspect(store, 7).examples == found.examples != inspect(store, 7, seed=1).examples
     assert len(inspect(store, 10_000).examples) == 700
     assert "drawn at random" not in render(inspect(store, 0))
@@ -116,10 +119,63 @@ def test_text(store) -> None:
     assert lines[0].startswith(f"{store.path}: 700 pairs en-xx") and lines[-1] == ""
     assert "  note: made for tests" in lines and "2 pairs drawn at random" in lines
     assert not any(line != line.rstrip() for line in lines)
+    assert lines[1] == "sentencepiece tokenizer, lower case; cut at 100 pieces, seed 0"
     for side in (0, 1):
         shares = [line.split("%") for line in lines if "#" in line]
         column = [float(cells[side].split()[-1]) for cells in shares]
         assert sum(column) == pytest.approx(100, abs=0.6)
+
+
+@pytest.fixture
+def mixed_store(tmp_path, vocabulary) -> PairStore:
+    """A tokenizer of each side, two pairs of languages, labels."""
+    other = SentencePieceTokenizer(train_vocabulary(["ba ce di fo gu ha je"] * 5, 30), lower_case=False)
+    languages = [("en", "fr"), ("en", "en")]
+    with PairStoreWriter(
+        tmp_path / "mixed.h5", ("en", "fr"), (vocabulary, other), 6, None, 3, languages, np.int32
+    ) as writer:
+        first, second = ["ba ce", "di", "ce ce", "Ω"], ["ba ba ba", "ha", "Ω", "je"]
+        parts = *vocabulary.encode(first, 6), *other.encode(second, 6)
+        writer.append(*parts, np.array([0, 1, 0, 0]), np.array([2, 0, 2, 1]))
+    return PairStore(tmp_path / "mixed.h5")
+
+
+def test_two_tokenizers_languages_and_labels(mixed_store, tmp_path) -> None:
+    found = inspect(mixed_store, 4, frequent=1)
+    assert found.row_languages == {("en", "fr"): 3, ("en", "en"): 1}
+    assert found.labels == LabelUse(0, 1.25, 2, {0: 1, 1: 1, 2: 2})
+    assert [use.size for use in found.tokenizers] == [len(tokenizer) for tokenizer in mixed_store.tokenizers]
+    for side, use in zip("ab", found.tokenizers, strict=True):
+        counts = Counter(piece for row in pieces(mixed_store, side) for piece in row)
+        counts.pop(mixed_store.tokenizer(side).unknown_id, None)
+        assert use.most_frequent[0][1] == max(counts.values()) and use.used == len(counts)
+    assert [side.unknown for side in found.sides] == [0.25, 0.25]
+    assert [(each.languages, each.label) for each in found.examples] == [
+        (("en", "fr"), 2),
+        (("en", "en"), 0),
+        (("en", "fr"), 2),
+        (("en", "fr"), 1),
+    ]
+    lines = render(found).split("\n")
+    head = "side a: sentencepiece tokenizer, lower case; side b: sentencepiece tokenizer, case as written"
+    assert lines[1:3] == [f"{head}; cut at 6 pieces, seed 3", "languages of the pairs: en-fr 3, en-en 1"]
+    assert sum(line.startswith(("Vocabulary of en:", "Vocabulary of fr:")) for line in lines) == 2
+    start = lines.index("Labels from 0 to 2, mean 1.25")
+    assert lines[start + 1] == "  0: 25.0 %, 1: 25.0 %, 2: 50.0 %"
+    assert lines[lines.index("  1, label 0") + 1] == "    en  di"
+    values = json.loads(json.dumps(found.as_json()))
+    assert values["row_languages"] == [["en", "fr", 3], ["en", "en", 1]]
+    assert values["labels"]["counts"] == {"0": 1, "1": 1, "2": 2} and len(values["tokenizers"]) == 2
+    plot(found, tmp_path / "mixed.png")
+
+
+def test_many_different_labels_are_not_counted_one_by_one(tmp_path, vocabulary) -> None:
+    grades = np.linspace(0, 5, 201, dtype=np.float32)
+    with PairStoreWriter(tmp_path / "s.h5", ("en", "en"), vocabulary, labels=np.float32) as writer:
+        side = vocabulary.encode(["ba"] * 201)
+        writer.append(*side, *side, labels=grades)
+    use = inspect(PairStore(tmp_path / "s.h5")).labels
+    assert (use.least, use.greatest, use.counts) == (0, 5, None) and use.mean == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize(

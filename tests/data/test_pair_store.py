@@ -21,7 +21,8 @@ def test_round_trip(store, pairs, vocabulary):
     rows = np.array([5, 0, 699, 5])
     for side, index in (("a", 0), ("b", 1)):
         assert list(store.texts(side, rows)) == [pairs[row][index] for row in rows]
-    assert store.tokenizer().model_proto == vocabulary.model_proto
+    assert store.tokenizer() == vocabulary and store.tokenizers == (vocabulary, vocabulary)
+    assert store.shared_tokenizer and store.tokenizer("a") is store.tokenizer("b")
 
 
 @settings(max_examples=30)
@@ -82,7 +83,7 @@ def _break(path, action):
         (lambda f: f["b/offsets"].__setitem__(5, 0), "side b, row 4: offsets do not grow"),
         (lambda f: f["a/offsets"].__setitem__(20, 10**6), "side a: offsets run"),
         (lambda f: f.__delitem__("b/ids"), "not a readable pair store"),
-        (lambda f: f["sentencepiece_model"].__setitem__(slice(None), 0), "damaged vocabulary"),
+        (lambda f: f["sentencepiece_model"].__setitem__(slice(None), 0), "damaged tokenizer"),
     ],
 )
 def test_broken_stores_are_refused_by_name(path, action, message):

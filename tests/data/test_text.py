@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.data import streams
-from st_paragram.data.text import ReadCounts, TextSource, moses_source, parse_source, read_pairs
+from st_paragram.data.text import ReadCounts, TextSource, moses_source, parse_source, read_pairs, read_rows
 from st_paragram.errors import SettingsError, TextError
 
 EN_ES = ("en", "es")
@@ -210,6 +210,25 @@ def test_invalid_rows_are_dropped_on_demand(tmp_path: Path) -> None:
     pairs, counts = read(write(tmp_path / "pairs.tsv", data), drop_invalid=True)
     assert pairs == [("a", "b"), ("x", "y"), ("", "")]
     assert counts == ReadCounts(rows=5, nul_rows=1, invalid_rows=1, trailing_returns=1)
+
+
+def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match=r"row 2 has 1 column.*or drop such rows \(--drop-invalid\)"):
+        read(write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n"))
+    path = write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n\n \t\t\n\xff\n\0\nf\tg")
+    pairs, counts = read(path, drop_invalid=True)
+    assert pairs == [("a", "b"), ("", ""), ("", ""), ("f", "g")]  # a row of nothing but spaces is a blank one
+    assert counts == ReadCounts(rows=8, nul_rows=1, invalid_rows=1, wrong_columns=2)
+    scored = TextSource((str(path),), EN_ES, further_columns=1)
+    counts = ReadCounts()
+    assert list(read_rows(scored, counts, drop_invalid=True)) == [("d", "e", "0.9"), ("", "", ""), (" ", "", "")]
+    assert counts.wrong_columns == 3
+
+
+def test_a_moses_pair_of_unequal_length_is_refused_all_the_same(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a.en", b"a\tb\nc\n"), write(tmp_path / "a.es", b"d\n")
+    with pytest.raises(TextError, match=r"a\.es: ends after row 1"):
+        read(moses_source(str(first), str(second), EN_ES), drop_invalid=True)
 
 
 @pytest.mark.parametrize("block", [1, 5, 1 << 18])

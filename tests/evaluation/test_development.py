@@ -10,7 +10,6 @@ from st_paragram.errors import EvaluationError, TextError
 from st_paragram.evaluation import development, known_test_sets
 from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import (
-    Translations,
     built_in_pairs,
     development_evaluator,
     development_pairs,
@@ -19,11 +18,13 @@ from st_paragram.evaluation.development import (
 )
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.known_test_sets import pair_hashes, sketch
+from st_paragram.evaluation.translations import Translations
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import read_training_record
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.training import run
+from st_paragram.training import tune
+from st_paragram.training.settings import TrainingSettings
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -130,10 +131,10 @@ def test_recipes_refuse_and_are_forced(folder, capsys, caplog):
 
 
 def test_tuning_keeps_accuracies(folder, monkeypatch, store):
-    monkeypatch.setattr(run, "TUNED_DROPOUT", (0.0,))
-    monkeypatch.setattr(run, "TUNED_MEGABATCH_SIZE", (1, 2))
-    settings = run.TrainingSettings(dim=8, epochs=1, batch_size=64, device="cpu")
+    monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0,))
+    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (1, 2))
+    settings = TrainingSettings(dim=8, epochs=1, batch_size=64, device="cpu")
     translations = development_translations("held-out.tsv", "es")
-    first = run.tune(store, settings, built_in_pairs("es"), "grid", translations=translations)[1]
-    again = run.tune(store, settings, built_in_pairs("es"), "grid", resume=True, translations=translations)[1]
+    first = tune.tune(store, settings, built_in_pairs("es"), "grid", translations=translations)[1]
+    again = tune.tune(store, settings, built_in_pairs("es"), "grid", resume=True, translations=translations)[1]
     assert [len(report.translations) for report in first] == [2, 2] and first == again

@@ -24,15 +24,17 @@ from st_paragram.data.pair_store import PairStore
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.files import atomic, locked
-from st_paragram.preparation.deduplicate_stage import DistinctStage
+from st_paragram.preparation.deduplicate_stage import DeduplicateStage
 from st_paragram.preparation.pipeline import Sizes
 from st_paragram.preparation.plan_stage import quotas
-from st_paragram.preparation.prepare import Work, prepare
-from st_paragram.preparation.row_files import SOURCE, Keys, group_ranges, read_range, texts_of, write_rows
+from st_paragram.preparation.prepare import PrepareWork, prepare
+from st_paragram.preparation.report import PrepareReport
+from st_paragram.preparation.row_files import SOURCE, Keys, RowStage, group_ranges, read_range, texts_of, write_rows
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import LocalExecutor
+from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage
-from st_paragram.stages.work import write_metadata
+from st_paragram.tokenizers.sentencepiece import Segmentation
 
 PLAIN = PrepareSettings(("en", "es"), vocab_size=120, character_coverage=1.0)
 SMALL = Sizes(shard_rows=200, task_bytes=8000)
@@ -48,39 +50,41 @@ def write_text(path: Path, count: int = 900, words: str = "uno dos tres cuatro c
 
 
 @dataclass(frozen=True)
-class Given(Stage):
+class Given(RowStage):
     """A stage that has left some files of rows."""
 
     name = "given"
-    folder: Path
     paths: tuple[Path, ...]
+
+    def digests(self) -> list[str]:
+        return ["given"]
 
     def results(self) -> list[Path]:
         return list(self.paths)
 
-    @property
-    def folders(self) -> set[Path]:
-        return {self.folder}
+    def report(self) -> PrepareReport:
+        raise AssertionError
 
     def run(self, task: int) -> None:
         raise AssertionError
 
 
-def distinct(
+def deduplicated(
     folder: Path, rows: list[tuple[int, tuple[str, str]]], by: Key, copies: Copies | None, task_bytes: int
-) -> DistinctStage:
+) -> DeduplicateStage:
     files = []
     for number in range(0, len(rows), 7):  # several files, as several shards leave
         files.append(folder / "given" / f"{number}.rows")
         packed = [Keys(by, 5).pack([pair], source)[0] for source, pair in rows[number : number + 7]]
         write_rows(files[-1], packed)
-    stage = DistinctStage(Given(folder / "given", tuple(files)), folder, by, copies, Key.PAIR, 5, False, task_bytes)
+    given = Given(folder, tuple(files))
+    stage = DeduplicateStage(folder, given, by, copies, Key.PAIR, 5, False, task_bytes)
     for task in stage.pending():
         stage.run(task)
     return stage
 
 
-def rows_of(stage: DistinctStage) -> list[tuple[int, str, str]]:
+def rows_of(stage: DeduplicateStage) -> list[tuple[int, str, str]]:
     rows = [row for path in stage.results() for row in path.open("rb")]
     return [(int(row[SOURCE]), *texts) for row, texts in zip(rows, texts_of(rows), strict=True)]
 
@@ -93,7 +97,7 @@ def test_repeated_rows_against_a_plain_count(
         return {Key.PAIR: pair, Key.FIRST: pair[0], Key.SECOND: pair[1]}[by]
 
     with tempfile.TemporaryDirectory() as folder:
-        kept = rows_of(distinct(Path(folder), rows, by, copies, task_bytes))
+        kept = rows_of(deduplicated(Path(folder), rows, by, copies, task_bytes))
     counts = Counter(key(pair) for _, pair in rows)
     expected = {
         Copies.ONE: list(counts),
@@ -177,7 +181,7 @@ def test_caps_take_a_random_part_of_each_text(tmp_path: Path) -> None:
     sources = [
         replace(parse_source(text, PLAIN.languages), cap=cap) for text, cap in zip(texts, (200, None), strict=True)
     ]
-    report = prepare(sources, tmp_path / "s.h5", PLAIN, work=Work(sizes=SMALL)).report
+    report = prepare(sources, tmp_path / "s.h5", PLAIN, work=PrepareWork(sizes=SMALL)).report
     assert [each.kept for each in report.sources] == [200, 500]
     assert report.sources[0].dropped["over the cap"] == 700
     taken = [a for a, b in store_texts(tmp_path / "s.h5") if "six" not in b and "seven" not in b and "uno" in b]
@@ -197,7 +201,7 @@ def test_temperature_repeats_small_languages_and_spreads_the_copies(tmp_path: Pa
         parse_source(f"en-{code}:{tmp_path / name}", languages) for code, name in (("es", "a.tsv"), ("de", "b.tsv"))
     ]
     options = replace(PLAIN, languages=languages, temperature=2.0, vocab_size=200)
-    report = prepare(sources, tmp_path / "s.h5", options, work=Work(sizes=SMALL)).report
+    report = prepare(sources, tmp_path / "s.h5", options, work=PrepareWork(sizes=SMALL)).report
     assert [each.kept for each in report.sources] == [1360, 340]  # weights 40 and 10 of 1,700 pairs
     assert (report.sources[1].repeated, report.sources[0].dropped["over the cap"]) == (240, 240)
     pairs = store_texts(tmp_path / "s.h5")
@@ -221,21 +225,21 @@ def test_a_second_run_redoes_what_changed_and_nothing_else(tmp_path: Path) -> No
     ]
 
     def tasks(options: PrepareSettings = PLAIN, texts: int = 2, force: str | None = None) -> dict[str, int]:
-        work = Work(tmp_path / "work", True, force, sizes=SMALL)
+        work = PrepareWork(tmp_path / "work", True, force, sizes=SMALL)
         times = prepare(sources[:texts], tmp_path / "s.h5", options, overwrite=True, work=work).times
         return {each.name: each.tasks for each in times if each.tasks}
 
     first = tasks()
-    assert list(first) == ["read", "clean", "distinct", "plan", "vocabulary", "encode", "store"]
+    assert list(first) == ["read", "clean", "deduplicate", "plan", "vocabulary", "encode", "store"]
     content = (tmp_path / "s.h5").read_bytes()
     assert tasks() == {}
     assert list(tasks(replace(PLAIN, vocab_size=100))) == ["vocabulary", "encode", "store"]
     assert list(tasks(replace(PLAIN, max_pieces=7, vocab_size=100))) == ["encode", "store"]
     assert "read" not in tasks(replace(PLAIN, lower_case=False))
-    assert list(tasks(texts=1)) == ["clean", "distinct", "plan", "vocabulary", "encode", "store"]
+    assert list(tasks(texts=1)) == ["clean", "deduplicate", "plan", "vocabulary", "encode", "store"]
     assert tasks() == {
         "read": 1,
-        **{name: first[name] for name in ("distinct", "plan", "vocabulary", "encode", "store")},
+        **{name: first[name] for name in ("deduplicate", "plan", "vocabulary", "encode", "store")},
         "clean": first["clean"] // 2,
     }
     assert (tmp_path / "s.h5").read_bytes() == content
@@ -258,12 +262,33 @@ def test_rejects_are_written_by_reason(tmp_path: Path) -> None:
         cleaning=parse_cleaning([{"length": {"min_length": 2}}, {"duplicates": {"on": ["pair", "first"]}}], "test"),
     )
     source = parse_source(text, PLAIN.languages)
-    report = prepare([source], tmp_path / "s.h5", options, work=Work(rejects=tmp_path / "out", sizes=SMALL)).report
+    report = prepare(
+        [source], tmp_path / "s.h5", options, work=PrepareWork(rejects=tmp_path / "out", sizes=SMALL)
+    ).report
     files = {path.name: path.read_text().split("\n")[:-1] for path in (tmp_path / "out").iterdir()}
     assert set(files) == {"duplicate.tsv", "repeated-first-side.tsv"}
-    assert files["duplicate.tsv"] == ["the row number 0\tthe same"] * 2
+    assert files["duplicate.tsv"] == ["the row number 0\tTHE SAME"] * 2
     assert len(files["repeated-first-side.tsv"]) == report.total.dropped["repeated first side"] == 151
     assert report.total.kept == len({a for a, _ in store_texts(tmp_path / "s.h5")}) == 151
+
+
+def test_rejects_are_rows_as_they_were_read_and_change_nothing_in_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    rows = [(f"Row Number {i}", f"这是 第 {i} 行 哦", f"0.{i}") for i in range(40)]
+    again = [("ROW number 3", "这是 第 3 行 哦", "0.9"), ("Row Number 4", "另外 第 4 行", "0.8"), ("Kurz", "嗨", "0")]
+    path.write_text("".join("\t".join(row) + "\n" for row in [*rows, *again]), encoding="utf-8")
+    filters: list[object] = ["length", {"duplicates": {"on": ["first", "pair"]}}]
+    options = replace(
+        PLAIN, languages=("en", "zh"), segmentation=Segmentation.JIEBA, cleaning=parse_cleaning(filters, "test")
+    )
+    source = TextSource((str(path),), ("en", "zh"), further_columns=1)
+    prepare([source], tmp_path / "s.h5", options, work=PrepareWork(rejects=tmp_path / "out", sizes=SMALL))
+    prepare([source], tmp_path / "t.h5", options)
+    assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "t.h5").read_bytes()
+    dropped = (tmp_path / "out" / "repeated-first-side.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    both = [{rows[3], again[0]}, {rows[4], again[1]}]  # which of two stays is not laid down
+    assert sorted(len(pair & {tuple(row.split("\t")) for row in dropped}) for pair in both) == [1, 1]
+    assert (tmp_path / "out" / "too-short.tsv").read_text(encoding="utf-8") == "Kurz\t嗨\t0\n"
 
 
 def test_copies_none_drops_every_copy(tmp_path: Path) -> None:
@@ -284,7 +309,7 @@ def test_a_pipe_is_read_once_and_by_this_process(tmp_path: Path) -> None:
     content = Path(write_text(tmp_path / "a.tsv")).read_bytes()
     writer = threading.Thread(target=lambda: pipe.write_bytes(content))
     writer.start()
-    work = Work(executor=LocalExecutor(2), sizes=SMALL)
+    work = PrepareWork(executor=LocalExecutor(2), sizes=SMALL)
     prepare([parse_source(str(pipe), PLAIN.languages)], tmp_path / "pipe.h5", PLAIN, work=work)
     writer.join()
     prepare([parse_source(str(tmp_path / "a.tsv"), PLAIN.languages)], tmp_path / "file.h5", PLAIN)
@@ -295,9 +320,9 @@ def test_only_one_run_works_in_a_folder(tmp_path: Path) -> None:
     source = parse_source(write_text(tmp_path / "a.tsv"), PLAIN.languages)
     with locked(tmp_path / "work"):
         with pytest.raises(ParagramError, match="another run is at work there"):
-            prepare([source], tmp_path / "s.h5", PLAIN, work=Work(tmp_path / "work"))
+            prepare([source], tmp_path / "s.h5", PLAIN, work=PrepareWork(tmp_path / "work"))
         assert (tmp_path / "work").is_dir()
-    prepare([source], tmp_path / "s.h5", PLAIN, work=Work(tmp_path / "work"))
+    prepare([source], tmp_path / "s.h5", PLAIN, work=PrepareWork(tmp_path / "work"))
     assert not (tmp_path / "work").exists()
 
 
@@ -321,7 +346,7 @@ def test_a_filter_that_misses_a_column_says_where(tmp_path: Path) -> None:
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from st_paragram.preparation.prepare import Work, prepare
+from st_paragram.preparation.prepare import PrepareWork, prepare
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.preparation.pipeline import Sizes
 import st_paragram.preparation.{module} as module
@@ -338,7 +363,7 @@ module.{function} = dies
 languages = ("en", "es")
 options = PrepareSettings(languages, vocab_size=120, character_coverage=1.0)
 sizes = Sizes(shard_rows=200, task_bytes=8000)
-prepare([parse_source(sys.argv[1], languages)], sys.argv[2], options, work=Work(sizes=sizes))
+prepare([parse_source(sys.argv[1], languages)], sys.argv[2], options, work=PrepareWork(sizes=sizes))
 """
 
 
@@ -351,7 +376,7 @@ prepare([parse_source(sys.argv[1], languages)], sys.argv[2], options, work=Work(
         ("clean_stage", "write_metadata", 3),
         ("deduplicate_stage", "write_rows", 4),
         ("plan_stage", "write_metadata", 1),
-        ("encode_stage", "train_vocabulary", 1),
+        ("vocabulary_stage", "train_vocabulary", 1),
         ("encode_stage", "write_metadata", 3),
         ("store_stage", "write_metadata", 1),
     ],
@@ -362,8 +387,8 @@ def test_a_killed_run_goes_on_to_the_same_store(module: str, function: str, call
     killed = subprocess.run([sys.executable, "-c", code, text, str(tmp_path / "s.h5")], check=False)
     assert killed.returncode == -signal.SIGKILL
     source = parse_source(text, PLAIN.languages)
-    times = prepare([source], tmp_path / "s.h5", PLAIN, overwrite=True, work=Work(sizes=SMALL)).times
-    done_before = {"plan_stage": 3, "encode_stage": 4, "store_stage": 6}.get(module, 0)
+    times = prepare([source], tmp_path / "s.h5", PLAIN, overwrite=True, work=PrepareWork(sizes=SMALL)).times
+    done_before = {"plan_stage": 3, "vocabulary_stage": 4, "encode_stage": 5, "store_stage": 6}.get(module, 0)
     assert all(each.tasks == 0 for each in times[:done_before])
     prepare([source], tmp_path / "whole.h5", PLAIN)
     assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
@@ -419,15 +444,13 @@ class Failing(Stage):
     """A stage whose tasks fail."""
 
     name = "failing"
-    folder: Path
     deadly: bool = False
 
-    def results(self) -> list[Path]:
-        return [self.folder / str(task) for task in range(3)]
+    def digests(self) -> list[str]:
+        return ["any"]
 
-    @property
-    def folders(self) -> set[Path]:
-        return {self.folder}
+    def results(self) -> list[Path]:
+        return [self.folder() / str(task) for task in range(3)]
 
     def run(self, task: int) -> None:
         if self.deadly:

@@ -20,11 +20,11 @@ from st_paragram.cleaning.config import only_length
 from st_paragram.data.pair_store import PairStore
 from st_paragram.data.text import moses_source, parse_source
 from st_paragram.errors import SettingsError, StoreError, TextError
-from st_paragram.preparation import encode_stage
+from st_paragram.preparation import vocabulary_stage
 from st_paragram.preparation.encode_stage import EncodeStage
 from st_paragram.preparation.pipeline import Sizes
-from st_paragram.preparation.prepare import Work, prepare, prepare_cached
-from st_paragram.preparation.report import NUL, PrepareReport
+from st_paragram.preparation.prepare import PrepareWork, prepare, prepare_cached
+from st_paragram.preparation.report import COLUMNS, INVALID, NUL, PrepareReport
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
@@ -113,10 +113,26 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
 
 
+def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "odd.tsv", corpus())
+    path.write_bytes(path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n")
+    source = parse_source(str(path), EN_ES)
+    with pytest.raises(TextError, match=r"row \d+ is not UTF-8.*--drop-invalid"):
+        prepare([source], tmp_path / "s.h5", PLAIN)
+    report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True)).report
+    (numbers,) = report.sources
+    assert (numbers.dropped[INVALID], numbers.dropped[COLUMNS]) == (1, 2)
+    assert numbers.rows == numbers.kept + numbers.dropped.total()
+    assert re.search(r"^- wrong number of columns +2$", report.table(), re.MULTILINE)
+    assert PairStore(tmp_path / "s.h5").settings["report"]["all"]["dropped"][COLUMNS] == 2
+    _, report = run(tmp_path, corpus(), name="t.h5")
+    assert COLUMNS not in report.total.dropped  # a store that was made without the option says what it always said
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_neither_workers_nor_sizes_of_tasks_change_anything(workers: int, tmp_path: Path) -> None:
     run(tmp_path, corpus(), name="one.h5")
-    work = Work(executor=LocalExecutor(workers), sizes=Sizes(shard_rows=170, task_bytes=4000))
+    work = PrepareWork(executor=LocalExecutor(workers), sizes=Sizes(shard_rows=170, task_bytes=4000))
     run(tmp_path, corpus(), name="two.h5", work=work)
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
 
@@ -187,7 +203,7 @@ def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkey
         seen.extend(sentences)
         return train_vocabulary(seen, **options)
 
-    monkeypatch.setattr(encode_stage, "train_vocabulary", train)
+    monkeypatch.setattr(vocabulary_stage, "train_vocabulary", train)
     pairs = stored(run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, sample_pairs=200))[0])
     assert seen == [text for pair in pairs[:200] for text in pair]
 
@@ -197,7 +213,7 @@ def test_chinese_is_segmented(tmp_path: Path) -> None:
     pairs = [(f"the dog likes tea {i}", f"小狗喜欢喝茶 {i}") for i in range(50)]
     options = PrepareSettings(("en", "zh"), segmentation=Segmentation.JIEBA, vocab_size=60)
     store, _ = run(tmp_path, pairs, options=options)
-    assert store.segmentation is Segmentation.JIEBA
+    assert store.tokenizer().options["segmentation"] == "jieba"
     assert any(text.startswith("小狗 喜欢") for text in store.texts("b", np.arange(3)))
     whole = store.tokenizer().encode([b for _, b in pairs])[0]
     assert sorted(store.take("b", np.arange(50))[0]) == sorted(whole)  # as the vocabulary segments at inference
@@ -231,7 +247,7 @@ def test_an_interrupted_run_keeps_its_work_and_goes_on(
         done.append(task)
         encode(stage, task)
 
-    work = Work(sizes=Sizes(task_bytes=20_000))
+    work = PrepareWork(sizes=Sizes(task_bytes=20_000))
     monkeypatch.setattr(EncodeStage, "run", interrupt)
     with pytest.raises((KeyboardInterrupt, StoreError, ValueError)):
         run(tmp_path, corpus(), overwrite=True, work=work)
@@ -245,7 +261,7 @@ def test_an_interrupted_run_keeps_its_work_and_goes_on(
         [parse_source(str(tmp_path / "0.tsv"), EN_ES)], tmp_path / "s.h5", PLAIN, overwrite=True, work=work
     )
     tasks = {each.name: each.tasks for each in prepared.times}
-    assert tasks["read"] == tasks["clean"] == tasks["distinct"] == tasks["vocabulary"] == 0
+    assert tasks["read"] == tasks["clean"] == tasks["deduplicate"] == tasks["vocabulary"] == 0
     assert tasks["encode"] > 2
     run(tmp_path, corpus(), name="whole.h5")
     assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
@@ -258,7 +274,7 @@ def test_a_bad_text_leaves_nothing_behind(workers: int, tmp_path: Path) -> None:
     write(tmp_path / "bad.tsv", [*corpus(), ("three\tcolumns", "here")])
     sources = [parse_source(str(tmp_path / name), EN_ES) for name in ("good.tsv", "bad.tsv")]
     with pytest.raises(TextError, match=rf"bad.tsv: row {len(corpus()) + 1} has 3 columns"):
-        prepare(sources, tmp_path / "s.h5", PLAIN, work=Work(executor=LocalExecutor(workers)))
+        prepare(sources, tmp_path / "s.h5", PLAIN, work=PrepareWork(executor=LocalExecutor(workers)))
     assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "good.tsv"}
 
 

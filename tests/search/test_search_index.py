@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.cli import index as index_command
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import run_reporting_errors
@@ -15,10 +14,10 @@ from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, 
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.search import index_metadata as index_facts
-from st_paragram.search import search_index
+from st_paragram.search import index_metadata, search_index
 from st_paragram.search.search_index import SearchIndex
-from st_paragram.search.vectors import Precision, pack, unpack
+from st_paragram.search.settings import SearchSettings
+from st_paragram.search.vectors import VectorType, pack, unpack
 
 pytest.importorskip("faiss")
 
@@ -65,23 +64,23 @@ def run(command, name, *arguments):
     return run_reporting_errors(f"st-paragram {name}", lambda: command.run(parsed))
 
 
-def brute_force(texts, queries, model, k, precision=Precision.FLOAT16):
+def brute_force(texts, queries, model, k, kind=VectorType.FLOAT16):
     """Cosines and first lines, by comparing everything; lines begin after two that are left out."""
     distinct = list(dict.fromkeys(texts))
     encoder = model_directory.load(model)
-    stored = unpack(pack(encoder.encode(distinct), precision, "")).astype(float)
+    stored = unpack(pack(encoder.encode(distinct), kind, "")).astype(float)
     rows = encoder.encode(queries).astype(float)
     cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ stored.T
     best = [sorted(range(len(distinct)), key=lambda i: (-round(each[i], 6), i))[:k] for each in cosines]
     return [[(each[i], texts.index(distinct[i]) + 3) for i in rows] for each, rows in zip(cosines, best, strict=True)]
 
 
-@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("kind", list(VectorType))
 @pytest.mark.parametrize("k", [1, 5])
-def test_what_is_found_is_what_comparing_everything_finds(tmp_path, source, model, texts, precision, k):
-    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(precision=precision))
+def test_what_is_found_is_what_comparing_everything_finds(tmp_path, source, model, texts, kind, k):
+    index = SearchIndex.build(source, tmp_path / "i", model, SearchSettings(vector_type=kind))
     queries = [texts[3], texts[100] + " " + texts[7], "ba ce di"]
-    want = brute_force(texts, queries, model, k, precision)
+    want = brute_force(texts, queries, model, k, kind)
     got = index.search(queries, k)
     for hits, expected in zip(got, want, strict=True):
         np.testing.assert_allclose([hit.score for hit in hits], [score for score, _ in expected], atol=2e-6)
@@ -90,7 +89,7 @@ def test_what_is_found_is_what_comparing_everything_finds(tmp_path, source, mode
             assert [hit.line for hit in hits] == [line for _, line in expected]
         assert all(texts[hit.line - 3] == hit.sentence for hit in hits)
     assert got[0][0].line == texts.index(texts[3]) + 3 and got[0][0].score > 0.999
-    assert index.metadata.factory == "Flat" and index.metadata.precision == precision.value
+    assert index.metadata.factory == "Flat" and index.metadata.vector_type == kind.value
 
 
 def test_repeated_sentences_are_one_and_lines_without_words_none(flat, texts):
@@ -111,7 +110,7 @@ def test_a_threshold_cuts_the_end_off(flat, texts):
 
 @pytest.mark.parametrize("factory", ["IVF8,Flat", "IVF4,SQ8", "HNSW8"])
 def test_an_inexact_index_finds_as_much_as_it_says_with_exact_cosines(tmp_path, source, model, texts, flat, factory):
-    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index=factory, recall=0.9))
+    index = SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index=factory, recall=0.9))
     assert index.metadata.factory == factory and index.metadata.effort > 0
     assert 0.9 <= index.metadata.recall <= 1
     exact, found = flat.search(texts[:200], 10), SearchIndex(tmp_path / "i", model).search(texts[:200], 10)
@@ -122,7 +121,7 @@ def test_an_inexact_index_finds_as_much_as_it_says_with_exact_cosines(tmp_path, 
 
 
 def test_places_that_are_not_filled_do_not_come_out(tmp_path, source, model, texts):
-    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="IVF16,Flat"))
+    index = SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index="IVF16,Flat"))
     index.effort = 1
     hits = index.search(texts[:20], len(index))
     assert all(0 < len(each) < len(index) and len({hit.line for hit in each}) == len(each) for each in hits)
@@ -130,7 +129,7 @@ def test_places_that_are_not_filled_do_not_come_out(tmp_path, source, model, tex
 
 def test_parts_of_an_index_are_one_corpus(tmp_path, source, model, texts, flat, monkeypatch):
     monkeypatch.setattr("st_paragram.search.indexes.rows_in", lambda memory, dim: 250)
-    index = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="IVF4,Flat", recall=1.0))
+    index = SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index="IVF4,Flat", recall=1.0))
     assert len(index.metadata.parts) == 3 and len(list((tmp_path / "i").glob("*.faiss"))) == 3
     index.effort = 4
     for got, want in zip(index.search(texts[:50]), flat.search(texts[:50]), strict=True):
@@ -166,7 +165,7 @@ def test_a_model_is_found_by_its_name_or_asked_for(tmp_path, source, model, monk
 
 def damage_version(folder):
     facts = json.loads((folder / "index.json").read_text())
-    (folder / "index.json").write_text(json.dumps(facts | {"format_version": 2}))
+    (folder / "index.json").write_text(json.dumps(facts | {"format_version": 3}))
 
 
 def damage_value(folder):
@@ -194,7 +193,7 @@ def cut(name):
         (lambda folder: (folder / "index.json").unlink(), "never finished"),
         (cut("index.json"), "not what st-paragram index writes"),
         (lambda folder: (folder / "index.json").write_text("[]"), "not what st-paragram index writes"),
-        (damage_version, "format version 2, this st_paragram reads 1"),
+        (damage_version, "format version 3, this st_paragram reads 2"),
         (damage_value, "sentences is '5'"),
         (lambda folder: (folder / "vectors.npy").unlink(), "vectors.npy is missing"),
         (cut("vectors.npy"), r"vectors.npy has \d+ bytes where"),
@@ -217,7 +216,7 @@ def test_damage_that_keeps_the_size_is_found_in_use(copy, tmp_path, source, mode
     np.save(copy / "vectors.npy", rows)
     with pytest.raises(MiningError, match="not finite"):
         SearchIndex(copy).search(["ba"], 1000)
-    built = SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="HNSW8")).folder
+    built = SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index="HNSW8")).folder
     size = (built / "part-0000.faiss").stat().st_size
     (built / "part-0000.faiss").write_bytes(bytes(size))
     with pytest.raises(MiningError, match="part-0000"):
@@ -226,13 +225,13 @@ def test_damage_that_keeps_the_size_is_found_in_use(copy, tmp_path, source, mode
 
 def test_nothing_is_left_of_a_build_that_fails(tmp_path, source, model, monkeypatch):
     with pytest.raises(SettingsError, match="IVF5000"):
-        SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="IVF5000,Flat"))
+        SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index="IVF5000,Flat"))
     (tmp_path / "empty.txt").write_text("\n7\n")
     with pytest.raises(MiningError, match="no sentence"):
         SearchIndex.build(tmp_path / "empty.txt", tmp_path / "i", model)
     monkeypatch.setattr("st_paragram.search.indexes.write", lambda index, path: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        SearchIndex.build(source, tmp_path / "i", model, MiningSettings(index="HNSW8"))
+        SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index="HNSW8"))
     assert [path.name for path in tmp_path.iterdir()] == ["empty.txt"]
 
 
@@ -267,10 +266,10 @@ def test_a_model_of_nan_is_refused(tmp_path, source, model, vocabulary, flat, mo
     assert not list(tmp_path.iterdir())
 
 
-def test_facts_are_read_as_they_were_written(flat):
-    facts = index_facts.read_metadata(flat.folder)
-    assert facts == flat.metadata and facts.recall == 1.0 and facts.effort == 0
-    assert set(facts.files) >= {"vectors.npy", "sentences/text"}
+def test_metadata_are_read_as_they_were_written(flat):
+    metadata = index_metadata.read_metadata(flat.folder)
+    assert metadata == flat.metadata and metadata.recall == 1.0 and metadata.effort == 0
+    assert set(metadata.files) >= {"vectors.npy", "sentences/text"}
 
 
 def test_commands(tmp_path, source, model, texts, flat, capsys, monkeypatch):

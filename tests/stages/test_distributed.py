@@ -14,7 +14,7 @@ import pytest
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
 from st_paragram.preparation.pipeline import Sizes
-from st_paragram.preparation.prepare import Work, prepare
+from st_paragram.preparation.prepare import PrepareWork, prepare
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.distributed import Cluster, ClusterExecutor
 from st_paragram.stages.stage import Stage
@@ -36,7 +36,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def same_store(folder: Path, executor: ClusterExecutor) -> None:
     source = text(Path("a.tsv"))
-    times = prepare([source], "cluster.h5", PLAIN, work=Work(executor=executor, sizes=SIZES)).times
+    times = prepare([source], "cluster.h5", PLAIN, work=PrepareWork(executor=executor, sizes=SIZES)).times
     assert sum(each.tasks for each in times) > 20
     prepare([source], folder / "one.h5", PLAIN)
     assert (folder / "cluster.h5").read_bytes() == (folder / "one.h5").read_bytes()
@@ -110,7 +110,7 @@ def test_refused_text_comes_out_as_one_line(tmp_path: Path) -> None:
     source = parse_source(str(tmp_path / "bad.tsv"), PLAIN.languages)
     executor = ClusterExecutor(Cluster.LOCAL, tmp_path / "logs", ranks=2)
     with pytest.raises(ParagramError, match=r"bad\.tsv: row 4 has 1 column"):
-        prepare([source], tmp_path / "s.h5", PLAIN, work=Work(executor=executor))
+        prepare([source], tmp_path / "s.h5", PLAIN, work=PrepareWork(executor=executor))
     assert not (tmp_path / "s.h5").exists()
 
 
@@ -119,15 +119,13 @@ class Undone(Stage):
     """A stage whose tasks leave nothing."""
 
     name = "undone"
-    folder: Path
     pipe: bool = False
 
-    def results(self) -> list[Path]:
-        return [self.folder / str(task) for task in range(3)]
+    def digests(self) -> list[str]:
+        return ["any"]
 
-    @property
-    def folders(self) -> set[Path]:
-        return {self.folder}
+    def results(self) -> list[Path]:
+        return [self.folder() / str(task) for task in range(3)]
 
     def local(self, task: int) -> bool:
         return self.pipe

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, drop_unknown, train_vocabulary
+from st_paragram.tokenizers.flat_ids import drop_unknown
+from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
 
 
 def decode(vocabulary, ids, offsets):
@@ -79,3 +80,10 @@ def test_little_text_gives_a_small_vocabulary_and_none_an_error():
 def test_damaged_model_is_named():
     with pytest.raises(SettingsError, match="not a sentencepiece model"):
         SentencePieceTokenizer(b"nonsense")
+
+
+def test_pieces_as_they_are_shown(vocabulary):
+    shown = [vocabulary.piece(piece_id) for piece_id in range(len(vocabulary))]
+    assert shown[:3] == [None, None, None] and None not in shown[3:]  # unknown, <s>, </s>
+    ids = vocabulary.encode(["ba ce"])[0].tolist()
+    assert "".join(vocabulary.piece(piece_id) for piece_id in ids) == "\u2581ba\u2581ce"

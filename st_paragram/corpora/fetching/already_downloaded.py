@@ -1,4 +1,4 @@
-"""Tell which files are there already, and note those that are."""
+"""Tell which files have been downloaded already, and record files in the manifest."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from pathlib import Path
 
 from st_paragram.corpora.fetching.contents import HEAD_BYTES, check_head
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.corpora.fetching.manifest import Entry, Manifest, sha256_of
+from st_paragram.corpora.fetching.manifest import Entry, Manifest
 from st_paragram.corpora.fetching.transfer import Received
 from st_paragram.errors import DownloadError
+from st_paragram.files import content_digest
 
 logger = logging.getLogger(__name__)
 
 
-def is_there(file: CorpusFile, path: Path, manifest: Manifest) -> bool:
-    """Whether a file is there and need not be fetched; one that the manifest does not know is looked at and noted."""
+def already_downloaded(file: CorpusFile, path: Path, manifest: Manifest) -> bool:
+    """Whether a file need not be fetched; one that is not in the manifest yet is checked and recorded there."""
     if manifest.holds(path):
         entry = manifest.entries[path.name]
         return file.sha256 in (None, entry.sha256) and file.size in (None, entry.size)
@@ -26,18 +27,18 @@ def is_there(file: CorpusFile, path: Path, manifest: Manifest) -> bool:
 
 
 def _adopt(file: CorpusFile, path: Path, manifest: Manifest) -> bool:
-    """A file under its final name is whole: somebody put it there, or we did and were ended before noting it."""
-    size, sha256 = path.stat().st_size, sha256_of(path)
+    """Take a file that nobody recorded: it was put there by hand, or a run ended just before recording it."""
+    size, sha256 = path.stat().st_size, content_digest(path)
     try:
         with path.open("rb") as handle:
-            check_head(path.name, handle.read(HEAD_BYTES), str(path))
+            check_head(path.name, handle.read(HEAD_BYTES), str(path), file.advice)
     except DownloadError as error:
         logger.warning(f"{error}; it is fetched again")
         return False
     if file.size not in (None, size) or file.sha256 not in (None, sha256):
-        logger.warning(f"{path}: not the file that is known under this name; it is fetched again")
+        logger.warning(f"{path}: not the file that the catalogue knows under this name; it is fetched again")
         return False
-    logger.info(f"{path}: was there already, {size:,} bytes; taken as it is")
+    logger.info(f"{path}: found there ({size:,} bytes) and taken as it is")
     record(file, path, size, sha256, manifest)
     return True
 
@@ -45,7 +46,7 @@ def _adopt(file: CorpusFile, path: Path, manifest: Manifest) -> bool:
 def record(
     file: CorpusFile, path: Path, size: int, sha256: str, manifest: Manifest, received: Received | None = None
 ) -> None:
-    """Note a file in the manifest, with what the server said of it if it was fetched just now."""
+    """Record a file in the manifest, with what the server said of it if it has just been fetched."""
     entry = Entry(
         url=file.url,
         size=size,

@@ -1,10 +1,10 @@
-"""Tell by the first bytes whether a file is what its name says, or a web page in its place."""
+"""Tell by its first bytes whether a file is of the kind that its name says, or a web page sent in its place."""
 
 from __future__ import annotations
 
 from st_paragram.errors import DownloadError
 
-HEAD_BYTES = 512  # enough to tell
+HEAD_BYTES = 512  # enough to recognise all kinds
 _STARTS = {
     ".zip": (b"PK\x03\x04", b"PK\x05\x06"),
     ".gz": (b"\x1f\x8b",),
@@ -13,29 +13,32 @@ _STARTS = {
     ".xz": (b"\xfd7zXZ\x00",),
 }
 _PAGES = (b"<!doctype html", b"<html", b"<head", b"<?xml", b"<!--")
-_REMEDY = "a login, a consent or an error page? Open the address in a browser, or use another place (--mirror)"
+_REMEDY = "perhaps a login, consent or error page: open the address in a browser"
 
 
-def check_type(filename: str, content_type: str | None, label: str) -> None:
-    """Refuse by its header a web page that comes instead of a file.
+def check_type(filename: str, content_type: str | None, label: str, advice: str) -> None:
+    """Refuse a web page that is sent instead of a file, by its header; arguments as of `check_head`.
 
     Raises:
-        DownloadError: The server calls it HTML.
+        DownloadError: The server says that it sends HTML.
     """
     if (content_type or "").split(";")[0].strip().lower() in ("text/html", "application/xhtml+xml"):
-        raise DownloadError(f"{label}: the server sends a web page (HTML) instead of {filename}; {_REMEDY}")
+        raise DownloadError(
+            f"{label}: the server sends a web page (HTML) instead of {filename}; {_REMEDY}, or {advice}"
+        )
 
 
-def check_head(filename: str, head: bytes, label: str) -> None:
-    """Refuse by its first bytes what is no file of its kind.
+def check_head(filename: str, head: bytes, label: str, advice: str) -> None:
+    """Refuse a file that is not of the kind that its name says, by its first bytes.
 
     Args:
-        filename: Its ending tells what is expected.
-        head: Up to `HEAD_BYTES` first bytes, fewer only if the file is shorter.
-        label: What messages call it.
+        filename: Its ending tells which kind is expected.
+        head: The first `HEAD_BYTES` bytes; fewer only if the file is shorter.
+        label: The name of the file in messages.
+        advice: What else to do, as the end of a message.
 
     Raises:
-        DownloadError: It is a web page, or no archive of the kind.
+        DownloadError: It is a web page, or not a file of this kind.
     """
     for ending, starts in _STARTS.items():
         if filename.endswith(ending):
@@ -43,11 +46,11 @@ def check_head(filename: str, head: bytes, label: str) -> None:
                 return
             if not _is_page(head):
                 raise DownloadError(
-                    f"{label}: not a {ending[1:]} file, it begins {head[:12]!r}; nothing is kept. "
-                    "Try again later, or use another place (--mirror)"
+                    f"{label}: not a {ending[1:]} file, it begins with {head[:12]!r}; nothing is kept. "
+                    f"Try again later, or {advice}"
                 )
     if _is_page(head):
-        raise DownloadError(f"{label}: a web page (HTML) came instead of {filename}; {_REMEDY}")
+        raise DownloadError(f"{label}: a web page (HTML) came instead of {filename}; {_REMEDY}, or {advice}")
 
 
 def _is_page(head: bytes) -> bool:

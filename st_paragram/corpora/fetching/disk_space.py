@@ -1,4 +1,4 @@
-"""Look for room on the disk before anything is fetched."""
+"""Check that the disk has enough space, before a download and before each of its files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from st_paragram.corpora.fetching.partial import Partial
 from st_paragram.errors import DownloadError
 
 
-def check_space(files: Sequence[CorpusFile], folder: Path, timeout: float) -> None:
-    """Compare what is to come with what is free; sizes that are not known are asked for, unless the network is out.
+def check_disk_space(files: Sequence[CorpusFile], folder: Path, timeout: float) -> None:
+    """Compare the size of files with the free space; the server is asked for sizes that are not known.
 
     Args:
-        files: To be fetched.
-        folder: Where to; it exists.
-        timeout: Of a question, in seconds.
+        files: The files to fetch.
+        folder: The folder to store them in; it exists.
+        timeout: The longest wait for an answer, in seconds.
 
     Raises:
-        DownloadError: There is not enough room.
+        DownloadError: There is not enough space.
     """
     needed = 0
     ask = True
@@ -31,13 +31,26 @@ def check_space(files: Sequence[CorpusFile], folder: Path, timeout: float) -> No
             try:
                 size = _ask_size(file.url, timeout)
             except TryAgain:
-                ask = False  # each further question might take as long
+                ask = False  # the server is out of reach: each further question might take as long
         needed += max(0, (size or 0) - Partial(folder / file.filename).size())
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise DownloadError(
-            f"{folder}: {needed / 2**30:.2f} GiB are to come ({len(files)} files), but {free / 2**30:.2f} GiB are "
-            "free; make room, choose another folder, or fewer corpora (--corpus)"
+            f"{folder}: {len(files)} files of {needed / 2**30:.2f} GiB are to come, but only {free / 2**30:.2f} GiB "
+            "are free; free disk space, choose another folder, or ask for fewer files"
+        )
+
+
+def check_disk_space_for(file: CorpusFile, size: int, folder: Path) -> None:
+    """Compare the `size` bytes of a file that are still to come with the free space.
+
+    Raises:
+        DownloadError: There is not enough space.
+    """
+    if size > (free := shutil.disk_usage(folder).free):
+        raise DownloadError(
+            f"{file.label}: {size:,} bytes are to come, but only {free:,} are free in {folder}; free disk space, or "
+            "choose another folder"
         )
 
 
@@ -47,4 +60,4 @@ def _ask_size(url: str, timeout: float) -> int | None:
             length = answer.headers.get("Content-Length", "")
             return int(length) if length.isdigit() else None
     except (DownloadError, RangeRefused):
-        return None  # the transfer will say what is wrong
+        return None  # the download itself will say what is wrong

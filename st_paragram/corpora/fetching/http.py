@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import socket
 import ssl
 import time
 import urllib.error
@@ -28,6 +29,10 @@ class TryAgain(Exception):
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
         self.wait = wait
+
+
+class NameNotFound(TryAgain):
+    """The name of the server is not known: no network, or no such server. To ask again in this run is of no use."""
 
 
 class NotThere(DownloadError):
@@ -72,6 +77,7 @@ def open_url(
 
     Raises:
         TryAgain: No connection, a timeout, an overloaded server.
+        NameNotFound: The server's name cannot be resolved.
         NotThere: 404 and 410.
         RangeRefused: 416.
         DownloadError: Anything that will not pass: forbidden, a bad certificate, a wrong address.
@@ -94,8 +100,10 @@ def open_url(
             words = getattr(reason, "verify_message", reason)
             raise DownloadError(
                 f"{url}: the server's certificate cannot be trusted ({words}); nothing is fetched from it. Check this "
-                "machine's clock and certificates, or use another place (--mirror)"
+                "machine's clock and certificates"
             ) from error
+        if isinstance(reason, socket.gaierror):
+            raise NameNotFound(reason.strerror or str(reason)) from error
         raise TryAgain(str(reason) or type(reason).__name__) from error
 
 

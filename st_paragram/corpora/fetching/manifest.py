@@ -1,8 +1,7 @@
-"""The manifest of a folder: what was fetched, from where, when, and how it can be told again."""
+"""The manifest of a folder: which files were fetched, when and from where, with their checksums."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import threading
@@ -10,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from st_paragram.errors import DownloadError
-from st_paragram.files import write_json
+from st_paragram.files import content_digest, write_json
 
 NAME = "manifest.json"
 _FORMAT = 1
@@ -23,16 +22,16 @@ class Entry:
     """What is recorded of a file.
 
     Attributes:
-        url: Where it came from.
-        size: In bytes.
-        sha256: Hexadecimal.
-        mtime_ns: Of the file here when it was last hashed.
-        fetched: Time, ISO 8601, UTC.
-        etag: As the server gave it, or None.
-        last_modified: As the server gave it, or None.
-        corpus: Name and version.
-        licence: In words.
-        citation: In words.
+        url: The address it came from.
+        size: Its size in bytes.
+        sha256: Its SHA-256, in hexadecimal digits.
+        mtime_ns: When the local file was last changed, as of the last time it was hashed; nanoseconds.
+        fetched: When it was fetched: ISO 8601, UTC.
+        etag: The ETag that the server sent, or None.
+        last_modified: The date that the server sent, or None.
+        corpus: Name and version of the corpus.
+        licence: The licence, in words.
+        citation: The publication to cite.
     """
 
     url: str
@@ -48,34 +47,34 @@ class Entry:
 
 
 class Manifest:
-    """`manifest.json` of a folder; written whole each time something is added, from any thread."""
+    """`manifest.json` of a folder; any thread may add to it, and each time it is written whole."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what is there.
+        """Read the manifest of a folder; it is empty if there is none.
 
         Raises:
-            DownloadError: It is no manifest.
+            DownloadError: The file is no manifest.
         """
         self._path = folder / NAME
         self._lock = threading.Lock()
         self.entries = self._read()
 
     def holds(self, path: Path) -> bool:
-        """Whether a file is there and still what was recorded; it is hashed only if its time has changed."""
+        """Whether a file exists and still is what was recorded; it is hashed only if its time has changed."""
         entry = self.entries.get(path.name)
         if entry is None or not path.is_file():
             return False
         status = path.stat()
         if status.st_size == entry.size and status.st_mtime_ns == entry.mtime_ns:
             return True
-        if status.st_size == entry.size and sha256_of(path) == entry.sha256:
+        if status.st_size == entry.size and content_digest(path) == entry.sha256:
             self.record(path.name, replace(entry, mtime_ns=status.st_mtime_ns))
             return True
-        logger.warning(f"{path}: not what was fetched any more; it is fetched again")
+        logger.warning(f"{path}: no longer what was fetched; it is fetched again")
         return False
 
     def record(self, name: str, entry: Entry) -> None:
-        """Add or replace an entry, on disk too; what others have added meanwhile stays."""
+        """Add or replace an entry, on disk too; entries that other processes have added meanwhile stay."""
         with self._lock:
             self.entries = {**self._read(), **self.entries, name: entry}
             tree = {"format": _FORMAT, "files": {key: asdict(self.entries[key]) for key in sorted(self.entries)}}
@@ -93,14 +92,5 @@ class Manifest:
             return {name: Entry(**{key: row[key] for key in row.keys() & known}) for name, row in files}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DownloadError(
-                f"{self._path}: no manifest that can be read ({error}); move it away, and files are hashed anew"
+                f"{self._path}: not readable as a manifest ({error}); move it away, and the files are hashed again"
             ) from error
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
-    with path.open("rb") as handle:
-        digest = hashlib.sha256()
-        while block := handle.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -6,7 +6,8 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+
+from filelock import FileLock, Timeout
 
 from st_paragram.errors import DownloadError
 
@@ -39,7 +40,7 @@ class Partial:
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(f"{target.name}.part")
         self._origin_path = target.with_name(f"{target.name}.part.json")
-        self._lock: IO[bytes] | None = None
+        self._lock = FileLock(target.with_name(f"{target.name}.part.lock"), timeout=0)
 
     def size(self) -> int:
         """Bytes that are there."""
@@ -52,25 +53,20 @@ class Partial:
             DownloadError: Another process has it.
         """
         try:
-            import fcntl
-        except ImportError:  # Windows
-            return
-        self._lock = self.path.open("ab")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lock.close()
-            self._lock = None
+            self._lock.acquire()
+        except Timeout as error:
             raise DownloadError(f"{self.path}: another process is fetching this file; wait for it") from error
+        except (NotImplementedError, OSError):
+            pass  # a file system without locks: nobody guards against a second process
 
     def release(self) -> None:
         """Let others at it; a part with nothing in it does not stay."""
         if self.size() == 0:
             self.path.unlink(missing_ok=True)
             self._origin_path.unlink(missing_ok=True)
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        if self._lock.is_locked:
+            Path(self._lock.lock_file).unlink(missing_ok=True)  # while it is held, so that nobody else's goes
+            self._lock.release()
 
     def resumable(self, url: str) -> Origin | None:
         """What the part is a part of, or None where that is not certain: then it must begin anew."""

@@ -9,20 +9,21 @@ import threading
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
 from st_paragram.corpora.fetching.contents import HEAD_BYTES, check_type
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.corpora.fetching.http import NotThere, RangeRefused, TryAgain, open_url
+from st_paragram.corpora.fetching.disk_space import check_disk_space_for
+from st_paragram.corpora.fetching.http import NameNotFound, NotThere, RangeRefused, TryAgain, open_url
 from st_paragram.corpora.fetching.partial import Origin, Partial
-from st_paragram.corpora.fetching.transfer_rate import Pace
+from st_paragram.corpora.fetching.transfer_rate import TransferRate
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.corpora.fetching.verify import (
     Spoiled,
     verify_contents,
     verify_head,
-    verify_room,
     verify_sha256,
     verify_size,
 )
@@ -36,8 +37,18 @@ class Stopped(Exception):
     """The user or another part of the program has asked to end; the part stays."""
 
 
+class HostNotFound(DownloadError):
+    """The name of the server cannot be resolved, so that nothing can be fetched from it in this run."""
+
+
 class _StartAnew(Exception):
     """What is there is no beginning of the file."""
+
+
+def host_not_found(file: CorpusFile, reason: str) -> str:
+    """The message of `HostNotFound`: what was asked for, of which server, and what to do."""
+    host = urlsplit(file.url).hostname
+    return f"{file.label}: no address is known for {host} ({reason}); check the network connection, or {file.advice}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,8 @@ class Transfer:
         """Fetch the file.
 
         Raises:
-            DownloadError: It could not be fetched or is not what it should be; a part that may be gone on with stays.
+            DownloadError: It could not be fetched or is not what it should be; a part that can be resumed stays.
+            HostNotFound: The name of the server cannot be resolved.
             NotThere: The server has no such file.
             Stopped: `stop` was set.
         """
@@ -82,10 +94,8 @@ class Transfer:
             raise
         except NotThere as error:
             self._part.discard()
-            raise NotThere(
-                f"{self._file.label}: not there (HTTP 404 or 410). Look for language codes and versions at "
-                "https://opus.nlpl.eu, name other corpora (--corpus NAME@VERSION), or another place (--mirror)"
-            ) from error
+            look = "look for language codes and versions at https://opus.nlpl.eu, or " if self._file.languages else ""
+            raise NotThere(f"{self._file.label}: not there (HTTP 404 or 410); {look}{self._file.advice}") from error
         finally:
             self._part.release()
             if self._bar is not None:
@@ -96,6 +106,8 @@ class Transfer:
         while True:
             try:
                 return self._attempt()
+            except NameNotFound as error:
+                raise HostNotFound(host_not_found(self._file, str(error))) from error
             except TryAgain as error:
                 reached = self._part.size()
                 failures = 1 if reached >= furthest + self._settings.progress else failures + 1
@@ -108,17 +120,17 @@ class Transfer:
                 if self._anew:
                     raise Spoiled(
                         f"{self._file.label}: the server does not give this file from its beginning ({error}); "
-                        "try again later, or use another place (--mirror)"
+                        f"try again later, or {self._file.advice}"
                     ) from error
                 self._part.discard()
                 self._anew = True
 
     def _given_up(self, error: TryAgain, failures: int) -> str:
         kept = self._part.size()
-        stays = f"; {kept:,} bytes are kept and gone on with" if kept else ""
+        stays = f"; {kept:,} bytes are kept, and the next run resumes there" if kept else ""
         return (
-            f"{self._file.label}: given up after {failures} tries ({error}){stays}; try again later, "
-            "use another place (--mirror), or other corpora (--corpus)"
+            f"{self._file.label}: given up after {failures} tries ({error}){stays}; try again later, or "
+            f"{self._file.advice}"
         )
 
     def _attempt(self) -> Received:
@@ -136,7 +148,7 @@ class Transfer:
                 origin, offset = self._begun(answer), 0
             if origin.total is not None:
                 verify_size(self._file, origin.total, self._settings.most_bytes)
-                verify_room(self._file, origin.total - offset, self._target.parent)
+                check_disk_space_for(self._file, origin.total - offset, self._target.parent)
             digest = self._hash_part() if offset else hashlib.sha256()
             size = self._receive(answer, digest, offset, origin.total)
         if origin.total is not None and size < origin.total:
@@ -145,7 +157,7 @@ class Transfer:
 
     def _begun(self, answer: HTTPResponse) -> Origin:
         """A whole file begins, whatever was asked for: the server knows no ranges, or the file has changed."""
-        check_type(self._file.filename, answer.headers.get("Content-Type"), self._file.label)
+        check_type(self._file.filename, answer.headers.get("Content-Type"), self._file.label, self._file.advice)
         length = answer.headers.get("Content-Length", "")
         total = int(length) if length.isdigit() else None
         origin = Origin(self._file.url, answer.headers.get("ETag"), answer.headers.get("Last-Modified"), total)
@@ -166,7 +178,7 @@ class Transfer:
 
     def _receive(self, answer: HTTPResponse, digest: hashlib._Hash, offset: int, total: int | None) -> int:
         """Write what comes to the part; returns its size in bytes."""
-        pace = Pace(self._settings.least_rate, self._settings.rate_window)
+        rate = TransferRate(self._settings.least_rate, self._settings.rate_window)
         size, head = offset, b""
         bar = self._show(offset, total)
         with self._part.path.open("ab", buffering=0) as handle:
@@ -182,7 +194,7 @@ class Transfer:
                 size += len(block)
                 verify_size(self._file, size, self._settings.most_bytes, whole=False)
                 bar.update(len(block))
-                pace.add(len(block))
+                rate.add(len(block))
         return size
 
     def _read(self, answer: HTTPResponse) -> bytes:

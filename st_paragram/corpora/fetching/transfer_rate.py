@@ -1,4 +1,4 @@
-"""How fast bytes come: a server that only trickles has failed as much as one that is silent."""
+"""The rate of a transfer: a server that only trickles has failed as much as one that is silent."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import time
 from st_paragram.corpora.fetching.http import TryAgain
 
 
-class Pace:
-    """Watches one try."""
+class TransferRate:
+    """Watches how fast one attempt gets on."""
 
     def __init__(self, least_rate: float, window: float) -> None:
-        """Begin a window.
+        """Begin the first window of time.
 
         Args:
-            least_rate: Bytes per second.
-            window: Seconds over which it must be kept.
+            least_rate: The lowest rate allowed, in bytes per second.
+            window: Seconds over which the rate is taken.
         """
         self._least, self._window = least_rate, window
         self._since, self._bytes = time.monotonic(), 0
 
     def add(self, count: int) -> None:
-        """Count bytes.
+        """Count bytes that have come.
 
         Raises:
-            TryAgain: Over a window they were too few.
+            TryAgain: A window has ended and they were too few.
         """
         self._bytes += count
         elapsed = time.monotonic() - self._since
@@ -32,5 +32,5 @@ class Pace:
             return
         rate = self._bytes / elapsed
         if rate < self._least:
-            raise TryAgain(f"only {rate:,.0f} bytes/s over {elapsed:.0f} s, where {self._least:,.0f} are the least")
+            raise TryAgain(f"only {rate:,.0f} bytes/s over {elapsed:.0f} s, at least {self._least:,.0f} are expected")
         self._since, self._bytes = time.monotonic(), 0

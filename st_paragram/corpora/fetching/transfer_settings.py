@@ -2,53 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from st_paragram.errors import SettingsError
+from st_paragram.settings import setting, settings
 
 
-@dataclass(frozen=True)
+@settings
 class TransferSettings:
-    """Limits of one transfer.
+    """Limits of one transfer; a number that makes no sense raises `SettingsError`."""
 
-    Attributes:
-        timeout: Seconds without a byte, or without a connection, until a try has failed.
-        tries: Failed tries in a row until the file is given up; one that brought `progress` bytes starts anew.
-        first_wait: Seconds before the second try; they double each time, give or take a half by chance.
-        longest_wait: Seconds, also where a server asks for more.
-        least_rate: Bytes per second below which a try has failed.
-        rate_window: Seconds over which the rate is looked at.
-        progress: New bytes that count as getting on.
-        most_bytes: Of a file; more is refused. None for no limit.
-
-    Raises:
-        SettingsError: A number makes no sense.
-    """
-
-    timeout: float = 30.0
-    tries: int = 6
-    first_wait: float = 1.0
-    longest_wait: float = 120.0
-    least_rate: float = 1024.0
-    rate_window: float = 60.0
-    progress: int = 1 << 20
-    most_bytes: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("timeout", "tries", "rate_window", "progress"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} is {getattr(self, name)}; give a number above 0")
-        for name in ("first_wait", "longest_wait", "least_rate"):
-            if not getattr(self, name) >= 0:
-                raise SettingsError(f"{name} is {getattr(self, name)}; give 0 or more")
+    timeout: float = setting(30.0, "seconds without a byte or a connection after which a try has failed", above=0)
+    tries: int = setting(6, "failed tries in a row after which the file is given up", least=1)
+    first_wait: float = setting(1.0, "seconds before the second try; they double each time, varied at random", least=0)
+    longest_wait: float = setting(120.0, "the longest wait in seconds, also where a server asks for more", least=0)
+    least_rate: float = setting(1024.0, "bytes per second below which a try has failed", least=0)
+    rate_window: float = setting(60.0, "seconds over which the rate is taken", above=0)
+    progress: int = setting(1 << 20, "new bytes after which failed tries are counted from one again", least=1)
+    most_bytes: int | None = setting(None, "the largest size of a file in bytes; none for no limit")
 
     def wait(self, failures: int, chance: float, asked: float | None) -> float:
         """Seconds until the next try.
 
         Args:
-            failures: Tries that failed in a row, at least one.
-            chance: A random number, 0 to 1.
-            asked: Seconds the server asks for, None if it does not.
+            failures: Tries that have failed in a row, at least one.
+            chance: A random number from 0 to 1.
+            asked: Seconds that the server asks for; None if it does not.
         """
         own = self.first_wait * 2.0 ** min(failures - 1, 30) * (0.5 + chance)
         return min(self.longest_wait, own if asked is None else max(asked, own))

@@ -1,8 +1,7 @@
-"""What a file must be before it gets its name: of the size and checksum that are known, whole, and of its kind."""
+"""What a file must be before it gets its final name: complete, of its kind, of the known size and checksum."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from st_paragram.corpora.fetching.contents import HEAD_BYTES, check_head
@@ -10,58 +9,62 @@ from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.data.archives import check_archive
 from st_paragram.errors import DownloadError, TextError
 
-_ELSEWHERE = "try again later, or use another place (--mirror)"
-
 
 class Spoiled(DownloadError):
-    """What came is of no use, so nothing of it is kept."""
+    """What the server sent is of no use, so nothing of it is kept."""
 
 
 def verify_size(file: CorpusFile, size: int, most_bytes: int | None = None, whole: bool = True) -> None:
-    """Compare a size in bytes with the one that is known, and with the most there may be.
+    """Compare the size of a file with the one that is known, and with the largest that is allowed.
+
+    Args:
+        file: The file.
+        size: Bytes that have come.
+        most_bytes: The largest size allowed; None for any.
+        whole: Whether all has come; only then is the size compared with the known one.
 
     Raises:
-        Spoiled: They differ (looked at if `whole`), or it is too much.
+        Spoiled: The sizes differ, or the file is too large.
     """
     if whole and file.size is not None and size != file.size:
         raise Spoiled(
-            f"{file.label}: {size:,} bytes, where {file.size:,} are known; nothing is kept. Another version? "
-            f"Correct what is known, or {_ELSEWHERE}"
+            f"{file.label}: it has {size:,} bytes, where {file.size:,} are known; nothing is kept. If it is another "
+            f"version, correct the catalogue; else try again later, or {file.advice}"
         )
     if most_bytes is not None and size > most_bytes:
-        raise Spoiled(f"{file.label}: more than {most_bytes:,} bytes; it is not what was published")
+        raise Spoiled(f"{file.label}: it has more than {most_bytes:,} bytes, so it is not what was published")
 
 
 def verify_sha256(file: CorpusFile, sha256: str) -> None:
-    """Compare a checksum with the one that is known.
+    """Compare the checksum of a file with the one that is known.
 
     Raises:
-        Spoiled: They differ.
+        Spoiled: The checksums differ.
     """
     if file.sha256 not in (None, sha256):
         raise Spoiled(
-            f"{file.label}: SHA-256 is {sha256}, where {file.sha256} is known; nothing is kept. The file has changed "
-            f"there, or on its way: {_ELSEWHERE}"
+            f"{file.label}: its SHA-256 is {sha256}, where {file.sha256} is known; nothing is kept. The file has "
+            f"changed on the server or on its way: try again later, or {file.advice}"
         )
 
 
 def verify_head(file: CorpusFile, head: bytes) -> None:
-    """Look at the first bytes, up to `HEAD_BYTES`.
+    """Check the first bytes of a file, up to `HEAD_BYTES`.
 
     Raises:
-        Spoiled: It is a web page, or not of its kind.
+        Spoiled: It is a web page, or not of the kind that its name says.
     """
     try:
-        check_head(file.filename, head, file.label)
+        check_head(file.filename, head, file.label, file.advice)
     except DownloadError as error:
         raise Spoiled(str(error)) from error
 
 
 def verify_contents(file: CorpusFile, path: Path) -> None:
-    """Look into a file that has come whole; of a zip archive the directory is checked.
+    """Check a complete file; for a zip archive, also its list of members.
 
     Raises:
-        Spoiled: It is not of its kind, or an archive that is not to be used.
+        Spoiled: It is not of the kind that its name says, or an archive that must not be used.
     """
     with path.open("rb") as handle:
         verify_head(file, handle.read(HEAD_BYTES))
@@ -69,16 +72,4 @@ def verify_contents(file: CorpusFile, path: Path) -> None:
         try:
             check_archive(path, where=file.label)
         except TextError as error:
-            raise Spoiled(f"{error}; nothing is kept: {_ELSEWHERE}") from error
-
-
-def verify_room(file: CorpusFile, to_come: int, folder: Path) -> None:
-    """Look for room on the disk.
-
-    Raises:
-        DownloadError: More bytes are to come than there is room for.
-    """
-    if to_come > (free := shutil.disk_usage(folder).free):
-        raise DownloadError(
-            f"{file.label}: {to_come:,} bytes to come, but {free:,} free at {folder}; make room, or take another folder"
-        )
+            raise Spoiled(f"{error}; nothing is kept; try again later, or {file.advice}") from error

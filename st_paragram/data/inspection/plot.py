@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.data.inspection.statistics import StoreInspection
 from st_paragram.figures import OURS, SMALL, THEIRS, new_figure, save, tidy
@@ -18,7 +19,7 @@ _SHOWN = 0.998  # share of the sentences that the axes of lengths reach
 
 
 def plot(inspection: StoreInspection, path: str | Path) -> None:
-    """Draw an inspection into a PNG file, in a folder that is made if need be.
+    """Draw an inspection into a PNG file; its folder is made if it is missing.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -64,19 +65,27 @@ def _draw_lengths(axes: Axes, inspection: StoreInspection, longest: int) -> None
 
 
 def _draw_frequencies(axes: Axes, inspection: StoreInspection) -> None:
-    """Occurrences of pieces by rank, beside what Zipf's law would have; where the pieces in use end."""
-    use = inspection.vocabulary
-    seen = use.frequencies[: use.used]
-    if len(seen):
-        ranks = np.arange(1, len(seen) + 1)
-        axes.loglog(ranks, seen, color=OURS, linewidth=1.6)
-        axes.loglog(ranks, np.maximum(seen[0] / ranks, 0.8), color="#777777", linewidth=0.9, linestyle="--")
-        axes.text(ranks[-1] ** 0.5, seen[0] / ranks[-1] ** 0.5 / 3, "1 / rank", color="#777777", fontsize=9, ha="right")
-        axes.set_ylim(bottom=0.8)
+    """Occurrences of pieces by rank, a curve for each tokenizer, beside those that Zipf's law predicts."""
+    labels = []
+    for use, color in zip(inspection.tokenizers, (OURS, THEIRS), strict=False):
+        seen = use.frequencies[: use.used]
+        axes.loglog(np.arange(1, len(seen) + 1), seen, color=color, linewidth=1.6)
+        share = 100 * use.used / max(use.ordinary, 1)
+        labels.append(f"{use.used:,} of {use.ordinary:,} pieces occur, {share:.1f} %; {use.once:,} once")
+    if len(labels) > 1:
+        labels = [f"side {side}: {label}" for side, label in zip("ab", labels, strict=True)]
+    if ranks := max(use.used for use in inspection.tokenizers):
+        _draw_law(axes, np.arange(1, ranks + 1), max(int(use.frequencies[:1].sum()) for use in inspection.tokenizers))
     axes.grid(alpha=0.25)
-    share = 100 * use.used / max(use.ordinary, 1)
-    label = f"rank ({use.used:,} of {use.ordinary:,} pieces occur, {share:.1f} %; {use.once:,} once)"
-    _finish(axes, "Pieces", label, "occurrences")
+    _finish(axes, "Pieces", "rank ({})".format("\n".join(labels)), "occurrences")
+
+
+def _draw_law(axes: Axes, ranks: NDArray[np.int64], most: int) -> None:
+    """Zipf's law: the piece of rank r occurs 1 / r as often as the most frequent one."""
+    axes.loglog(ranks, np.maximum(most / ranks, 0.8), color="#777777", linewidth=0.9, linestyle="--")
+    middle = ranks[-1] ** 0.5
+    axes.text(middle, most / middle / 3, "1 / rank", color="#777777", fontsize=9, ha="right")
+    axes.set_ylim(bottom=0.8)
 
 
 def _draw_joint(figure: Figure, axes: Axes, inspection: StoreInspection, longest: int) -> None:

@@ -1,4 +1,4 @@
-"""What is to be seen in a pair store, in numbers; `scan` finds them."""
+"""What an inspection of a pair store finds, in numbers; `scan` counts them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class SideInspection:
     """One side of a store.
 
     Attributes:
-        language: Its name.
-        pieces: Pieces of all sentences.
-        lengths: How many sentences have 0, 1, 2, ... pieces, int64.
-        at_limit: Share of sentences as long as the store's limit: what was cut, and what just fits.
-        unknown: Share of sentences of which the vocabulary knows nothing: only the unknown piece is left, or the piece
-            that is nothing but the beginning of a word.
-        used: Share of the vocabulary's ordinary pieces that occur.
+        language: its name.
+        pieces: the number of pieces of all sentences.
+        lengths: how many sentences have 0, 1, 2, ... pieces, int64.
+        at_limit: share of sentences as long as the store's limit: those that were cut, and those that just fit.
+        unknown: share of sentences of which the tokenizer knows nothing: only the unknown piece is left, or pieces of
+            white space alone.
+        used: share of the ordinary pieces of the side's tokenizer that occur on this side.
     """
 
     language: str
@@ -51,18 +51,22 @@ class SideInspection:
 
 
 @dataclass(frozen=True)
-class VocabularyUse:
-    """How both sides together use the vocabulary.
+class TokenizerUse:
+    """A tokenizer, and how much of its vocabulary occurs in the sentences that it encoded.
 
     Attributes:
-        size: Pieces in all, those for unknown text and control included.
-        ordinary: Pieces without them.
-        used: Ordinary pieces that occur.
-        once: Ordinary pieces that occur once.
-        frequencies: Occurrences of the ordinary pieces, from the most frequent down, int64.
-        most_frequent: The first of them, with their occurrences.
+        kind: its kind.
+        options: its options.
+        size: pieces in all, those for unknown text and control included.
+        ordinary: pieces without them.
+        used: ordinary pieces that occur.
+        once: ordinary pieces that occur once.
+        frequencies: occurrences of the ordinary pieces, from the most frequent down, int64.
+        most_frequent: the first of them, with their occurrences.
     """
 
+    kind: str
+    options: dict[str, Any]
     size: int
     ordinary: int
     used: int
@@ -72,55 +76,98 @@ class VocabularyUse:
 
 
 @dataclass(frozen=True)
-class StoreInspection:
-    """What is to be seen in a store.
+class LabelUse:
+    """The labels of rows.
 
     Attributes:
-        path: The file.
-        size: Its bytes.
-        pairs: Pairs.
-        max_length: Where sentences were cut, in pieces, if they were.
-        lower_case: The text is lower-cased.
-        segmentation: Word segmentation before sentencepiece.
-        seed: Of the shuffle.
-        settings: What preparation noted, its report included.
-        sides: Both sides.
-        vocabulary: Use of the vocabulary.
-        joint: How many pairs have i pieces on side a and j on side b, int64; the last row and column stand for all
+        least: the smallest.
+        mean: of all rows.
+        greatest: the largest.
+        counts: rows of each label, in order; None if there are too many different ones.
+    """
+
+    least: float
+    mean: float
+    greatest: float
+    counts: dict[float, int] | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A row of a store.
+
+    Attributes:
+        row: its number, from 0.
+        languages: of both sentences.
+        texts: both sentences.
+        label: its label, if rows have labels.
+    """
+
+    row: int
+    languages: tuple[str, str]
+    texts: tuple[str, str]
+    label: float | None = None
+
+
+@dataclass(frozen=True)
+class StoreInspection:
+    """What an inspection of a store finds.
+
+    Attributes:
+        path: the file.
+        size: of the file, in bytes.
+        pairs: the number of pairs.
+        row_languages: how many pairs are of each pair of languages.
+        max_length: where sentences were cut, in pieces, if they were.
+        seed: of the shuffle.
+        settings: what the preparation noted, its report included.
+        sides: both sides.
+        tokenizers: the tokenizer that both sides share, or that of each side.
+        joint: how many pairs have i pieces on side a and j on side b, int64; the last row and column stand for all
             longer ones.
-        ratio: Quantiles of the length of side b over that of side a.
-        examples: Number in the store and texts of pairs drawn at random, in their order.
+        ratio: quantiles of the length of side b over that of side a.
+        labels: the labels of rows, if they have any.
+        examples: pairs drawn at random, in their order.
     """
 
     path: str
     size: int
     pairs: int
+    row_languages: dict[tuple[str, str], int]
     max_length: int | None
-    lower_case: bool
-    segmentation: str
     seed: int
     settings: dict[str, Any]
     sides: tuple[SideInspection, SideInspection]
-    vocabulary: VocabularyUse
+    tokenizers: tuple[TokenizerUse, ...]
     joint: NDArray[np.int64]
     ratio: dict[float, float]
-    examples: tuple[tuple[int, str, str], ...]
+    labels: LabelUse | None
+    examples: tuple[Example, ...]
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values, but for `joint` and the frequencies of single pieces."""
-        values = {name: value for name, value in self.__dict__.items() if name not in ("joint", "sides", "vocabulary")}
+        others = ("joint", "sides", "tokenizers", "labels", "examples")
+        values = {name: value for name, value in self.__dict__.items() if name not in others}
         values["languages"] = [side.language for side in self.sides]
+        values["row_languages"] = [[*languages, count] for languages, count in self.row_languages.items()]
         values["ratio"] = {str(share): value for share, value in self.ratio.items()}
-        values["examples"] = [list(example) for example in self.examples]
-        values["sides"] = [
-            asdict(side)
-            | {
-                "lengths": side.lengths.tolist(),
-                "mean": side.mean,
-                "quantiles": {str(share): length for share, length in side.quantiles().items()},
-            }
-            for side in self.sides
-        ]
-        use = {name: value for name, value in asdict(self.vocabulary).items() if name != "frequencies"}
-        values["vocabulary"] = use | {"most_frequent": [list(piece) for piece in self.vocabulary.most_frequent]}
+        values["sides"] = [_side_as_json(side) for side in self.sides]
+        values["tokenizers"] = [_tokenizer_as_json(use) for use in self.tokenizers]
+        values["labels"] = None if self.labels is None else _labels_as_json(self.labels)
+        values["examples"] = [asdict(example) for example in self.examples]
         return values
+
+
+def _side_as_json(side: SideInspection) -> dict[str, Any]:
+    shares = {str(share): length for share, length in side.quantiles().items()}
+    return asdict(side) | {"lengths": side.lengths.tolist(), "mean": side.mean, "quantiles": shares}
+
+
+def _tokenizer_as_json(use: TokenizerUse) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(use).items() if name != "frequencies"}
+    return values | {"most_frequent": [list(piece) for piece in use.most_frequent]}
+
+
+def _labels_as_json(use: LabelUse) -> dict[str, Any]:
+    counts = None if use.counts is None else {f"{label:g}": count for label, count in use.counts.items()}
+    return asdict(use) | {"counts": counts}

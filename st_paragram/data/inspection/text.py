@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.data.inspection.statistics import SideInspection, StoreInspection, VocabularyUse
+from st_paragram.data.inspection.statistics import SideInspection, StoreInspection, TokenizerUse
 
 _BARS = 12  # rows of the histogram of lengths
 _WIDTH = 30  # characters of its longest bar
@@ -16,16 +16,31 @@ _WIDTHS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100)
 
 def render(inspection: StoreInspection) -> str:
     """The inspection as lines of plain text, ended by a line feed."""
-    parts = (_head, _preparation, _lengths, _histogram, _vocabulary, _pairs)
-    return "\n".join("".join(f"{line}\n" for line in part(inspection)) for part in parts if any(part(inspection)))
+    parts = (_head, _preparation, _lengths, _histogram, _vocabularies, _labels, _pairs)
+    sections = ("".join(f"{line}\n" for line in part(inspection)) for part in parts)
+    return "\n".join(section for section in sections if section)
 
 
 def _head(found: StoreInspection) -> Iterator[str]:
     yield f"{found.path}: {found.pairs:,} pairs {'-'.join(_languages(found))}, {found.size / 1e6:,.1f} MB"
-    case = "lower case" if found.lower_case else "case as written"
     cut = f"cut at {found.max_length} pieces" if found.max_length else "not cut"
-    segmentation = "" if found.segmentation == "none" else f", segmented by {found.segmentation}"
-    yield f"{case}{segmentation}, {cut}, seed {found.seed}"
+    tokenizers = [_tokenizer(use) for use in found.tokenizers]
+    if len(tokenizers) > 1:
+        tokenizers = [f"side {side}: {each}" for side, each in zip("ab", tokenizers, strict=True)]
+    yield f"{'; '.join(tokenizers)}; {cut}, seed {found.seed}"
+    if len(found.row_languages) > 1:
+        counts = (f"{'-'.join(pair)} {count:,}" for pair, count in found.row_languages.items())
+        yield f"languages of the pairs: {', '.join(counts)}"
+
+
+def _tokenizer(use: TokenizerUse) -> str:
+    options = dict(use.options)
+    parts = [f"{use.kind} tokenizer"]
+    if (lower_case := options.pop("lower_case", None)) is not None:
+        parts.append("lower case" if lower_case else "case as written")
+    if (segmentation := options.pop("segmentation", "none")) != "none":
+        parts.append(f"segmented by {segmentation}")
+    return ", ".join([*parts, *(f"{name} {value}" for name, value in options.items())])
 
 
 def _languages(found: StoreInspection) -> list[str]:
@@ -59,7 +74,7 @@ def _short(value: object) -> str:
 
 
 def _lengths(found: StoreInspection) -> Iterator[str]:
-    yield "Pieces a sentence"
+    yield "Pieces per sentence"
     shares = list(found.sides[0].quantiles())
     header = ["mean", *(f"{100 * share:g} %" for share in shares), "at the limit", "unknown", "pieces"]
     rows = [[f"{side.mean:.1f}", *map(str, side.quantiles().values()), *_shares(side)] for side in found.sides]
@@ -100,23 +115,37 @@ def _bar(count: int, tallest: int) -> str:
     return "#" * (-(-count * _WIDTH // tallest) if count else 0)
 
 
-def _vocabulary(found: StoreInspection) -> Iterator[str]:
-    use: VocabularyUse = found.vocabulary
-    yield f"Vocabulary of {use.size:,} pieces, {use.ordinary:,} without those for control and unknown text"
-    sides = ", ".join(
-        f"{name} {100 * side.used:.1f} %" for name, side in zip(_side_names(found), found.sides, strict=True)
-    )
+def _vocabularies(found: StoreInspection) -> Iterator[str]:
+    if len(found.tokenizers) == 1:
+        both = zip(_side_names(found), found.sides, strict=True)
+        shares = ", ".join(f"{name} {100 * side.used:.1f} %" for name, side in both)
+        yield from _vocabulary("Vocabulary", f"; {shares}", found.tokenizers[0], sum(s.pieces for s in found.sides))
+        return
+    for name, side, use in zip(_side_names(found), found.sides, found.tokenizers, strict=True):
+        yield from _vocabulary(f"Vocabulary of {name}", "", use, side.pieces)
+
+
+def _vocabulary(name: str, shares: str, use: TokenizerUse, total: int) -> Iterator[str]:
+    yield f"{name}: {use.size:,} pieces, {use.ordinary:,} without those for control and unknown text"
     share = use.used / max(use.ordinary, 1)
-    yield f"  occur in the store: {use.used:,} ({100 * share:.1f} %; {sides}); once only: {use.once:,}"
-    total = sum(side.pieces for side in found.sides)
+    yield f"  occur in the store: {use.used:,} ({100 * share:.1f} %{shares}); once only: {use.once:,}"
     if use.most_frequent:
         named = ", ".join(f"{piece} {100 * count / total:.1f} %" for piece, count in use.most_frequent)
         yield f"  most frequent: {named}"
 
 
+def _labels(found: StoreInspection) -> Iterator[str]:
+    use = found.labels
+    if use is not None:
+        yield f"Labels from {use.least:g} to {use.greatest:g}, mean {use.mean:.3g}"
+        if use.counts is not None:
+            counts = (f"{label:g}: {100 * count / found.pairs:.1f} %" for label, count in use.counts.items())
+            yield f"  {', '.join(counts)}"
+
+
 def _pairs(found: StoreInspection) -> Iterator[str]:
     if found.examples:
         yield f"{len(found.examples)} pairs drawn at random"
-    for row, first, second in found.examples:
-        yield f"  {row:,}"
-        yield from (f"    {name}  {text}" for name, text in zip(_languages(found), (first, second), strict=True))
+    for example in found.examples:
+        yield f"  {example.row:,}" if example.label is None else f"  {example.row:,}, label {example.label:g}"
+        yield from (f"    {name}  {text}" for name, text in zip(example.languages, example.texts, strict=True))

@@ -1,6 +1,6 @@
 """Local files as the data of mteb's tasks: their subsets, splits and columns.
 
-Below one folder: the STS sets wherever `sts_data` finds them, `tatoeba/xxx-eng.tsv`, and `bucc2018/zh-en.sample.zh`,
+Below one folder: the STS sets wherever `find_sts` finds them, `tatoeba/xxx-eng.tsv`, and `bucc2018/zh-en.sample.zh`,
 `.en`, `.gold` or other files of that shared task.
 """
 
@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.bucc_files import bucc_prefix, read_bucc
+from st_paragram.evaluation.bucc_files import BUCC_PAIRS, bucc_folder, bucc_prefix, read_bucc
 from st_paragram.evaluation.graded_pairs import GradedPairs, concatenate
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT, YEARS
 from st_paragram.evaluation.sts.sts_files import find_sts
-from st_paragram.evaluation.tatoeba_files import read_translations, tatoeba_sets
-
-logger = logging.getLogger(__name__)
+from st_paragram.evaluation.tatoeba_files import tatoeba_folder, tatoeba_sets
+from st_paragram.evaluation.translations import read_translations
 
 Columns = Mapping[str, "list[str] | list[float]"]
 
 _STS = {benchmark.task: benchmark for benchmark in BENCHMARKS.values()}
-_BUCC_PAIRS = ("de-en", "fr-en", "ru-en", "zh-en")
 LOCAL_TASKS = (*_STS, "Tatoeba", "BUCC.v2")
 REVISION_DIGITS = 12
 
@@ -37,10 +35,12 @@ class LocalData:
     Args:
         subsets: mteb's name of a subset -> split -> columns, as in the hub's data set.
         kind: how the revision begins.
+        notes: one line for everything missing or odd.
     """
 
     subsets: Mapping[str, Mapping[str, Columns]]
     kind: str = "local"
+    notes: tuple[str, ...] = ()
 
     @property
     def revision(self) -> str:
@@ -68,10 +68,24 @@ def read_local_data(task: str, folder: str | Path) -> LocalData:
     if task in _STS:
         return _sts(task, folder)
     if task == "Tatoeba":
-        return _tatoeba(folder / "tatoeba")
+        return _tatoeba(tatoeba_folder(folder))
     if task == "BUCC.v2":
-        return _bucc(folder / "bucc2018")
+        return _bucc(bucc_folder(folder))
     raise EvaluationError(f"{task} cannot be fed from local files, only {', '.join(LOCAL_TASKS)}; leave out --data")
+
+
+def local_tasks(folder: str | Path) -> list[str]:
+    """Tasks of mteb that a folder has the files of.
+
+    Raises:
+        TextError: a file is broken.
+    """
+    found = []
+    for task in LOCAL_TASKS:
+        with suppress(EvaluationError):  # there is nothing for this task, or not everything
+            read_local_data(task, folder)
+            found.append(task)
+    return found
 
 
 def _sts(task: str, folder: Path) -> LocalData:
@@ -80,17 +94,16 @@ def _sts(task: str, folder: Path) -> LocalData:
     if benchmark.name == "2017":
         infos = [info for info in infos if info.mteb]
     data = find_sts(folder, [info.key for info in infos])
-    for note in data.notes:
-        logger.warning("%s", note)
     needed = infos if benchmark.name in YEARS else [info for info in infos if info.key == "stsb/test"]
     if missing := [info.key for info in needed if info.key not in data.sets]:
         raise EvaluationError(f"{folder}: {', '.join(missing)} missing, without which there is no {task}; add the file")
     if benchmark.name in YEARS:
-        return LocalData({"default": {"test": _graded(concatenate(task, data.sets.values()))}})
+        whole = _graded(concatenate(task, data.sets.values()))
+        return LocalData({"default": {"test": whole}}, notes=data.notes)
     columns = {info.mteb: _graded(data.sets[info.key]) for info in infos if info.key in data.sets}
     if benchmark.name == "2017":
-        return LocalData({track: {"test": graded} for track, graded in columns.items()})
-    return LocalData({"default": columns})  # splits "validation" and "test"
+        return LocalData({track: {"test": graded} for track, graded in columns.items()}, notes=data.notes)
+    return LocalData({"default": columns}, notes=data.notes)  # splits "validation" and "test"
 
 
 def _tatoeba(folder: Path) -> LocalData:
@@ -106,7 +119,7 @@ def _bucc(folder: Path) -> LocalData:
     Which part the files are becomes a part of the revision: the sample's figures are not comparable with mteb's.
     """
     subsets, parts = {}, []
-    for pair in _BUCC_PAIRS:
+    for pair in BUCC_PAIRS:
         if not any(folder.rglob(f"{pair}.*.gold")):
             continue
         training = next(folder.rglob(f"{pair}.training.gold"), None)

@@ -68,8 +68,8 @@ def model_meta(name: str) -> ModelMeta:
     ours = (folder / CONFIG_FILE).is_file()
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     size = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
-    facts = read_training_record(folder)
-    languages = [_LANGUAGES[code] for code in (facts.languages if facts else ()) if code in _LANGUAGES]
+    training = read_training_record(folder)
+    languages = [_LANGUAGES[code] for code in (training.languages if training else ()) if code in _LANGUAGES]
     known: dict[str, Any] = {
         "loader": partial(MtebEncoder, path=name),
         "name": _model_name(name, folder, ours),

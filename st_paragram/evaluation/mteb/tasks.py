@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.mteb.data import LOCAL_TASKS, LocalData, read_local_data
 from st_paragram.evaluation.mteb.model import import_mteb, register
+from st_paragram.evaluation.results import MtebResult, MtebScores
 from st_paragram.evaluation.tatoeba_files import CODES
 
 if TYPE_CHECKING:
@@ -20,17 +22,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def make_tasks(names: Sequence[str], data: str | Path | None = None, languages: Sequence[str] = ()) -> list[AbsTask]:
+def make_tasks(
+    names: Sequence[str],
+    data: str | Path | None = None,
+    languages: Sequence[str] = (),
+    read: Callable[[str, str | Path], LocalData] = read_local_data,
+) -> list[AbsTask]:
     """Fresh tasks: mteb changes a task as it runs, so make them anew for each model.
 
     Args:
         names: mteb's, e.g. "STS12", "Tatoeba".
-        data: folder of local files, see `mteb_data`. Results then name as revision of the data "local-" and a hash of
-            the task's sentences and scores, so that mteb mixes them neither with its own data's results nor with those
-            of other files. If not given, mteb fetches its own data.
+        data: folder of local files, see `read_local_data`. Results then name as revision of the data "local-" and a
+            hash of the task's sentences and scores, so that mteb mixes them neither with its own data's results nor
+            with those of other files. If not given, mteb fetches its own data.
         languages: of tasks of several languages, take the subsets of these languages alone or with English (ISO 639-3,
             or two letters for this project's languages), or of that name ("es-en"). All there are if not given. A task
-            of several languages with none of these is left out.
+            of several languages with none of these is left out; a task of one language stays, whichever that is.
+        read: reads a task's local files.
 
     Raises:
         EvaluationError: mteb has no such task, it cannot be fed from local files, its files are not there, or no task
@@ -42,14 +50,16 @@ def make_tasks(names: Sequence[str], data: str | Path | None = None, languages: 
     wanted = [CODES.get(language, "eng" if language == "en" else language) for language in languages]
     for name in names:
         task = _task(name)
-        local = read_local_data(name, data) if data is not None else None
+        local = read(name, data) if data is not None else None
         subsets = [subset for subset in task.hf_subsets if local is None or subset in local.subsets]
         if not subsets:
             raise EvaluationError(f"{data}: no subset of {name}; mteb has {', '.join(task.hf_subsets[:8])} ...")
-        if languages and task.metadata.is_multilingual:
+        if task.metadata.is_multilingual and languages:
             matches = {subset: _matching(task, subset, wanted) for subset in subsets}
             subsets = [subset for subset in subsets if matches[subset]]
             seen.update(*matches.values())
+        else:
+            seen.update(*(_languages(task, subset) for subset in subsets))
         if not subsets:
             logger.warning("%s has none of the languages %s; left out", name, " ".join(languages))
             continue
@@ -62,7 +72,7 @@ def make_tasks(names: Sequence[str], data: str | Path | None = None, languages: 
 
 def evaluate(
     name: str, tasks: Iterable[AbsTask], output: str | Path | None = None, overwrite: bool = False
-) -> dict[str, dict[str, dict[str, float]]]:
+) -> MtebResult:
     """Let mteb score a model on its tasks.
 
     Args:
@@ -72,10 +82,6 @@ def evaluate(
             same weights and the same data is not computed again. Nothing is written if not given.
         overwrite: compute it again.
 
-    Returns:
-        Task -> subset -> metric -> value, as shares. A split other than the task's own test set is named in the subset:
-        `default (validation)`.
-
     Raises:
         EvaluationError: a task's data cannot be had from the hub.
         ModelDirectoryError: as by `model_meta`.
@@ -84,7 +90,7 @@ def evaluate(
     mteb = import_mteb()
     model = register(name).load_model()
     cache = mteb.ResultCache(output) if output is not None else None
-    results = {}
+    results: dict[str, dict[str, MtebScores]] = {}
     for task in tasks:
         logger.info("%s: %s", name, task.metadata.name)
         try:
@@ -106,7 +112,7 @@ def evaluate(
             message = f"{task.metadata.name}: the results file under {output} is damaged; give --overwrite"
             raise EvaluationError(message) from error
         results[task.metadata.name] = _scores(result.task_results[0].scores, task)
-    return results
+    return MtebResult(results)
 
 
 def _task(name: str) -> AbsTask:
@@ -120,9 +126,14 @@ def _task(name: str) -> AbsTask:
 
 def _matching(task: AbsTask, subset: str, wanted: Sequence[str]) -> set[str]:
     """Those of the languages that bring in this subset."""
-    codes = {code.split("-")[0] for code in task.metadata.hf_subsets_to_langscripts[subset]}
+    codes = _languages(task, subset)
     codes = codes - {"eng"} or codes
     return ({subset} & {*wanted}) | (codes if codes <= {*wanted} else set())
+
+
+def _languages(task: AbsTask, subset: str) -> set[str]:
+    """ISO 639-3 codes of a subset."""
+    return {code.split("-")[0] for code in task.metadata.hf_subsets_to_langscripts[subset]}
 
 
 def _fed(task: AbsTask, subsets: list[str], local: LocalData | None) -> AbsTask:
@@ -142,12 +153,17 @@ def _fed(task: AbsTask, subsets: list[str], local: LocalData | None) -> AbsTask:
     return task
 
 
-def _scores(scores: dict[str, list[dict[str, Any]]], task: AbsTask) -> dict[str, dict[str, float]]:
+def _scores(scores: dict[str, list[dict[str, Any]]], task: AbsTask) -> dict[str, MtebScores]:
     """Of what mteb's file holds, the subsets asked for."""
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, MtebScores] = {}
     for split in task.eval_splits:
         for subset in scores[split]:
             if subset["hf_subset"] in task.hf_subsets:
                 label = subset["hf_subset"] + ("" if split == "test" else f" ({split})")
-                found[label] = {key: value for key, value in subset.items() if isinstance(value, float)}
+                figures = {key: _defined(value) for key, value in subset.items() if isinstance(value, float)}
+                found[label] = MtebScores(figures.pop("main_score", None), figures)
     return {label: found[label] for label in sorted(found)}
+
+
+def _defined(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import logging
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.download import download
+from st_paragram.corpora.fetching.transfer import HostNotFound
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.errors import EvaluationError, ParagramError, TextError
 from st_paragram.evaluation.graded_pairs import read_graded_pairs
 from st_paragram.evaluation.sts.archives import graded_rows, read_members
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, SMT, SetInfo
+from st_paragram.files import atomic
 
 logger = logging.getLogger(__name__)
 
 BASE = "https://ixa2.si.ehu.eus/stswiki/images/"  # the organisers' own place
 MOST_BYTES = 16 * 2**20  # of an archive; the largest has under 2 MiB
 SETTINGS = TransferSettings(most_bytes=MOST_BYTES)
+
+_ELSEWHERE = "take it from the Hugging Face hub (`st-paragram evaluate --hub`)"
 
 LICENCE = "CC BY-SA 4.0 for scores; sentences as their sources say (https://ixa2.si.ehu.eus/stswiki)"
 
@@ -89,30 +94,55 @@ def download_sts(
     Raises:
         EvaluationError: archives could not be fetched or are not what was published; the message names their addresses.
     """
+    folder = Path(folder)
+    missing = missing_sets(folder)
+    wanted = wanted_archives(folder, accept_msr_terms)
     written: list[Path] = []
-    kept: list[Path] = []
     failures: list[str] = []
-    for archives in ARCHIVES:
-        paths = {info: _path(Path(folder), info) for info in BENCHMARKS[archives.benchmark].sets if info.key != SMT}
-        missing = {info: path for info, path in paths.items() if not path.is_file()}
-        kept += [path for path in paths.values() if path not in missing.values()]
-        if not missing or (archives.microsoft and not accept_msr_terms):
-            continue
+    for number, archives in enumerate(wanted):
         try:
-            written += _fetch_benchmark(archives, missing, Path(folder), base, settings)
+            written += _fetch_benchmark(archives, missing[archives.benchmark], folder, base, settings)
+        except HostNotFound as error:  # the others are there too
+            raise EvaluationError(_incomplete(len(failures) + len(wanted) - number, [*failures, str(error)])) from error
         except ParagramError as error:
             logger.warning(str(error))
             failures.append(str(error))
     if failures:
-        raise EvaluationError(
-            f"{len(failures)} of {len(ARCHIVES)} benchmarks not complete: {'; '.join(failures)}; run this again later, "
-            "or let benchmarks take what is missing from the Hugging Face hub (benchmarks/sts.py --hub)"
-        )
-    unaccepted = [archives.benchmark for archives in ARCHIVES if archives.microsoft and not accept_msr_terms]
-    refused = tuple(
-        name for name in unaccepted if not all(_path(Path(folder), info).is_file() for info in BENCHMARKS[name].sets)
+        raise EvaluationError(_incomplete(len(failures), failures))
+    every = [_path(folder, info) for archives in ARCHIVES for info in _sets(archives.benchmark)]
+    kept = tuple(path for path in every if path.is_file() and path not in written)
+    refused = tuple(name for name, sets in missing.items() if sets and name not in {a.benchmark for a in wanted})
+    return Downloaded(tuple(written), kept, refused)
+
+
+def missing_sets(folder: str | Path) -> dict[str, dict[SetInfo, Path]]:
+    """Benchmark -> sets that can be fetched and have no file yet, with the paths of these files."""
+    paths = {archives.benchmark: _sets(archives.benchmark) for archives in ARCHIVES}
+    return {
+        name: {info: path for info in sets if not (path := _path(Path(folder), info)).is_file()}
+        for name, sets in paths.items()
+    }
+
+
+def wanted_archives(folder: str | Path, accept_msr_terms: bool = False) -> list[Archives]:
+    """What `download_sts` would fetch."""
+    missing = missing_sets(folder)
+    return [
+        archives
+        for archives in ARCHIVES
+        if missing[archives.benchmark] and (accept_msr_terms or not archives.microsoft)
+    ]
+
+
+def _incomplete(count: int, reasons: Sequence[str]) -> str:
+    return (
+        f"{count} of {len(ARCHIVES)} benchmarks not complete: {'; '.join(reasons)}; `st-paragram download --sets sts` "
+        "fetches what is missing another time"
     )
-    return Downloaded(tuple(written), tuple(kept), refused)
+
+
+def _sets(benchmark: str) -> list[SetInfo]:
+    return [info for info in BENCHMARKS[benchmark].sets if info.key != SMT]
 
 
 def _path(folder: Path, info: SetInfo) -> Path:
@@ -124,7 +154,9 @@ def _fetch_benchmark(
     archives: Archives, missing: dict[SetInfo, Path], folder: Path, base: str, settings: TransferSettings
 ) -> list[Path]:
     files = [
-        CorpusFile("STS", archives.benchmark, base + path, PurePosixPath(path).name, licence=LICENCE)
+        CorpusFile(
+            "STS", archives.benchmark, base + path, PurePosixPath(path).name, licence=LICENCE, elsewhere=_ELSEWHERE
+        )
         for path in archives.paths
     ]
     folder.mkdir(parents=True, exist_ok=True)
@@ -139,16 +171,13 @@ def _fetch_benchmark(
 
 
 def _write(path: Path, rows: list[str], info: SetInfo, where: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
     try:
-        part.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="\n")
-        pairs = len(read_graded_pairs(part))
-        part.replace(path)
+        with atomic(path) as handle:
+            handle.write("".join(f"{row}\n" for row in rows).encode())
+            handle.flush()
+            pairs = len(read_graded_pairs(handle.name))
     except TextError as error:
         raise EvaluationError(f"{where}: {info.key} is not what was published: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
     logger.info(f"{path}: {pairs} pairs")
     if pairs != info.pairs:
         logger.warning(f"{where}: {info.key} has {pairs} pairs, where officially there are {info.pairs}")

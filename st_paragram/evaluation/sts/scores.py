@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.evaluation.bootstrap import Comparison, Interval, comparison, interval, resampled_pearson
-from st_paragram.evaluation.correlation import correlation, embed, pair_cosines
+from st_paragram.evaluation.bootstrap import comparison, interval, resampled_pearson
+from st_paragram.evaluation.correlation import correlation, embed, graded_result, pair_cosines
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.results import Against, Comparison, GradedResult, Interval, Means, StsResult
 from st_paragram.evaluation.sts.protocols import (
     Mean,
     concatenation_means,
@@ -45,6 +46,10 @@ class SetScores:
         if self.correlation.defined:
             return ""
         return "constant" if np.isfinite(self.cosines).all() else "NaN"
+
+    def result(self, interval: Interval | None = None) -> GradedResult:
+        """The figures, with the 95 % interval of Pearson's correlation if it is known."""
+        return graded_result(len(self.grades), self.correlation, interval, self.undefined)
 
 
 @dataclass(frozen=True)
@@ -153,19 +158,36 @@ class Bootstrap:
         return comparison(figures[0], figures[1], resampled[0], resampled[1])
 
 
-def results_of(scores: ModelScores, name: str, bootstrap: Bootstrap | None = None) -> dict[str, Any]:
-    """A model's figures in the form of a benchmark's record; shares, None where there is no correlation."""
-    sets: dict[str, dict[str, Any]] = {}
-    for key, of_set in scores.sets.items():
-        found = of_set.correlation
-        sets[key] = {"pairs": len(of_set.grades), "pearson": found.pearson, "spearman": found.spearman}
-        if of_set.undefined:
-            sets[key]["undefined"] = of_set.undefined
-        if bootstrap:
-            ends = bootstrap.interval(name, key)
-            sets[key] |= {"low": ends.low, "high": ends.high}
-    return {
-        "sentences_per_second": scores.sentences_per_second,
-        "sets": sets,
-        "protocols": {"papers": scores.papers(), "sentence-bert": scores.sentence_bert(), "mteb": scores.mteb()},
+def sts_result(
+    scores: ModelScores, name: str, bootstrap: Bootstrap | None = None, against: str | None = None
+) -> StsResult:
+    """A model's figures, without the cosines that they were made of.
+
+    Args:
+        scores: of the model.
+        name: of the model.
+        bootstrap: of this model and others, for intervals and comparisons.
+        against: name of the model to compare this one with; needs a bootstrap of both.
+    """
+    sets = {
+        key: of_set.result(bootstrap.interval(name, key) if bootstrap else None) for key, of_set in scores.sets.items()
     }
+    return StsResult(
+        sets,
+        {label: of_year.result() for label, of_year in scores.years.items()},
+        _defined(scores.papers()),
+        _defined(scores.sentence_bert()),
+        _defined(scores.mteb()),
+        scores.sentences_per_second,
+        _against(bootstrap, against, name) if bootstrap and against else None,
+    )
+
+
+def _against(bootstrap: Bootstrap, first: str, second: str) -> Against:
+    found = bootstrap.compare(first, second)
+    return Against(first, {label: of if math.isfinite(of.difference) else None for label, of in found.items()})
+
+
+def _defined(means: Mapping[str, float | None]) -> Means:
+    """None also for what has no correlation."""
+    return {label: None if value is None or not math.isfinite(value) else value for label, value in means.items()}

@@ -6,48 +6,50 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from st_paragram.evaluation.published import CONCATENATED_STS, ENGLISH_STS, STATIC_MODELS, STS_2017, Published
+from st_paragram.evaluation.results import GradedResult, StsResult, StsRun
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, SMT, YEARS
 from st_paragram.evaluation.sts.protocols import AVERAGE, Mean, concatenation_means, papers_means
-from st_paragram.evaluation.sts.scores import Bootstrap, ModelScores, SetScores
 from st_paragram.tables import MISSING, hundredths, markdown_table
 
-Models = Mapping[str, ModelScores]
+_Sets = Mapping[str, GradedResult]
 
 
-def sts_tables(models: Models, bootstrap: Bootstrap | None = None) -> Iterator[str]:
-    """Everything there is to say of models scored on the same data, table by table.
-
-    Args:
-        models: name -> scores.
-        bootstrap: of the same models, for intervals.
-    """
+def sts_report(run: StsRun) -> Iterator[str]:
+    """Everything there is to say of models scored on the same data, part by part: tables, comparisons, notes."""
     for year in YEARS:
-        yield from _year_table(models, year, bootstrap)
-    yield from _papers_table(models)
-    yield from _sentence_bert_table(models)
-    yield from _mteb_table(models)
-    yield from _both_table(models, "2017", "STS 2017, the papers' protocol", STS_2017, bootstrap)
-    yield from _both_table(models, "stsb", "STS Benchmark", (), bootstrap)
-    rates = [[name, f"{scores.sentences_per_second:,.0f}"] for name, scores in models.items()]
+        yield from _year_table(run, year)
+    yield from _papers_table(run)
+    yield from _sentence_bert_table(run)
+    yield from _mteb_table(run)
+    yield from _both_table(run, "2017", "STS 2017, the papers' protocol", STS_2017)
+    yield from _both_table(run, "stsb", "STS Benchmark", ())
+    rates = [[name, f"{of.sentences_per_second:,.0f}"] for name, of in run.models.items() if of.sentences_per_second]
     yield _section("Speed: all sentences encoded a second time, warm, in one call", ["model", "sentences/s"], rates)
+    yield from _comparison_tables(run)
+    if run.resamples:
+        yield f"Intervals: 95 %, percentiles of {run.resamples} bootstrap resamples, seed {run.seed}."
+    yield from (f"- {note}" for note in run.notes)
 
 
-def comparison_table(models: Models, bootstrap: Bootstrap) -> Iterator[str]:
-    """Every model against the first, by paired bootstrap."""
-    first, *others = models
+def _comparison_tables(run: StsRun) -> Iterator[str]:
+    """Every model against the one it was compared with, by paired bootstrap."""
     head = ["Pearson x 100", "difference", "95 % interval", "p"]
-    for other in others:
+    for name, result in run.models.items():
+        if result.against is None:
+            continue
         rows = []
-        for label, found in bootstrap.compare(first, other).items():
-            ends = f"{_signed(found.low)} .. {_signed(found.high)}" if math.isfinite(found.low) else MISSING
-            p_value = f"{found.p_value:.4f}" if math.isfinite(found.p_value) else "undefined"
-            rows.append([_of_protocol(label), _signed(found.difference), ends, p_value])
-        title = f"{other} against {first}: paired bootstrap of Pearson, papers' protocol"
+        for label, found in result.against.differences.items():
+            cells = ["undefined", MISSING, "undefined"]
+            if found is not None:
+                cells = [_signed(found.difference), f"{_signed(found.low)} .. {_signed(found.high)}"]
+                cells.append(f"{found.p_value:.4f}")
+            rows.append([_of_protocol(label), *cells])
+        title = f"{name} against {result.against.model}: paired bootstrap of Pearson, papers' protocol"
         yield _section(title, head, rows)
 
 
-def _year_table(models: Models, year: str, bootstrap: Bootstrap | None) -> Iterator[str]:
-    sizes = _sizes(models, year)
+def _year_table(run: StsRun, year: str) -> Iterator[str]:
+    sizes = _sizes(run, year)
     if not sizes:
         return
     means = [mean for mean in papers_means(sizes) if mean.label.startswith(year) and mean.groups]
@@ -55,81 +57,73 @@ def _year_table(models: Models, year: str, bootstrap: Bootstrap | None) -> Itera
     rows = [
         [
             name,
-            *(_pearson(scores.sets[key]) + _ends(bootstrap, name, key) for key in sizes),
-            *(_mean_cell(mean, scores.pearson, scores) for mean in means),
+            *(_pearson(result.sets[key]) + _ends(result.sets[key]) for key in sizes),
+            *(_mean_cell(mean, _pearsons(result.sets), result.sets) for mean in means),
         ]
-        for name, scores in models.items()
+        for name, result in run.models.items()
     ]
-    yield _section(
-        f"STS {year}, the papers' protocol: Pearson x 100{_brackets(bootstrap)}, mean over the sets", head, rows
-    )
+    yield _section(f"STS {year}, the papers' protocol: Pearson x 100{_brackets(run)}, mean over the sets", head, rows)
 
 
-def _papers_table(models: Models) -> Iterator[str]:
-    keys = next(iter(models.values())).sets
-    means = papers_means(keys)
+def _papers_table(run: StsRun) -> Iterator[str]:
+    means = papers_means(_first(run).sets)
     if not any(mean.groups for mean in means):
         return
     means = _with_all_years(means, (AVERAGE, f"{AVERAGE} without SMT"), f"{SMT[:4]} without SMT")
-    rows = [[name, *(_mean_cell(mean, scores.pearson, scores) for mean in means)] for name, scores in models.items()]
+    rows = [
+        [name, *(_mean_cell(mean, _pearsons(result.sets), result.sets) for mean in means)]
+        for name, result in run.models.items()
+    ]
     rows += _published_rows(ENGLISH_STS, [mean.label for mean in means])
     title = "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years"
-    yield _section(
-        title,
-        ["model", *(mean.label for mean in means)],
-        rows,
-        "Rows marked as published are the papers' and have SMT in 2013.",
-    )
+    note = "Rows marked as published are the papers' and have SMT in 2013."
+    yield _section(title, ["model", *(mean.label for mean in means)], rows, note)
 
 
-def _sentence_bert_table(models: Models) -> Iterator[str]:
-    means = concatenation_means(next(iter(models.values())).years)
+def _sentence_bert_table(run: StsRun) -> Iterator[str]:
+    means = concatenation_means(_first(run).years)
     if not any(mean.groups for mean in means):
         return
     means = _with_all_years(means, (AVERAGE,))
     rows = [
-        [name, *(_mean_cell(mean, scores.spearman, scores, of_years=True) for mean in means)]
-        for name, scores in models.items()
+        [name, *(_mean_cell(mean, _spearmans(result.years), result.years) for mean in means)]
+        for name, result in run.models.items()
     ]
     rows += _published_rows(CONCATENATED_STS, [mean.label for mean in means])
     title = "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT"
     yield _section(title, ["model", *(mean.label for mean in means)], rows)
 
 
-def _mteb_table(models: Models) -> Iterator[str]:
-    figures = {name: scores.mteb() for name, scores in models.items()}
-    names = list(next(iter(figures.values())))
+def _mteb_table(run: StsRun) -> Iterator[str]:
+    names = list(_first(run).mteb)
     if not names:
         return
     tasks = [BENCHMARKS[year].task for year in YEARS]
-    mean_name, head = "STS12-16", ["model", *names]
     complete = set(tasks) <= set(names)
-    if complete:
-        head.append(mean_name)
+    head = ["model", *names, *(["STS12-16"] if complete else [])]
     rows = []
-    for name, values in figures.items():
-        cells = [_figure(values[task]) for task in names]
+    for name, result in run.models.items():
+        values = [result.mteb[task] for task in names]
         if complete:
-            cells.append(_figure(sum(values[task] or 0.0 for task in tasks) / len(tasks)))
-        rows.append([name, *cells])
+            years = [result.mteb[task] for task in tasks]
+            values.append(None if None in years else sum(value for value in years if value is not None) / len(tasks))
+        rows.append([name, *("undefined" if value is None else hundredths(value) for value in values)])
     rows += _published_rows(STATIC_MODELS, head[1:])
     yield _section("mteb's protocol: Spearman x 100 of cosines over all pairs of a task", head, rows)
 
 
-def _both_table(
-    models: Models, benchmark: str, title: str, published: Sequence[Published], bootstrap: Bootstrap | None
-) -> Iterator[str]:
-    sizes = _sizes(models, benchmark)
+def _both_table(run: StsRun, benchmark: str, title: str, published: Sequence[Published]) -> Iterator[str]:
+    sizes = _sizes(run, benchmark)
     if not sizes:
         return
     rows = [
-        [name, *(_both(scores.sets[key]) + _ends(bootstrap, name, key) for key in sizes)]
-        for name, scores in models.items()
+        [name, *(_both(result.sets[key]) + _ends(result.sets[key]) for key in sizes)]
+        for name, result in run.models.items()
     ]
     rows += _published_rows(published, [_name(key) for key in sizes])
     head = ["model", *(f"{_name(key)} ({n})" for key, n in sizes.items())]
     note = "es-en is track 4a, es-en-4b that of WMT's sentences." if "2017/es-en" in sizes else ""
-    yield _section(f"{title}: Pearson\\Spearman x 100{_brackets(bootstrap)}", head, rows, note)
+    yield _section(f"{title}: Pearson\\Spearman x 100{_brackets(run)}", head, rows, note)
 
 
 def _published_rows(published: Sequence[Published], columns: Sequence[str]) -> list[list[str]]:
@@ -153,40 +147,43 @@ def _with_all_years(means: list[Mean], averages: Sequence[str], extra: str = "")
     return [by_label.get(label, Mean(label)) for label in labels]
 
 
-def _sizes(models: Models, benchmark: str) -> dict[str, int]:
-    sets = next(iter(models.values())).sets
-    return {key: len(of_set.grades) for key, of_set in sets.items() if key.startswith(f"{benchmark}/")}
+def _first(run: StsRun) -> StsResult:
+    return next(iter(run.models.values()))
 
 
-def _pearson(scores: SetScores) -> str:
-    return scores.undefined or hundredths(scores.correlation.pearson)
+def _sizes(run: StsRun, benchmark: str) -> dict[str, int]:
+    return {key: of.pairs for key, of in _first(run).sets.items() if key.startswith(f"{benchmark}/")}
 
 
-def _both(scores: SetScores) -> str:
-    found = scores.correlation
-    return scores.undefined or f"{hundredths(found.pearson)}\\{hundredths(found.spearman)}"
+def _pearsons(sets: _Sets) -> dict[str, float]:
+    """NaN, which makes a mean NaN, where there is no correlation."""
+    return {key: math.nan if of.pearson is None else of.pearson for key, of in sets.items()}
 
 
-def _ends(bootstrap: Bootstrap | None, model: str, key: str) -> str:
-    if bootstrap is None:
-        return ""
-    ends = bootstrap.interval(model, key)
-    return f" [{hundredths(ends.low)}, {hundredths(ends.high)}]" if math.isfinite(ends.low) else ""
+def _spearmans(sets: _Sets) -> dict[str, float]:
+    return {key: math.nan if of.spearman is None else of.spearman for key, of in sets.items()}
 
 
-def _brackets(bootstrap: Bootstrap | None) -> str:
-    return " [95 % interval of Pearson]" if bootstrap else ""
+def _pearson(of: GradedResult) -> str:
+    return of.undefined or hundredths(of.pearson)
 
 
-def _mean_cell(mean: Mean, figures: Mapping[str, float], scores: ModelScores, of_years: bool = False) -> str:
+def _both(of: GradedResult) -> str:
+    return of.undefined or f"{hundredths(of.pearson)}\\{hundredths(of.spearman)}"
+
+
+def _ends(of: GradedResult) -> str:
+    return "" if of.low is None or of.high is None else f" [{hundredths(of.low)}, {hundredths(of.high)}]"
+
+
+def _brackets(run: StsRun) -> str:
+    return " [95 % interval of Pearson]" if run.resamples else ""
+
+
+def _mean_cell(mean: Mean, figures: Mapping[str, float], sets: _Sets) -> str:
     if undefined := mean.undefined(figures):
-        known = scores.years if of_years else scores.sets
-        return "undefined (" + ", ".join(f"{known[key].undefined} on {_name(key)}" for key in undefined) + ")"
+        return "undefined (" + ", ".join(f"{sets[key].undefined} on {_name(key)}" for key in undefined) + ")"
     return hundredths(mean.of(figures))
-
-
-def _figure(value: float | None) -> str:
-    return "undefined" if value is not None and not math.isfinite(value) else hundredths(value)
 
 
 def _of_protocol(label: str) -> str:
@@ -194,7 +191,7 @@ def _of_protocol(label: str) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{100 * value:+.1f}" if math.isfinite(value) else "undefined"
+    return f"{100 * value:+.1f}"
 
 
 def _name(key: str) -> str:

@@ -1,12 +1,14 @@
-"""Arguments of a training run in mega-batches, with the paper's values as defaults."""
+"""The arguments of the mega-batch trainer, with the defaults of `TrainingSettings`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from st_paragram.errors import SettingsError
-from st_paragram.losses.hardest_negatives import Precision
 from st_paragram.training.arguments import StoreTrainingArguments
+from st_paragram.training.settings import TrainingSettings
+
+_DEFAULTS = TrainingSettings()
 
 
 @dataclass
@@ -25,13 +27,13 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
             device has), "float32", "tf32", "bfloat16" or "int8".
     """
 
-    megabatch_size: int = 60
-    anneal_interval: int = 150
-    negatives_from_both_sides: bool = False
-    random_negatives: bool = False
-    mask_duplicates: bool = True
+    megabatch_size: int = _DEFAULTS.megabatch_size
+    anneal_interval: int = _DEFAULTS.anneal_interval
+    negatives_from_both_sides: bool = _DEFAULTS.negatives == "both"
+    random_negatives: bool = _DEFAULTS.negatives == "random"
+    mask_duplicates: bool = _DEFAULTS.mask_duplicates
     compiled_step: bool = True
-    mining_precision: str = "auto"
+    mining_precision: str = _DEFAULTS.mining_precision
 
     def __post_init__(self) -> None:
         """Check the arguments before anything is loaded.
@@ -39,11 +41,8 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         Raises:
             SettingsError: an argument outside its range, contradictions, or what `StoreTrainingArguments` refuses.
         """
-        if self.megabatch_size < 1 or self.anneal_interval < 0:
-            seen = f"megabatch_size {self.megabatch_size}, anneal_interval {self.anneal_interval}"
-            raise SettingsError(f"{seen}: the first must be at least 1, the second at least 0")
-        if self.mining_precision not in (known := [precision.value for precision in Precision]):
-            raise SettingsError(f"mining_precision is {self.mining_precision!r}; it must be one of {', '.join(known)}")
+        checked = ("megabatch_size", "anneal_interval", "mining_precision")
+        TrainingSettings(**{name: getattr(self, name) for name in checked})
         if self.random_negatives and self.negatives_from_both_sides:
             raise SettingsError("random_negatives and negatives_from_both_sides exclude each other; choose one")
         super().__post_init__()

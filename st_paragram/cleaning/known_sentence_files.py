@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from st_paragram.cleaning.known_test_sentences import TestSets
+from st_paragram.cleaning.known_test_sentences import SetFamily
 from st_paragram.cleaning.languages import long_codes, short_code
 from st_paragram.errors import SettingsError
 
@@ -14,7 +14,7 @@ _STS = ("sts20[0-9][0-9]/*.tsv", "stsb/*.tsv")
 _TATOEBA = ("tatoeba/*.tsv",)
 
 
-def test_set_files(folder: Path, kind: TestSets, languages: Sequence[str] = ()) -> list[Path]:
+def known_sentence_files(folder: Path, kind: SetFamily, languages: Sequence[str] = ()) -> list[Path]:
     """The files of a family of test sets in a folder, in order of name.
 
     Args:
@@ -22,15 +22,12 @@ def test_set_files(folder: Path, kind: TestSets, languages: Sequence[str] = ()) 
         kind: The family.
         languages: Of Tatoeba the files of these languages alone; all where none is named, or none but English.
     """
-    patterns = _STS if kind is TestSets.STS else _TATOEBA
+    patterns = _STS if kind is SetFamily.STS else _TATOEBA
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
     codes = {long for code in languages if short_code(code) != "en" for long in (*long_codes(code), code.lower())}
-    if kind is TestSets.STS or not codes:
+    if kind is SetFamily.STS or not codes:
         return files
     return [path for path in files if path.stem.partition("-")[0] in codes]
-
-
-test_set_files.__test__ = False  # type: ignore[attr-defined]
 
 
 def read_sentences(files: Iterable[Path]) -> Iterator[str]:

@@ -1,0 +1,52 @@
+"""Options that several commands share, and inputs that are looked at before anything heavy is imported."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from st_paragram.errors import TextError
+from st_paragram.files import STDIN, file_digest
+from st_paragram.models.find import find, only_model_here
+
+Parser = argparse.ArgumentParser | argparse._ArgumentGroup
+
+
+def add_model_option(parser: Parser) -> None:
+    """Add `--model`."""
+    parser.add_argument(
+        "--model", metavar="NAME", help="model directory, name or hub id (default: the only ./p-sp-* there is)"
+    )
+
+
+def model_name(arguments: argparse.Namespace) -> str:
+    """The model that was named, or the only one here; its directory is there.
+
+    Raises:
+        ModelDirectoryError: There is no such model.
+    """
+    name: str = arguments.model or only_model_here()
+    find(name)
+    return name
+
+
+def model_folder(arguments: argparse.Namespace) -> Path:
+    """The directory of the model that was named, or of the only one here.
+
+    Raises:
+        ModelDirectoryError: There is no such model.
+    """
+    return find(arguments.model or only_model_here())
+
+
+def check_input(path: str) -> None:
+    """Refuse a text that is not there before any work is done.
+
+    Raises:
+        TextError: There is no such file.
+    """
+    if path == STDIN:
+        return
+    if Path(path).is_dir():
+        raise TextError(f"{path}: is a folder; name a file")
+    file_digest(path)

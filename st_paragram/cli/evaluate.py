@@ -1,0 +1,142 @@
+"""`st-paragram evaluate`: score models on published benchmarks, beside the papers' figures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
+
+if TYPE_CHECKING:
+    from st_paragram.evaluation.available import Benchmark
+
+_NAMES = ("sts", "hard-sts", "tatoeba", "bucc", "mteb")
+
+DESCRIPTION = "Score models on published benchmarks and print Markdown tables with the papers' own figures."
+EPILOG = """\
+DIR holds sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv (rows `grade TAB sentence TAB sentence`)
+or the tasks' own releases; tatoeba/spa-eng.tsv, ...; bucc2018/zh-en.sample.zh, .en and .gold. Without --benchmarks,
+everything that DIR has data for is scored.
+
+  st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts hard-sts
+  st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --compare --json sts.json
+  st-paragram evaluate p-sp-es --data eval --benchmarks tatoeba mteb --languages es
+  st-paragram evaluate p-sp-zh --data eval --benchmarks bucc --pair zh-en
+
+--fetch gets STS from its organisers and seven languages of Tatoeba; it shows the addresses and licences first. STS 2012
+and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub reads STS
+from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. Archives of BUCC are fetched by
+`st-paragram download --sets bucc`; unpack them into DIR/bucc2018.
+
+Benchmarks tatoeba and bucc need pip install "st_paragram[mining]"; mteb and --hub need "st_paragram[eval]".
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options, for the command and for scripts that do the same."""
+    add = parser.add_argument
+    add(
+        "models", nargs="+", metavar="MODEL", help="directory, name or hub id; also any SentenceTransformer's directory"
+    )
+    add("--benchmarks", nargs="+", choices=_NAMES, metavar="NAME", help=f"some of {', '.join(_NAMES)}")
+    add("--data", type=Path, metavar="DIR", help="folder of evaluation data")
+    add("--fetch", action="store_true", help="first fetch into DIR what may be fetched and is missing there")
+    add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
+    add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
+    add("--languages", nargs="+", default=[], metavar="CODE", help="of Tatoeba and mteb: es, spa, ... (all there are)")
+    add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
+    add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
+    add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
+    add("--json", type=Path, metavar="FILE", help="write the results as records, for benchmarks/report.py")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score the models and print the tables; returns the exit status.
+
+    Raises:
+        ParagramError: Models, data or options are refused, or data could not be fetched.
+    """
+    _check(arguments)
+    os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
+    benchmarks = _benchmarks(arguments)
+
+    from st_paragram.evaluation.folder_runs import run_benchmark
+    from st_paragram.evaluation.models import find_models
+    from st_paragram.evaluation.record import Record, new_record, write_records
+    from st_paragram.evaluation.reports import report
+
+    find_models(arguments.models)
+    options = {name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare")}
+    records: list[Record[Any]] = []
+    for benchmark in benchmarks:
+        found = run_benchmark(benchmark, arguments.models, arguments.data, **options)
+        for part in report(found):
+            print(part)
+        print(flush=True)
+        if arguments.json:
+            records.append(new_record(found))
+            write_records(records, arguments.json)  # after each, so that a stop leaves what was finished
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what can be refused before anything large is imported."""
+    from st_paragram.files import check_output
+
+    if arguments.data is None and (arguments.fetch or not arguments.hub):
+        raise SettingsError("no data; give --data DIR (with --fetch to fill it), or --hub")
+    if arguments.data is not None and not arguments.fetch and not arguments.data.is_dir():
+        raise EvaluationError(f"{arguments.data}: no such folder; give one of evaluation data, or --fetch to make it")
+    if arguments.compare and len(set(arguments.models)) + arguments.untrained < 2:
+        raise SettingsError("--compare needs two models, or --untrained")
+    if arguments.compare and arguments.benchmarks and "sts" not in arguments.benchmarks:
+        raise SettingsError("--compare compares models on sts; add it to --benchmarks, or drop --compare")
+    for name in arguments.models:
+        may_be_known = name.count("/") < 2 and not name.startswith((".", "/", "~"))  # a name, or one of the hub
+        if not Path(name).is_dir() and not may_be_known:
+            raise ModelDirectoryError(f"{name}: no such model directory; check the path")
+    if arguments.json:
+        check_output(arguments.json, overwrite=True)
+
+
+def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
+    """The benchmarks to run, their data fetched if that was asked for."""
+    from st_paragram.evaluation.available import Benchmark, benchmarks_in, missing_package
+
+    asked = [Benchmark(name) for name in dict.fromkeys(arguments.benchmarks or ())]
+    for benchmark in asked:
+        if (reason := missing_package(benchmark)) is not None:
+            raise MissingExtraError(f"{benchmark.value}: {reason}")
+    if arguments.fetch:
+        _fetch(arguments, asked)
+    if asked:
+        return asked
+    found = benchmarks_in(arguments.data) if arguments.data else []
+    if arguments.hub:
+        found = [name for name in Benchmark if name in found or name not in (Benchmark.TATOEBA, Benchmark.BUCC)]
+    skipped = {benchmark: reason for benchmark in found if (reason := missing_package(benchmark)) is not None}
+    for benchmark, reason in skipped.items():
+        print(f"{benchmark.value}: left out; {reason}", file=sys.stderr)
+    if not found:
+        raise EvaluationError(
+            f"{arguments.data}: no data of a benchmark; `st-paragram evaluate --help` says what it holds"
+        )
+    return [benchmark for benchmark in found if benchmark not in skipped]
+
+
+def _fetch(arguments: argparse.Namespace, asked: list[Benchmark]) -> None:
+    from st_paragram.evaluation.available import missing_package
+    from st_paragram.evaluation.fetch import FETCHABLE, fetch, missing_data
+    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, missing_sets
+
+    wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
+    missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
+    if text := missing.describe():
+        print(text, file=sys.stderr)
+        fetch(missing, arguments.accept_msr_terms)
+    left = [name for name, sets in missing_sets(arguments.data).items() if sets]
+    if left and {"sts", "hard-sts"}.intersection(wanted):
+        print(f"Not fetched: {', '.join(left)}. {MICROSOFT_TERMS}", file=sys.stderr)

@@ -1,0 +1,80 @@
+"""Options that say which texts become a pair store, and by which filters."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING
+
+from st_paragram.errors import SettingsError
+from st_paragram.settings import add_setting_options, given
+
+if TYPE_CHECKING:
+    from st_paragram.cleaning.config import Cleaning
+    from st_paragram.data.text import TextSource
+
+
+def add_text_options(parser: argparse.ArgumentParser) -> None:
+    """Add options that name texts."""
+    add = parser.add_argument_group("text").add_argument
+    add("--text", action="append", default=[], metavar="[LANG-LANG:]FILE", help="a text of two columns; repeatable")
+    add(
+        "--moses",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar=("EN", "XX"),
+        help="a text of two files, one for each language; repeatable",
+    )
+    add("--cap", type=int, metavar="N", help="take at most N pairs of each of these texts, at random (default: all)")
+
+
+def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add options that choose filters; `default` says in words what filters if none is given."""
+    from st_paragram.preparation.settings import LengthSettings
+
+    group = parser.add_argument_group("filters")
+    group.add_argument(
+        "--cleaning",
+        metavar="NAME|FILE.yaml",
+        help=f"a list of filters: `default`, `paper`, or a file of your own (default: {default})",
+    )
+    add_setting_options(group, LengthSettings)
+
+
+def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[TextSource]:
+    """The texts named.
+
+    Raises:
+        SettingsError: One is of other languages.
+    """
+    from st_paragram.data.text import moses_source, parse_source
+
+    sources = [parse_source(spec, languages) for spec in arguments.text]
+    sources += [moses_source(first, second, languages) for first, second in arguments.moses]
+    return [dataclasses.replace(source, cap=arguments.cap) for source in sources]
+
+
+def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -> Cleaning:
+    """The filters that the options choose.
+
+    Args:
+        arguments: What was given.
+        otherwise: The list of filters if the options say nothing; None: length alone.
+
+    Raises:
+        SettingsError: Lengths were given beside a list of filters, or the list is refused.
+    """
+    from st_paragram.cleaning.config import default_cleaning, only_length, paper_cleaning, read_cleaning
+    from st_paragram.preparation.settings import LengthSettings
+
+    lengths = given(arguments, LengthSettings)
+    chosen = arguments.cleaning or (None if lengths else otherwise)
+    if chosen is None:
+        return only_length(**lengths)
+    if lengths:
+        flags = ", ".join("--" + name.replace("_", "-") for name in lengths)
+        raise SettingsError(f"{flags} beside --cleaning {chosen}: write the lengths into the list of filters")
+    if chosen == "default":
+        return default_cleaning()
+    return paper_cleaning() if chosen == "paper" else read_cleaning(chosen)

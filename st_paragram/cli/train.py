@@ -1,0 +1,106 @@
+"""`st-paragram train`: train a model on bitext, or on paraphrases."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from st_paragram.cli.training_options import add_training_options, training_run
+
+if TYPE_CHECKING:
+    from st_paragram.training.run import RunReport
+    from st_paragram.training.settings import TrainingSettings
+    from st_paragram.training.training_data import TrainingData
+
+DESCRIPTION = "Train a model. `st-paragram train KIND --help` shows the options of each kind of training."
+EPILOG = ""
+
+_BITEXT_EPILOG = """\
+  st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
+  st-paragram train bitext --lang es                               # makes the model directory p-sp-es
+  st-paragram train bitext --lang es --data mine.tsv.xz --config small --dim 500
+  python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
+
+Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+"""
+_PARAPHRASE_EPILOG = """\
+  st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
+  st-paragram train paraphrase                                     # makes the model directory p-sp-en
+  python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-en').encode(['hello']).shape)"
+
+Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add a subcommand for each kind of training; its parser says in `train` which function does it."""
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+    bitext = kinds.add_parser(
+        "bitext",
+        help="on sentences and their translations (EMNLP 2022)",
+        description="Train on pairs of sentences in English and in another language.",
+        epilog=_BITEXT_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_bitext_options(bitext)
+    bitext.set_defaults(train=train_on_pairs)
+    paraphrase = kinds.add_parser(
+        "paraphrase",
+        help="on English paraphrases (EMNLP 2022)",
+        description="Train on pairs of English sentences that mean the same.",
+        epilog=_PARAPHRASE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_paraphrase_options(paraphrase)
+    paraphrase.set_defaults(train=train_on_pairs)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train; returns the exit status.
+
+    Raises:
+        ParagramError: The settings, the data or the output are refused.
+    """
+    status: int = arguments.train(arguments)
+    return status
+
+
+def add_bitext_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `train bitext`, for the command and for the recipe that does the same."""
+    parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
+    add_training_options(parser, default_config="paper")
+
+
+def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `train paraphrase`, for the command and for the recipe that does the same."""
+    parser.set_defaults(lang="en")
+    add_training_options(parser, default_config="paraphrase", tuning=False)
+
+
+def train_on_pairs(arguments: argparse.Namespace) -> int:
+    """Train on bitext or paraphrases and print the scores; returns the exit status, errors as in `run`."""
+    from st_paragram.training.run import run_training
+
+    report = run_training(training_run(arguments, arguments.lang), _write_start)
+    sys.stdout.write(f"{_lines(report)}\n")
+    return 0
+
+
+def _write_start(data: TrainingData, settings: TrainingSettings) -> None:
+    print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
+
+
+def _lines(report: RunReport) -> str:
+    """The report as text."""
+    name, best = report.development, report.best
+    lines = [
+        f"dropout {point.settings.dropout}  M {point.settings.megabatch_size}  {name} {100 * point.after.pearson:.1f}"
+        for point in report.points
+    ]
+    before, after = 100 * best.before.pearson, 100 * best.after.pearson
+    lines.append(f"{name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
+    for score in best.translations:
+        lines.append(f"{score.data}, translations found {score.model}: {100 * score.accuracy:.1f} %")
+    rate = f"{best.seconds:.0f} s at {best.pairs_per_second:.0f} pairs/s"
+    return "\n".join([*lines, f"trained for {rate}; model in {report.output}"])

@@ -1,0 +1,53 @@
+"""The file format of pair stores, version 1 and version 2.
+
+A store is one HDF5 file. Its arrays are one-dimensional and contiguous, so that they can be mapped into memory; N is
+the number of rows, which are pairs of sentences. Both versions have, for each side `a` and `b`:
+
+    <side>/ids          unsigned, the smallest type that holds the ids of the side's tokenizer
+    <side>/offsets      uint64 (N + 1,): sentence i of the side is ids[offsets[i]:offsets[i + 1]]
+
+and the attributes of the root
+
+    format              "st_paragram pair store"
+    format_version      1 or 2
+    languages           two names, e.g. "en" and "es", or "en" and "fr-es-de" for a store of several languages
+    pairs               N
+    max_length          where sentences were cut, in ids; 0 if they were not
+    seed                of the shuffle
+    settings            JSON: what the preparation noted
+    complete            True, written last
+
+Version 1 holds rows of one pair of languages, encoded by one sentencepiece tokenizer:
+
+    sentencepiece_model             uint8: the bytes of the `.model` file
+    lower_case, segmentation        attributes of the root: the options of the tokenizer
+
+Version 2 holds what version 1 cannot; a store is written as version 1 wherever that suffices:
+
+    tokenizer                       uint8: the content of the tokenizer that both sides share; or, if they do not,
+    a/tokenizer, b/tokenizer        the content of each side's own tokenizer
+      kind, options                 attributes of these: the tokenizer's kind, and its options as JSON
+    row_languages                   unsigned (N,), where rows are of several pairs of languages: the number of each
+                                    row's pair, from 0
+      pairs                         its attribute, JSON: the pairs of languages, a list of lists of two names
+    labels                          (N,), where rows have labels: finite numbers of any integer or float type
+"""
+
+from __future__ import annotations
+
+FORMAT = "st_paragram pair store"
+FORMAT_VERSION = 2  # the newest; `VERSIONS` can be read
+VERSIONS = (1, 2)
+SIDES = ("a", "b")
+
+#: Items of an array that are read or written together.
+CHUNK = 1 << 22
+
+TOKENIZER, ROW_LANGUAGES, LABELS = "tokenizer", "row_languages", "labels"
+SENTENCEPIECE_MODEL = "sentencepiece_model"
+
+#: Kind and names of the options of the tokenizers that version 1 can hold.
+VERSION_1_TOKENIZER = ("sentencepiece", {"lower_case", "segmentation"})
+
+#: What to do about a store that cannot be used.
+REMAKE = "prepare it again with `st-paragram prepare`"

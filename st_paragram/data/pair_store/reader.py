@@ -1,0 +1,139 @@
+"""Read a pair store."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.data.pair_store.checks import check_rows, check_shapes, load_tokenizers
+from st_paragram.data.pair_store.format import LABELS, ROW_LANGUAGES, SIDES
+from st_paragram.data.pair_store.header import read_header
+from st_paragram.errors import SettingsError
+from st_paragram.native import kernels
+from st_paragram.tokenizers import flat_ids
+from st_paragram.tokenizers.base import Tokenizer
+
+Rows = NDArray[np.integer[Any]]
+
+
+class PairStore:
+    """A pair store. Its arrays are memory-mapped, so memory does not grow with the number of rows.
+
+    Attributes:
+        path: the file.
+        pairs: rows, which are pairs of sentences; those within the limit.
+        languages: names of side a and side b; several languages of a side have dashes between: ("en", "fr-es-de").
+        language_pairs: the pairs of languages that rows may have.
+        max_length: where sentences were cut, in ids, if they were.
+        seed: of the shuffle.
+        settings: what the preparation noted.
+    """
+
+    def __init__(self, path: str | Path, check_ids: bool = True, limit: int | None = None) -> None:
+        """Open and check a store.
+
+        Args:
+            path: an HDF5 file of this format.
+            check_ids: look through all arrays once.
+            limit: show at most the first so many rows: a random sample, since preparation shuffles.
+
+        Raises:
+            SettingsError: the limit is below 1.
+            StoreError: the file is missing, no pair store, of another version, incomplete, empty or damaged.
+            MissingExtraError: its tokenizer needs a package that is not installed.
+        """
+        if limit is not None and limit < 1:
+            raise SettingsError(f"a limit of {limit} pairs; at least 1 is needed")
+        self.path = Path(path)
+        self._header = header = read_header(self.path)
+        check_shapes(self.path, header)
+        if check_ids:
+            check_rows(self.path, header, self.tokenizers)
+        self.pairs = header.pairs if limit is None else min(header.pairs, limit)
+        self.format_version = header.format_version
+        self.languages = header.languages
+        self.language_pairs = header.language_pairs
+        self.max_length = header.max_length
+        self.seed = header.seed
+        self.settings = header.settings
+        self._maps: dict[str, NDArray[Any]] = {}
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.pairs
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave maps and tokenizers behind: every process opens its own."""
+        state = {name: value for name, value in self.__dict__.items() if name != "tokenizers"}
+        return {**state, "_maps": {}}
+
+    @property
+    def shared_tokenizer(self) -> bool:
+        """Whether one tokenizer made the ids of both sides."""
+        return len(self._header.tokenizers) == 1
+
+    @cached_property
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """The tokenizers of side a and side b, one and the same object if the sides share it.
+
+        Raises:
+            StoreError: a tokenizer is damaged.
+            MissingExtraError: a tokenizer needs a package that is not installed.
+        """
+        return load_tokenizers(self.path, self._header)
+
+    def tokenizer(self, side: str = "a") -> Tokenizer:
+        """The tokenizer that made the ids of a side; errors are those of `tokenizers`."""
+        return self.tokenizers[SIDES.index(side)]
+
+    def take(
+        self, side: str, rows: Rows, dtype: type[np.integer[Any]] = np.int64
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Read sentences of one side.
+
+        Args:
+            side: "a" or "b".
+            rows: integers (n,), in any order.
+            dtype: of the ids that are returned, int64 or int32.
+
+        Returns:
+            ids (total,), and offsets, int64 (n + 1,).
+        """
+        ids, edges = self._array(f"{side}/ids"), self._array(f"{side}/offsets")
+        begin = edges[rows].astype(np.int64)
+        counts = edges[rows + 1].astype(np.int64) - begin
+        if dtype is np.int32 and (native := kernels()) is not None:  # other threads run while the disk is waited for
+            offsets = flat_ids.starts(counts)
+            result = np.empty(offsets[-1], dtype)
+            native.gather(ids, begin, offsets, result)
+            return result, offsets
+        taken, offsets = flat_ids.take(ids, begin, counts)
+        return taken.astype(dtype), offsets
+
+    def texts(self, side: str, rows: Rows) -> Iterator[str]:
+        """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
+        tokenizer = self.tokenizer(side)
+        ids, offsets = self.take(side, np.asarray(rows))
+        for start, end in itertools.pairwise(offsets):
+            yield tokenizer.decode(ids[start:end].tolist())
+
+    def row_languages(self, rows: Rows) -> list[tuple[str, str]]:
+        """The languages of both sides of rows, integers (n,); `languages`, unless they differ from row to row."""
+        if ROW_LANGUAGES not in self._header.extents:
+            return [self.languages] * len(rows)
+        return [self.language_pairs[number] for number in self._array(ROW_LANGUAGES)[rows]]
+
+    def labels(self, rows: Rows) -> NDArray[Any] | None:
+        """The labels of rows, integers (n,), as numbers (n,) of the type they are stored in; None if there are none."""
+        return np.array(self._array(LABELS)[rows]) if LABELS in self._header.extents else None
+
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._maps:
+            self._maps[name] = self._header.extents[name].map(self.path)
+        return self._maps[name]

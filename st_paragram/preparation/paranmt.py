@@ -1,0 +1,53 @@
+"""How paraphrases with scores are filtered, as the papers filter ParaNMT. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from st_paragram.cleaning.config import Cleaning, parse_cleaning
+from st_paragram.cleaning.overlap import Overlap
+from st_paragram.cleaning.paraphrase_score import ParaphraseScore
+from st_paragram.settings import setting, settings
+
+_TEXTS = 2  # columns before the further ones
+
+
+@settings
+class ParanmtSettings:
+    """The filters of paraphrases; the defaults are those of EMNLP 2022, section 3. Columns are counted from 1."""
+
+    sim_low: float = setting(ParaphraseScore.low, "least score that stays")
+    sim_high: float = setting(ParaphraseScore.high, "largest score that stays")
+    overlap: float = setting(
+        Overlap.max_overlap, "largest share of word trigrams that the two sentences may have in common", least=0, most=1
+    )
+    min_length: int = setting(5, "words a side needs", least=1)
+    max_length: int = setting(40, "words a side may have", least=1)
+    columns: int | None = setting(None, "columns of the texts; none: as many as the other options need", least=_TEXTS)
+    score_column: int = setting(3, "column of the score", least=_TEXTS + 1)
+    model: str | None = setting(None, "compute the scores with this model (a directory or a name) instead")
+    label_column: int | None = setting(None, "column of a language label; rows stay if it is --label", least=_TEXTS + 1)
+    label: str = setting("en", "what the column of --label-column must be")
+    lid: bool = setting(False, "also drop rows in another language, as fastText sees it (needs the extra lid)")
+
+    @property
+    def further_columns(self) -> int:
+        """Columns behind the two sentences."""
+        needed = max(self.label_column or 0, _TEXTS if self.model else self.score_column)
+        return (self.columns or needed) - _TEXTS
+
+    def cleaning(self) -> Cleaning:
+        """The filters, those that cost least first.
+
+        Raises:
+            SettingsError: The options of a filter contradict each other.
+        """
+        filters: list[dict[str, Any]] = [{"length": {"min_length": self.min_length, "max_length": self.max_length}}]
+        if self.label_column:
+            filters.append({"label": {"column": self.label_column - _TEXTS - 1, "value": self.label}})
+        where = {"model": self.model} if self.model else {"column": self.score_column - _TEXTS - 1}
+        score: list[dict[str, Any]] = [{"paraphrase_score": {"low": self.sim_low, "high": self.sim_high, **where}}]
+        others: list[dict[str, Any]] = [{"overlap": {"max_overlap": self.overlap}}]
+        others += [{"language": {}}] if self.lid else []
+        filters += [*others, *score] if self.model else [*score, *others]
+        return parse_cleaning([*filters, {"duplicates": {"on": ["pair"]}}], "the options")

@@ -1,0 +1,180 @@
+"""One training run: from a pair store to a trained pipeline with a report, and to a model directory with its card."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import set_seed
+
+from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import SettingsError
+from st_paragram.evaluation.correlation import correlate
+from st_paragram.evaluation.development import development_evaluator, translation_accuracy
+from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.translations import Translations
+from st_paragram.models import directory as model_directory
+from st_paragram.models.card import model_card
+from st_paragram.models.encoder import pipeline
+from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.modules.sentencepiece_embedding import token_embedding
+from st_paragram.training import progress
+from st_paragram.training.objectives import mega_batch_margin
+from st_paragram.training.settings import TrainingSettings
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """How a training run went.
+
+    Attributes:
+        settings: Of the run.
+        seconds: Wall time, with evaluation and checkpoints; of all parts together if it was resumed.
+        pairs_per_second: Of the steps alone.
+        before: Correlation with the grades of the development pairs before training.
+        after: The same after training.
+        translations: Scores on held-out translations before and after training, if there were any.
+    """
+
+    settings: TrainingSettings
+    seconds: float
+    pairs_per_second: float
+    before: Correlation
+    after: Correlation
+    translations: tuple[TranslationScore, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A trained pipeline and how it came about."""
+
+    model: SentenceTransformer
+    report: TrainingReport
+
+
+def train(
+    store: PairStore,
+    settings: TrainingSettings,
+    development: GradedPairs,
+    checkpoints: str | Path,
+    resume: bool = False,
+    translations: Translations | None = None,
+) -> TrainingResult:
+    """Train on a store from N(0, 1).
+
+    Args:
+        store: The pairs; its vocabulary becomes the model's.
+        settings: Of the run.
+        development: Graded pairs that are scored now and then. Never test data.
+        checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
+        resume: Continue from the newest checkpoint there.
+        translations: Held-out translations that are looked for now and then, too.
+
+    Raises:
+        SettingsError: There is no checkpoint to resume from, the device cannot be used, or settings and data
+            contradict each other.
+        KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
+    """
+    folder, checkpoint = Path(checkpoints), None
+    set_seed(settings.seed)
+    model = new_model(store, settings)
+    before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
+    evaluator = development_evaluator(development, translations)
+    trainer = mega_batch_margin.trainer(model, store, settings, folder, evaluator)
+    if resume:
+        so_far, checkpoint = progress.resume(folder, asdict(settings), store)
+    else:
+        so_far = progress.begin(folder, asdict(settings), store)
+    started = time.perf_counter()
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    finally:
+        so_far.seconds += time.perf_counter() - started
+        so_far.step_seconds += trainer.step_seconds
+        so_far.pairs += trainer.pairs_trained
+        so_far.write(folder)
+    rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
+    after, found = correlate(model, development), _translation_scores(model, translations, "after training")
+    report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found))
+    return TrainingResult(model, report)
+
+
+def _translation_scores(
+    model: SentenceTransformer, translations: Translations | None, when: str
+) -> tuple[TranslationScore, ...]:
+    if translations is None:
+        return ()
+    accuracy = translation_accuracy(model, translations)
+    return (TranslationScore(translations.name, len(translations), when, accuracy),)
+
+
+def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
+    """An untrained averaging model over the store's tokenizer.
+
+    Raises:
+        SettingsError: The device cannot be used.
+    """
+    check_device(settings.device)
+    embedding = token_embedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
+    return pipeline(embedding, None if settings.device == "auto" else settings.device)
+
+
+def check_device(name: str) -> None:
+    """Refuse a torch device that cannot be used here; "auto" can.
+
+    Raises:
+        SettingsError: It cannot be used.
+    """
+    try:
+        if name != "auto":
+            torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n")[0]
+        raise SettingsError(f"device is {name!r}, which cannot be used here ({reason}); try cpu") from error
+
+
+def save(
+    result: TrainingResult,
+    store: PairStore,
+    development: GradedPairs,
+    output: str | Path,
+    data_description: str,
+    overwrite: bool = False,
+) -> Path:
+    """Save a trained model with its card and its `training.json`.
+
+    Args:
+        result: The trained pipeline and its report.
+        store: What it was trained on.
+        development: What it was scored on.
+        output: The model directory to make.
+        data_description: One line that says where the pairs come from.
+        overwrite: Replace an existing directory.
+
+    Returns:
+        The directory.
+
+    Raises:
+        ModelDirectoryError: The directory exists, or cannot be made.
+    """
+    output, count = Path(output), len(development)
+    record = TrainingRecord(
+        name=output.name,
+        languages=store.languages,
+        data=data_description,
+        pairs=len(store),
+        preparation=store.settings,
+        segmentation=store.tokenizer().options.get("segmentation", "none"),
+        settings=asdict(result.report.settings),
+        seconds=result.report.seconds,
+        pairs_per_second=result.report.pairs_per_second,
+        scores=[
+            Score(development.name, count, "before training", result.report.before),
+            Score(development.name, count, "after training", result.report.after),
+        ],
+        translations=result.report.translations,
+    )
+    return model_directory.save(result.model, output, model_card(record), overwrite, training=record)

@@ -1,0 +1,78 @@
+"""The command itself: what it imports, how it answers, what it refuses."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from st_paragram.cli.main import COMMANDS, main
+
+HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
+
+EVERY_HELP = """
+import contextlib, io, json, sys
+from st_paragram.cli.main import COMMANDS, main
+
+texts = {}
+for command in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+        main([*command.split(), "--help"])
+    texts[command] = shown.getvalue()
+print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
+"""
+
+
+def in_a_process(commands):
+    process = [sys.executable, "-c", EVERY_HELP, json.dumps(commands)]
+    return json.loads(subprocess.run(process, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def helped():
+    return in_a_process([*COMMANDS, "train bitext", "train paraphrase"])
+
+
+def test_help_of_every_command_imports_nothing_heavy(helped):
+    assert not {module.partition(".")[0] for module in helped["modules"]}.intersection(HEAVY)
+
+
+def test_help_of_every_command_says_what_it_does(helped):
+    for command, text in helped["texts"].items():
+        assert text.startswith(f"usage: st-paragram {command}"), command
+        assert text.count("\n") > 8, command
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    seen = in_a_process([""])
+    assert not any(
+        module.startswith("st_paragram.cli.") and module != "st_paragram.cli.main" for module in seen["modules"]
+    )
+    assert not {"numpy", "pydantic", "importlib.metadata", "yaml"}.intersection(seen["modules"])
+    for command, purpose in COMMANDS.items():
+        assert f"{command} " in seen["texts"][""] and purpose[:20] in seen["texts"][""]
+
+
+def test_every_command_has_its_file_and_its_parts():
+    folder = Path(main.__code__.co_filename).parent
+    for command in COMMANDS:
+        tree = ast.parse((folder / f"{'inspect_store' if command == 'inspect' else command}.py").read_text())
+        names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        names |= {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
+        assert {"DESCRIPTION", "EPILOG", "add_options", "run"} <= names, command
+
+
+def test_an_unknown_command_is_named(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["mien"])
+    assert stopped.value.code == 2 and "'mien'" in capsys.readouterr().err
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0 and capsys.readouterr().out.startswith("st-paragram 0.")
