@@ -47,7 +47,7 @@ def test_stock_reader_needs_no_plugin(saved, tmp_path):
         "print(S('bilstm', device='cpu').encode(['ba ce']).shape)"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert run.stdout.strip() == "(1, 16)", run.stderr
+    assert run.stdout.strip() == "(1, 32)", run.stderr
 
 
 def test_first_components(model, saved, pairs):
@@ -95,7 +95,7 @@ def test_modules_that_a_stock_reader_would_not_import_are_refused(model, tmp_pat
     class Own(type(model[2])):
         pass
 
-    model.append(Own(16))
+    model.append(Own(32))
     with pytest.raises(ModelDirectoryError, match="WordEmbeddings, LSTM, Pooling, Own, of which Own"):
         model_directory.check_savable(model)
     with pytest.raises(ModelDirectoryError, match="of which Own"):
