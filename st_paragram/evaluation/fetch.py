@@ -11,14 +11,13 @@ from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.download import download
 from st_paragram.corpora.resolve import set_files
 from st_paragram.errors import EvaluationError, SettingsError
-from st_paragram.evaluation.available import Benchmark
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT
 from st_paragram.evaluation.sts.download import ARCHIVES, BASE, LICENCE, Archives, download_sts
 from st_paragram.evaluation.sts.sts_files import find_sts
 from st_paragram.evaluation.tatoeba_files import CODES, ENGLISH, tatoeba_files, tatoeba_folder
 
 #: Benchmarks whose data can be fetched.
-FETCHABLE = (Benchmark.STS, Benchmark.HARD_STS, Benchmark.TATOEBA)
+FETCHABLE = ("sts", "hard-sts", "tatoeba")
 
 _SHORT = {long: short for short, long in CODES.items()}
 
@@ -47,7 +46,7 @@ class Missing:
 
 
 def missing_data(
-    folder: str | Path, benchmarks: Collection[Benchmark], languages: Sequence[str] = (), accept_msr_terms: bool = False
+    folder: str | Path, benchmarks: Collection[str], languages: Sequence[str] = (), accept_msr_terms: bool = False
 ) -> Missing:
     """Look for what is to be fetched; data that are there in another layout are left as they are.
 
@@ -62,12 +61,12 @@ def missing_data(
         TextError: a file that is there is broken.
     """
     folder = Path(folder)
-    sts = {Benchmark.STS, Benchmark.HARD_STS}.intersection(benchmarks)
+    sts = {"sts", "hard-sts"}.intersection(benchmarks)
     incomplete = _incomplete(folder) if sts else ()
     archives = [each for each in ARCHIVES if each.benchmark in incomplete]
     wanted = [each for each in archives if accept_msr_terms or not each.microsoft]
     refused = [each.benchmark for each in archives if each not in wanted]
-    files = _translations(folder, languages) if Benchmark.TATOEBA in benchmarks else []
+    files = _translations(folder, languages) if "tatoeba" in benchmarks else []
     return Missing(folder, wanted, files, refused)
 
 
