@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
     add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
     add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
-    add("--json", type=Path, metavar="FILE", help="write the results as records, for benchmarks/report.py")
+    add("--json", type=Path, metavar="FILE", help="write the results as records, one for each benchmark")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -115,19 +115,20 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
     """The benchmarks to run, their data fetched if that was asked for."""
-    from st_paragram.evaluation.available import Benchmark, benchmarks_in, missing_package
+    from st_paragram.evaluation.available import FOLDER_ONLY, Benchmark, benchmarks_in, check_data, missing_package
 
     asked = [Benchmark(name) for name in dict.fromkeys(arguments.benchmarks or ())]
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
             raise MissingExtraError(f"{benchmark.value}: {reason}")
+        check_data(benchmark, arguments.data)
     if arguments.fetch:
         _fetch(arguments, asked)
     if asked:
         return asked
     found = benchmarks_in(arguments.data) if arguments.data else []
     if arguments.hub:
-        found = [name for name in Benchmark if name in found or name not in (Benchmark.TATOEBA, Benchmark.BUCC)]
+        found = [name for name in Benchmark if name in found or name not in FOLDER_ONLY]
     skipped = {benchmark: reason for benchmark in found if (reason := missing_package(benchmark)) is not None}
     for benchmark, reason in skipped.items():
         print(f"{benchmark.value}: left out; {reason}", file=sys.stderr)

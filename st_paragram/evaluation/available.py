@@ -6,6 +6,7 @@ import importlib.util
 from enum import Enum
 from pathlib import Path
 
+from st_paragram.errors import SettingsError
 from st_paragram.evaluation.bucc_files import bucc_folder, bucc_pairs
 from st_paragram.evaluation.mteb.data import local_tasks
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS
@@ -29,6 +30,20 @@ EXTRAS = {
     Benchmark.BUCC: ("faiss", "mining"),
     Benchmark.MTEB: ("mteb", "eval"),
 }
+
+
+#: Benchmarks whose data are read from a folder alone, and never from the hub.
+FOLDER_ONLY = (Benchmark.TATOEBA, Benchmark.BUCC)
+
+
+def check_data(benchmark: Benchmark, data: Path | None) -> None:
+    """Refuse a benchmark that has no place to take its data from.
+
+    Raises:
+        SettingsError: there is no folder, and the benchmark's data are not read from the hub.
+    """
+    if data is None and benchmark in FOLDER_ONLY:
+        raise SettingsError(f"{benchmark.value}: its data are not read from the hub; give --data DIR")
 
 
 def benchmarks_in(folder: str | Path) -> list[Benchmark]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from st_paragram.errors import SettingsError
-from st_paragram.evaluation.available import Benchmark
+from st_paragram.evaluation.available import Benchmark, check_data
 from st_paragram.evaluation.benchmark_runs import run_bucc, run_hard_sts, run_mteb, run_sts, run_tatoeba
 from st_paragram.evaluation.bucc_files import read_bucc_pairs
 from st_paragram.evaluation.bucc_scores import BuccTask
@@ -51,8 +50,8 @@ def run_benchmark(
         return run_hard_sts(names, find_sts(data, YEARS, hub), untrained)
     if benchmark is Benchmark.MTEB:
         return run_mteb(names, local_tasks(data) if data else LOCAL_TASKS, data, languages)
-    if data is None:
-        raise SettingsError(f"{benchmark.value}: its data are not read from the hub; give --data DIR")
+    check_data(benchmark, data)
+    assert data is not None
     if benchmark is Benchmark.TATOEBA:
         return run_tatoeba(names, read_tatoeba(data, languages), untrained=untrained)
     return run_bucc(names, BuccTask(read_bucc_pairs(data, pairs), split=True), untrained)
