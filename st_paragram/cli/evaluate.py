@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
     add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
     add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
-    add("--json", type=Path, metavar="FILE", help="write the results as records, for benchmarks/report.py")
+    add("--json", type=Path, metavar="FILE", help="write the results as records, one for each benchmark")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -101,12 +101,13 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run, their data fetched if that was asked for."""
-    from st_paragram.evaluation.benchmarks import BENCHMARKS, benchmarks_in, missing_package
+    from st_paragram.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
 
     asked = list(dict.fromkeys(arguments.benchmarks or ()))
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
             raise MissingExtraError(f"{benchmark}: {reason}")
+        check_data(benchmark, arguments.data)
     if arguments.fetch:
         _fetch(arguments, asked)
     if asked:

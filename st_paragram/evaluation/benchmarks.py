@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_paragram.errors import SettingsError
 from st_paragram.evaluation.bucc_files import bucc_folder, bucc_pairs
 from st_paragram.evaluation.mteb.data import local_tasks
 from st_paragram.evaluation.results import BenchmarkRun
@@ -124,6 +125,16 @@ def missing_package(name: str) -> str | None:
     return f'{package} is not installed; pip install "st_paragram[{extra}]"'
 
 
+def check_data(name: str, data: Path | None) -> None:
+    """Refuse a benchmark that has no place to take its data from.
+
+    Raises:
+        SettingsError: there is no folder, and the benchmark's data are not read from the hub.
+    """
+    if data is None and not BENCHMARKS[name].on_hub:
+        raise SettingsError(f"{name}: its data are not read from the hub; give --data DIR")
+
+
 def run_benchmark(name: str, request: Request) -> BenchmarkRun:
     """Score models on one benchmark.
 
@@ -133,6 +144,7 @@ def run_benchmark(name: str, request: Request) -> BenchmarkRun:
         TextError: a file is broken.
         ModelDirectoryError, MissingExtraError: as the functions of `benchmark_runs`.
     """
+    check_data(name, request.data)
     run: BenchmarkRun = _named(BENCHMARKS[name].run)(request)
     return run
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
-from st_paragram.errors import SettingsError
 from st_paragram.evaluation.benchmark_runs import run_bucc, run_hard_sts, run_mteb, run_sts, run_tatoeba
 from st_paragram.evaluation.benchmarks import Request
 from st_paragram.evaluation.bucc_files import read_bucc_pairs
@@ -28,14 +28,13 @@ def hard_sts(request: Request) -> HardStsRun:
 
 def tatoeba(request: Request) -> TatoebaRun:
     """Tatoeba, of a folder alone."""
-    return run_tatoeba(
-        request.models, read_tatoeba(_folder(request, "tatoeba"), request.languages), untrained=request.untrained
-    )
+    sets = read_tatoeba(_folder(request), request.languages)
+    return run_tatoeba(request.models, sets, untrained=request.untrained)
 
 
 def bucc(request: Request) -> BuccRun:
     """BUCC, of a folder alone, with an oracle's threshold and one of the other half."""
-    pairs = read_bucc_pairs(_folder(request, "bucc"), request.pairs)
+    pairs = read_bucc_pairs(_folder(request), request.pairs)
     return run_bucc(request.models, BuccTask(pairs, split=True), request.untrained)
 
 
@@ -45,7 +44,5 @@ def mteb(request: Request) -> MtebRun:
     return run_mteb(request.models, tasks, request.data, request.languages)
 
 
-def _folder(request: Request, name: str) -> Path:
-    if request.data is None:
-        raise SettingsError(f"{name}: its data are not read from the hub; give --data DIR")
-    return request.data
+def _folder(request: Request) -> Path:
+    return cast(Path, request.data)  # `benchmarks.check_data` has seen that there is one
