@@ -13,7 +13,7 @@ A class of settings has a field for each, with its type, default, help and range
 
     Example(dim=100)                              # frozen, and checked when it is made
     read(Example, "example.yaml", {"dim": 100})   # the values of a file, and stronger ones
-    add_setting_options(parser, Example)                  # --dim N, --rate X, --side {left,right}, --keep-case
+    add_setting_options(parser, Example)          # --dim N, --rate X, --side {left,right}, --keep-case
     Example(**given(arguments, Example))          # what was given on the command line, and defaults for the rest
     table(Example)                                # a Markdown table
 
