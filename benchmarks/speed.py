@@ -22,7 +22,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
     parser.add_argument("--only", metavar="SECTIONS", help=f"some of {','.join(SECTIONS)}")
-    parser.add_argument("--resume", action="store_true", help="go on where a run with the same options stopped")
+    parser.add_argument(
+        "--resume", action="store_true", help="take what an interrupted run of the same options has made"
+    )
     parser.add_argument("--no-plots", action="store_true", help="draw no pictures")
     arguments = parser.parse_args()
     sections = arguments.only.split(",") if arguments.only else list(SECTIONS)

@@ -10,10 +10,10 @@ from st_paragram.evaluation.results import GradedResult
 
 @dataclass(frozen=True)
 class AblationRun:
-    """One training of a row.
+    """One training run of a row.
 
     Args:
-        seed: of the training.
+        seed: of the training run.
         scores: name of development pairs -> how the trained model does on them.
         pairs: trained on.
         seconds: of the training.
@@ -29,7 +29,7 @@ class AblationRun:
 
 @dataclass(frozen=True)
 class AblationResult:
-    """A row: what its change is about, the change, and a training for each seed."""
+    """A row: what its change is about, the change, and a training run for each seed."""
 
     group: str
     overrides: dict[str, Any]

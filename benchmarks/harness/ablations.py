@@ -46,13 +46,13 @@ class LossName(str, Enum):
 
 @dataclass(frozen=True)
 class Ablation:
-    """One row: a training, and what it changes.
+    """One row: a training run, and what it changes.
 
     Args:
         name: of the row, made of the changes.
         group: what the change is about.
         overrides: the changes.
-        settings: of the training.
+        settings: of the training run.
         vocab_size: pieces of the vocabulary.
         pairs: to train on; None: all.
         loss: to train with.
@@ -116,7 +116,7 @@ def run_ablations(
 
     Args:
         rows: what to train.
-        seeds: of the trainings.
+        seeds: of the training runs.
         store_of: gives the store for a size of vocabulary.
         development: pairs to score.
         folder: keeps each training's result.

@@ -13,7 +13,7 @@ from harness.noisy_repeats import write_repeats
 from harness.process_memory import Run, watch
 from harness.same_pairs import same_pairs
 
-STAGES = ("read", "clean", "distinct", "vocabulary", "encode", "store")
+STAGES = ("read", "clean", "deduplicate", "vocabulary", "encode", "store")
 STEPS = ("read", "sort", "shuffle", "filter", "encode", "write")
 HEAD = ("pairs", "workers", *STAGES, "all, pairs/s", "seconds", "peak, MB")
 COMPARED_HEAD = ("", "seconds", "pairs/s", "ratio")

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from st_paragram.errors import SettingsError
+from st_paragram.evaluation.benchmarks import report
 from st_paragram.evaluation.record import new_record, write_records
-from st_paragram.evaluation.reports import report
 from st_paragram.evaluation.results import BenchmarkRun
 
 

@@ -103,7 +103,7 @@ def train_table(options: Options, threads: int) -> Table:
 
 
 def run_table(options: Options, threads: int) -> Table:
-    """Whole trainings in which M grows to its largest."""
+    """Whole training runs in which M grows to its largest."""
     path = options.inputs().pair_store(options.vocab_size)
     from st_paragram.data.pair_store import PairStore
 

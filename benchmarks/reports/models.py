@@ -35,7 +35,7 @@ def models_section(records: Sequence[Record[Any]]) -> Section | None:
     tables = [markdown_table(_HEAD, [_row(name, known[name]) for name in names if name in known])] if known else []
     notes = [_doubt(name, scored) for name in names]
     if unknown := [name for name in names if name not in known]:
-        notes.append(f"Without a record of a training: {', '.join(unknown)}.")
+        notes.append(f"Without a record of a training run: {', '.join(unknown)}.")
     about = (
         "Vocabulary: pieces asked for. Seconds: wall time with evaluation and checkpoints; pairs/s: while training."
         if known
@@ -69,7 +69,7 @@ def _doubt(name: str, records: Sequence[Record[Any]]) -> str:
     same = [(model, training) for model, training in every if short_name(model) == name]
     different = {(one.pairs, one.seconds, str(one.settings)) for _, one in same if one}
     if len(different) > 1:
-        return f"{name}: the records are of {len(different)} trainings of this name; the table shows the newest."
+        return f"{name}: the records are of {len(different)} training runs of this name; the table shows the newest."
     if len({model for model, _ in same}) > 1 and not all(training for _, training in same):
         return f"{name}: the records have it under different paths, and not all know its training: is it one model?"
     return ""

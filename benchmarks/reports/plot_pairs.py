@@ -53,7 +53,7 @@ def plot_pairs(sts: Collected[StsResult], records: Sequence[Record[Any]], path: 
         label_points(panels[0], points, SMALL)
     save(figure, path)
     parts = ["the models (which differ in languages and data too)"] * bool(points) + [
-        "trainings of the ablations on parts of the same pairs (bars: lowest and highest seed)"
+        "training runs of the ablations on parts of the same pairs (bars: lowest and highest seed)"
     ] * bool(curves)
     title = "Quality against the number of training pairs"
     note = " Averages are without STS 2013's SMT data." if points and column != AVERAGE else ""

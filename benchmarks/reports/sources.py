@@ -15,11 +15,12 @@ from harness.ablation_results import AblationResult, AblationsRun
 from harness.results import Table
 
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.record import RUNS, Record, read_records
+from st_paragram.evaluation.benchmarks import run_types
+from st_paragram.evaluation.record import Record, read_records
 from st_paragram.machine import MachineDescription
 
 #: Benchmark -> the type of its runs, of all that the report knows.
-KINDS: dict[str, type[Any]] = RUNS | {AblationsRun.benchmark: AblationsRun}
+KINDS: dict[str, type[Any]] = run_types() | {AblationsRun.benchmark: AblationsRun}
 
 _ABSOLUTE = re.compile(r"(?<![^\s=,(])(?:/|~/|[A-Za-z]:\\)[^\s=,)]+")
 

@@ -6,14 +6,9 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
-
-if TYPE_CHECKING:
-    from st_paragram.evaluation.available import Benchmark
-
-_NAMES = ("sts", "hard-sts", "tatoeba", "bucc", "mteb")
 
 DESCRIPTION = "Score models on published benchmarks and print Markdown tables with the papers' own figures."
 EPILOG = """\
@@ -37,11 +32,13 @@ Benchmarks tatoeba and bucc need pip install "st_paragram[mining]"; mteb and --h
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for scripts that do the same."""
+    from st_paragram.evaluation.benchmarks import BENCHMARKS
+
     add = parser.add_argument
     add(
         "models", nargs="+", metavar="MODEL", help="directory, name or hub id; also any SentenceTransformer's directory"
     )
-    add("--benchmarks", nargs="+", choices=_NAMES, metavar="NAME", help=f"some of {', '.join(_NAMES)}")
+    add("--benchmarks", nargs="+", choices=BENCHMARKS, metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}")
     add("--data", type=Path, metavar="DIR", help="folder of evaluation data")
     add("--fetch", action="store_true", help="first fetch into DIR what may be fetched and is missing there")
     add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
@@ -50,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
     add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
     add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
-    add("--json", type=Path, metavar="FILE", help="write the results as records, for benchmarks/report.py")
+    add("--json", type=Path, metavar="FILE", help="write the results as records, one for each benchmark")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,16 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
     benchmarks = _benchmarks(arguments)
 
-    from st_paragram.evaluation.folder_runs import run_benchmark
+    from st_paragram.evaluation.benchmarks import Request, report, run_benchmark
     from st_paragram.evaluation.models import find_models
     from st_paragram.evaluation.record import Record, new_record, write_records
-    from st_paragram.evaluation.reports import report
 
     find_models(arguments.models)
     options = {name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare")}
+    request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
     for benchmark in benchmarks:
-        found = run_benchmark(benchmark, arguments.models, arguments.data, **options)
+        found = run_benchmark(benchmark, request)
         for part in report(found):
             print(part)
         print(flush=True)
@@ -102,24 +99,25 @@ def _check(arguments: argparse.Namespace) -> None:
         check_output(arguments.json, overwrite=True)
 
 
-def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
+def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run, their data fetched if that was asked for."""
-    from st_paragram.evaluation.available import Benchmark, benchmarks_in, missing_package
+    from st_paragram.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
 
-    asked = [Benchmark(name) for name in dict.fromkeys(arguments.benchmarks or ())]
+    asked = list(dict.fromkeys(arguments.benchmarks or ()))
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
-            raise MissingExtraError(f"{benchmark.value}: {reason}")
+            raise MissingExtraError(f"{benchmark}: {reason}")
+        check_data(benchmark, arguments.data)
     if arguments.fetch:
         _fetch(arguments, asked)
     if asked:
         return asked
     found = benchmarks_in(arguments.data) if arguments.data else []
     if arguments.hub:
-        found = [name for name in Benchmark if name in found or name not in (Benchmark.TATOEBA, Benchmark.BUCC)]
+        found = [name for name, benchmark in BENCHMARKS.items() if name in found or benchmark.on_hub]
     skipped = {benchmark: reason for benchmark in found if (reason := missing_package(benchmark)) is not None}
     for benchmark, reason in skipped.items():
-        print(f"{benchmark.value}: left out; {reason}", file=sys.stderr)
+        print(f"{benchmark}: left out; {reason}", file=sys.stderr)
     if not found:
         raise EvaluationError(
             f"{arguments.data}: no data of a benchmark; `st-paragram evaluate --help` says what it holds"
@@ -127,16 +125,17 @@ def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
     return [benchmark for benchmark in found if benchmark not in skipped]
 
 
-def _fetch(arguments: argparse.Namespace, asked: list[Benchmark]) -> None:
-    from st_paragram.evaluation.available import missing_package
+def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
+    from st_paragram.evaluation.benchmarks import missing_package
     from st_paragram.evaluation.fetch import FETCHABLE, fetch, missing_data
-    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, missing_sets
+    from st_paragram.evaluation.models import find_models
+    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS
 
+    find_models(arguments.models)  # before anything is fetched in vain
     wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
     missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
     if text := missing.describe():
         print(text, file=sys.stderr)
         fetch(missing, arguments.accept_msr_terms)
-    left = [name for name, sets in missing_sets(arguments.data).items() if sets]
-    if left and {"sts", "hard-sts"}.intersection(wanted):
-        print(f"Not fetched: {', '.join(left)}. {MICROSOFT_TERMS}", file=sys.stderr)
+    if missing.refused:
+        print(f"Not fetched: {', '.join(missing.refused)}. {MICROSOFT_TERMS}", file=sys.stderr)

@@ -203,7 +203,7 @@ class TestModels:
             report_markdown([replace(sts(one=sts_results(), two=sts_results()), training={"one": TRAINING})]), "Mo"
         )
         assert cells(text, "one") == ["en, es", "123,456", "300", "20,000", "2.5", "60", "96", "4,322", "x86_64"]
-        assert "Without a record of a training: two." in text
+        assert "Without a record of a training run: two." in text
 
     def test_records_of_different_trainings_are_told(self):
         first = replace(sts(), training={"one": TRAINING})
@@ -211,12 +211,12 @@ class TestModels:
         second = record(TatoebaRun({"one": result}, 4))
         same = replace(second, run=TatoebaRun({"/x/one": result}, 4))
         text = report_markdown([first, replace(same, training={"/x/one": TRAINING})])
-        assert "trainings of this name" not in text
+        assert "training runs of this name" not in text
         assert "different paths" not in text
         assert "one: the records have it under different paths" in report_markdown([first, same])
         again = replace(second, training={"one": replace(TRAINING, seconds=1.0)}, date="2030-01-09")
         text = report_markdown([first, again])
-        assert "one: the records are of 2 trainings of this name" in text
+        assert "one: the records are of 2 training runs of this name" in text
         assert cells(section(text, "Models"), "one")[6] == "1"
 
 

@@ -1,11 +1,13 @@
 """The command evaluate, and the runs of several models behind it."""
 
 import gc
+import importlib
 import importlib.util
 import json
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,15 +15,15 @@ from support.http_server import serving
 
 from st_paragram.cli.main import main
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation import available, benchmark_runs, fetch
-from st_paragram.evaluation.available import Benchmark, benchmarks_in
+from st_paragram.evaluation import benchmark_runs, fetch
+from st_paragram.evaluation.benchmarks import BENCHMARKS, benchmarks_in, report, run_types
 from st_paragram.evaluation.fetch import missing_data
 from st_paragram.evaluation.record import read_records
-from st_paragram.evaluation.reports import report
 from st_paragram.evaluation.sts import download as sts_download
 from st_paragram.evaluation.sts.catalogue import select_sets
 from st_paragram.evaluation.sts.sts_files import find_sts
 from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="no faiss")
@@ -53,12 +55,17 @@ def data(tmp_path_factory, pairs):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, vocabulary):
-    pipeline = model_directory.pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return model_directory.save(pipeline, tmp_path_factory.mktemp("models") / "tiny")
+    untrained = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
+    return model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny")
 
 
 def run(*arguments):
     return main(["evaluate", *map(str, arguments)])
+
+
+def without(name, monkeypatch):
+    """Make a benchmark need a package that nobody has."""
+    monkeypatch.setitem(BENCHMARKS, name, replace(BENCHMARKS[name], needs=("no_such_package", "eval")))
 
 
 def in_a_process(*arguments):
@@ -94,16 +101,16 @@ def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, mode
 
 
 def test_benchmarks_are_found_by_their_data(data, tmp_path, pairs):
-    assert benchmarks_in(data) == list(Benchmark)
+    assert benchmarks_in(data) == list(BENCHMARKS)
     write_rows(tmp_path / "stsb" / "en-dev.tsv", graded(pairs, 0))
-    assert benchmarks_in(tmp_path) == [Benchmark.STS]
+    assert benchmarks_in(tmp_path) == ["sts"]
     write_rows(tmp_path / "spa-eng.tsv", pairs[:3])  # a folder of Tatoeba itself
-    assert benchmarks_in(tmp_path) == [Benchmark.STS, Benchmark.TATOEBA, Benchmark.MTEB]
+    assert benchmarks_in(tmp_path) == ["sts", "tatoeba", "mteb"]
 
 
 @needs_faiss
 def test_everything_that_there_is_is_scored_and_recorded(data, model, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(available, "EXTRAS", available.EXTRAS | {Benchmark.MTEB: ("no_such_package", "eval")})
+    without("mteb", monkeypatch)
     file = tmp_path / "out" / "records.json"
     assert run(model, "--data", data, "--untrained", "--compare", "--json", file) == 0
     printed, errors = capsys.readouterr()
@@ -191,7 +198,7 @@ def test_runs_refuse_what_cannot_be_compared(data, model):
 
 
 def test_what_is_missing_is_told(tmp_path, data):
-    missing = missing_data(tmp_path, [Benchmark.STS, Benchmark.TATOEBA], ["es", "en", "tur"])
+    missing = missing_data(tmp_path, ["sts", "tatoeba"], ["es", "en", "tur"])
     assert [archives.benchmark for archives in missing.archives] == ["2013", "2014", "2015", "2016", "2017"]
     assert [Path(file.url).name for file in missing.translations] == [
         "tatoeba.spa-eng.spa", "tatoeba.spa-eng.eng", "tatoeba.tur-eng.tur", "tatoeba.tur-eng.eng",
@@ -199,14 +206,18 @@ def test_what_is_missing_is_told(tmp_path, data):
     lines = missing.describe().split("\n")
     assert lines[0] == f"To be fetched into {tmp_path}:" and len(lines) == 1 + 6 + 4
     assert all(line.startswith("  https://") and line.endswith(")") for line in lines[1:])
-    agreed = missing_data(tmp_path, [Benchmark.HARD_STS], accept_msr_terms=True)
+    agreed = missing_data(tmp_path, ["hard-sts"], accept_msr_terms=True)
     assert len(agreed.archives) == 7 and not agreed.translations
-    assert len(missing_data(tmp_path, [Benchmark.TATOEBA]).translations) == 14
-    there = missing_data(data, [Benchmark.TATOEBA], ["es"])
+    assert len(missing_data(tmp_path, ["tatoeba"]).translations) == 14
+    assert (missing.refused, agreed.refused) == (["2012", "stsb"], [])
+    there = missing_data(data, ["sts"])
+    assert [archives.benchmark for archives in there.archives] == ["2013", "2014", "2015", "2016", "2017"]
+    assert there.refused == ["stsb"]  # 2012 is there; of the STS Benchmark the test part is not
+    there = missing_data(data, ["tatoeba"], ["es"])
     assert not there.translations and there.describe() == ""
-    assert not missing_data(tmp_path, [Benchmark.TATOEBA], ["en"]).translations
+    assert not missing_data(tmp_path, ["tatoeba"], ["en"]).translations
     with pytest.raises(SettingsError, match="fry cannot be fetched, only ara, deu, spa"):
-        missing_data(tmp_path, [Benchmark.TATOEBA], ["fry"])
+        missing_data(tmp_path, ["tatoeba"], ["fry"])
 
 
 @needs_faiss
@@ -225,12 +236,23 @@ def test_fetching_says_what_and_scores_it(tmp_path, model, pairs, capsys, monkey
     assert "| spa | 12 |" in printed and "Microsoft" not in errors
 
 
+def test_data_in_another_layout_are_not_fetched_again(tmp_path):
+    folder = tmp_path / "STS" / "STS13-en-test"
+    folder.mkdir(parents=True)
+    for name in ("FNWN", "headlines", "OnWN"):
+        (folder / f"STS.input.{name}.txt").write_text("a b\tc d\ne\tf\n")
+        (folder / f"STS.gs.{name}.txt").write_text("1\n2\n")
+    missing = missing_data(tmp_path, ["sts"])
+    assert [archives.benchmark for archives in missing.archives] == ["2014", "2015", "2016", "2017"]
+
+
 def test_terms_are_shown_and_the_rest_is_fetched(tmp_path, model, capsys, monkeypatch):
     asked = []
     monkeypatch.setattr(
         sts_download, "_fetch_benchmark", lambda archives, *rest: asked.append(archives.benchmark) or []
     )
-    monkeypatch.setattr(available, "EXTRAS", dict.fromkeys(available.EXTRAS, ("no_such_package", "eval")))
+    for name in ("tatoeba", "bucc", "mteb"):
+        without(name, monkeypatch)
     assert run(model, "--data", tmp_path / "new", "--fetch") == 1
     errors = capsys.readouterr().err
     assert asked == ["2013", "2014", "2015", "2016", "2017"]
@@ -243,3 +265,11 @@ def test_records_tell_the_command(data, model, tmp_path, monkeypatch):
     written = json.loads((tmp_path / "r.json").read_text())
     assert written["command"] == f"st-paragram evaluate {model} --data 'my eval'"
     assert written["run"]["notes"][0].startswith("Hard+ holds pairs unlike in words")
+
+
+def test_every_benchmark_has_its_parts():
+    for name, kind in run_types().items():
+        assert kind.benchmark == name
+        for place in (BENCHMARKS[name].run, BENCHMARKS[name].report):
+            module, _, function = place.partition(":")
+            assert callable(getattr(importlib.import_module(module), function))

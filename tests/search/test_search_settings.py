@@ -9,7 +9,7 @@ from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import SettingsError
 from st_paragram.search.settings import SearchSettings, Size, parse_memory
 from st_paragram.search.vectors import VectorType
-from st_paragram.settings import add_options, given, table
+from st_paragram.settings import add_setting_options, given, table
 
 
 @pytest.mark.parametrize(("size", "shown"), [(4 << 30, "4G"), (512 << 20, "512M"), (1000, "1000"), (3 << 29, "1536M")])
@@ -24,7 +24,7 @@ def test_what_is_shown_can_be_given(size):
 
 def test_settings_of_a_command_line():
     parser = argparse.ArgumentParser()
-    add_options(parser, MiningSettings)
+    add_setting_options(parser, MiningSettings)
     line = "--margin distance -k 7 --precision int8 --memory 512M --max-repeats 3 --ids --index HNSW32 --threshold 0.1"
     settings = MiningSettings(**given(parser.parse_args(line.split()), MiningSettings))
     assert (settings.margin, settings.k, settings.vector_type) == (Margin.DISTANCE, 7, VectorType.INT8)
