@@ -14,6 +14,7 @@ from support.stock import lstm_pipeline
 from transformers import TrainerCallback
 
 import st_paragram
+from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
@@ -133,8 +134,9 @@ def test_row_lazy_adam_is_refused_in_one_line(tmp_path, store, pairs):
         trainer.train()
 
 
-def test_a_tokenizer_for_each_side_is_refused(tmp_path, store, pairs, vocabulary, monkeypatch):
+def test_a_tokenizer_for_each_side_is_refused(tmp_path, pairs, vocabulary):
     other = SentencePieceTokenizer(vocabulary.content, lower_case=False)
-    monkeypatch.setattr(store, "tokenizer", lambda side="a": vocabulary if side == "a" else other)
-    with pytest.raises(StoreError, match="each side has a tokenizer of its own"):
-        make_trainer(tmp_path, store, pairs)
+    with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), (vocabulary, other)) as writer:
+        writer.append(*vocabulary.encode(["ba", "ce"]), *other.encode(["di", "fo"]))
+    with pytest.raises(StoreError, match=r"x\.h5: each side has a tokenizer of its own"):
+        make_trainer(tmp_path, PairStore(tmp_path / "x.h5"), pairs)

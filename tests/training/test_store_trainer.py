@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss, SoftmaxLoss
 from support.data import make_pairs, write_store
 from support.stock import lstm_pipeline
 from torch import nn
 from transformers import TrainerCallback
 
 import st_paragram
+from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models.encoder import pipeline
@@ -79,16 +80,20 @@ class Scaled(nn.Module):
         return (first - second).square().mean() + 1 / (1 + first.std(0).sum())
 
 
-def plain_loop(model, losses, stores, steps, features):
+def plain_loop(model, losses, stores, steps, clip=None):
     """Adam on what `BatchOrder` says a step trains on."""
     order = BatchOrder({name: len(store) for name, store in stores.items()}, 8, 42)
     parameters = {id(p): p for loss in losses.values() for p in loss.parameters()}
     optimizer, values = torch.optim.Adam(parameters.values(), lr=1e-2), []
     for step in range(steps):
         name, rows = order.at(step)
-        loss = losses[name]([features(stores[name], side, rows) for side in "ab"], None)
+        columns = [model.preprocess(list(stores[name].texts(side, rows))) for side in "ab"]
+        labels = stores[name].labels(rows)
+        loss = losses[name](columns, None if labels is None else torch.from_numpy(labels.astype(np.int64)))
         optimizer.zero_grad()
         loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(parameters.values(), clip)
         optimizer.step()
         values.append(loss.item())
     return values
@@ -100,12 +105,9 @@ def logged(trainer):
 
 @pytest.mark.parametrize("row_lazy_adam", [False, True])
 def test_another_loss_equals_a_plain_loop(tmp_path, store, vocabulary, averaging, row_lazy_adam):
-    def features(store, side, rows):
-        return plain.preprocess(list(store.texts(side, rows)))
-
     torch.manual_seed(0)
     plain = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
-    expected = plain_loop(plain, {"pairs": MultipleNegativesRankingLoss(plain)}, {"pairs": store}, 100, features)
+    expected = plain_loop(plain, {"pairs": MultipleNegativesRankingLoss(plain)}, {"pairs": store}, 100)
     loss = MultipleNegativesRankingLoss(averaging)
     trainer = StoreTrainer(averaging, arguments(tmp_path, max_steps=100, row_lazy_adam=row_lazy_adam), store, loss)
     trainer.train()
@@ -117,11 +119,6 @@ def test_another_loss_equals_a_plain_loop(tmp_path, store, vocabulary, averaging
 def test_stores_take_turns_each_with_its_own_loss(tmp_path, stores, lstm, pairs, caplog):
     """A stock pipeline, which gets texts; an epoch is 88 + 25 steps."""
     plain = new_lstm(pairs)
-    seen = []
-
-    def features(store, side, rows):
-        seen.append(len(rows))
-        return plain.preprocess(list(store.texts(side, rows)))
 
     def losses(model):
         torch.manual_seed(1)
@@ -132,15 +129,47 @@ def test_stores_take_turns_each_with_its_own_loss(tmp_path, stores, lstm, pairs,
     assert trainer.batches_per_epoch == 88 + 25
     with caplog.at_level("INFO", logger="st_paragram"):
         trainer.train()
-    expected = plain_loop(plain, theirs, stores, 120, features)
+    expected = plain_loop(plain, theirs, stores, 120)
     np.testing.assert_allclose(logged(trainer), expected, atol=1e-5)
     for one, other in zip(lstm.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=0)
     torch.testing.assert_close(mine["small"].dense.weight, theirs["small"].dense.weight, atol=1e-4, rtol=0)
     assert mine["small"].steps == theirs["small"].steps == 27  # of 120, 25 / 113 would be 26.5
-    assert trainer.pairs_trained == sum(seen) // 2
+    assert trainer.pairs_trained == 700 + 200 + 7 * 8
     assert f"trained on {trainer.pairs_trained} pairs" in caplog.messages[-1]
     assert any("pairs/s" in line for line in caplog.messages) and not any("  M " in line for line in caplog.messages)
+
+
+def test_clipping_counts_the_losses_own_parameters(tmp_path, store, lstm, pairs):
+    plain = new_lstm(pairs)
+    torch.manual_seed(1)
+    mine, theirs = Scaled(lstm), Scaled(plain)
+    theirs.load_state_dict(mine.state_dict())
+    options = arguments(tmp_path, row_lazy_adam=False, max_grad_norm=0.05, max_steps=5)
+    StoreTrainer(lstm, options, store, mine).train()
+
+    plain_loop(plain, {"pairs": theirs}, {"pairs": store}, 5, clip=0.05)
+    torch.testing.assert_close(mine.dense.weight, theirs.dense.weight, atol=1e-5, rtol=0)
+    torch.testing.assert_close(lstm[0].emb_layer.weight, plain[0].emb_layer.weight, atol=1e-5, rtol=0)
+
+
+def test_labels_go_to_the_loss(tmp_path, lstm, pairs, vocabulary):
+    """sentence-transformers' softmax classifier on pairs with one of three labels."""
+    with PairStoreWriter(tmp_path / "labelled.h5", ("en", "xx"), vocabulary, labels=np.int8) as writer:
+        sides = [vocabulary.encode([pair[side] for pair in pairs[:60]]) for side in (0, 1)]
+        writer.append(*sides[0], *sides[1], labels=np.arange(60) % 3)
+    store, plain = PairStore(tmp_path / "labelled.h5"), new_lstm(pairs)
+    mine, theirs = (SoftmaxLoss(model, model.get_embedding_dimension(), 3) for model in (lstm, plain))
+    theirs.load_state_dict(mine.state_dict())
+    trainer = StoreTrainer(lstm, arguments(tmp_path, row_lazy_adam=False), store, mine)
+    trainer.train()
+    np.testing.assert_allclose(logged(trainer), plain_loop(plain, {"pairs": theirs}, {"pairs": store}, 30), atol=1e-5)
+    torch.testing.assert_close(mine.classifier.weight, theirs.classifier.weight, atol=1e-4, rtol=0)
+
+
+def test_prompts_are_refused(tmp_path):
+    with pytest.raises(SettingsError, match="prompts are 'query: ', but stored texts are trained on as they are"):
+        arguments(tmp_path, prompts="query: ")
 
 
 class Interrupt(TrainerCallback):
