@@ -76,7 +76,7 @@ class MiningReport:
             shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in others)
             lines.append(f"scores: best {best[1]:.3f}; reached by this share of the pairs: {shown}")
         done = [f"{each.name} {each.seconds:.1f}" for each in self.times if each.tasks]
-        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, everything was done before'}"])
+        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, all was done before'}"])
 
 
 def _of_text(name: str, counts: SentenceCounts) -> str:

@@ -48,7 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--work", type=Path, metavar="DIR", help="keep results of stages here: later runs redo only what changed"
     )
-    search.add_argument("--force", metavar="STAGE", help="do this stage and those after it again")
+    search.add_argument(
+        "--force",
+        metavar="STAGE",
+        help="do this stage (sentences, embed, index, effort, search, pairs) again, and those after it",
+    )
     add_executor_options(parser)
 
 

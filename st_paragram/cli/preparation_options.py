@@ -35,9 +35,13 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options of how the work is done, which change nothing in the store."""
     add = parser.add_argument_group("work").add_argument
-    add("--work", type=Path, metavar="DIR", help="keep the results of stages here: later runs redo only what changed")
-    add("--force", metavar="STAGE", help="do this stage and those after it again")
-    add("--rejects", type=Path, metavar="DIR", help="write the rows that are dropped here, one file for each reason")
+    add("--work", type=Path, metavar="DIR", help="keep results of stages here: later runs redo only what changed")
+    add(
+        "--force",
+        metavar="STAGE",
+        help="do this stage (read, clean, deduplicate, plan, vocabulary, encode, store) again, and those after it",
+    )
+    add("--rejects", type=Path, metavar="DIR", help="write the rows dropped here, one file for each reason")
     add_executor_options(parser)
 
 

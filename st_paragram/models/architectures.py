@@ -10,8 +10,8 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, stock
-from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, STOCK, STOCK_CONFIG_FILE
+from st_paragram.models import averaging, own_modules, stock
+from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, OWN_MODULES, STOCK, STOCK_CONFIG_FILE
 from st_paragram.models.encoder import ParagramEncoder, pipeline
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.token_embedding import WEIGHTS_FILE
@@ -55,6 +55,8 @@ def _read_averaging(
     return model
 
 
+_PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
+
 #: The first that holds a pipeline is its architecture.
 ARCHITECTURES: dict[str, Architecture] = {
     AVERAGING: Architecture(
@@ -66,12 +68,20 @@ ARCHITECTURES: dict[str, Architecture] = {
         files=(CONFIG_FILE, "*.model", WEIGHTS_FILE),
     ),
     STOCK: Architecture(
-        holds=lambda model: True,
-        check=stock.check,
+        holds=stock.holds,
+        check=lambda model: None,
         write=stock.write,
         read=stock.read,
         read_weights=stock.read_weights,
-        files=("*.json", "*.txt", "*.model", "*.safetensors"),
+        files=_PIPELINE_FILES,
+    ),
+    OWN_MODULES: Architecture(
+        holds=lambda model: True,
+        check=own_modules.check,
+        write=own_modules.write,
+        read=own_modules.read,
+        read_weights=own_modules.read_weights,
+        files=_PIPELINE_FILES,
     ),
 }
 

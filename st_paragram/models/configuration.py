@@ -19,7 +19,7 @@ CONFIG_FILE = "st_paragram.json"
 #: What sentence-transformers keeps of a pipeline beside its modules.
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 FORMAT_VERSION = 3
-AVERAGING, STOCK = "averaging", "stock"
+AVERAGING, STOCK, OWN_MODULES = "averaging", "stock", "modules"
 _OLD_OPTIONS = {"lower_case": bool, "segmentation": str}
 
 

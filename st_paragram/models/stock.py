@@ -16,35 +16,23 @@ from st_paragram.models.configuration import STOCK, Configuration, damaged, writ
 from st_paragram.modules.compact_embedding import TableType
 
 
-def check(model: SentenceTransformer) -> None:
-    """Refuse a pipeline with modules that are not sentence-transformers': its stock reader would not import them.
-
-    Raises:
-        ModelDirectoryError: there are such modules.
-    """
-    foreign = [type(module).__name__ for module in model if not _is_stock(module)]
-    if foreign:
-        kinds = ", ".join(type(module).__name__ for module in model)
-        raise ModelDirectoryError(
-            f"a model directory holds TokenEmbedding and MeanPool, or modules of sentence-transformers alone; "
-            f"this pipeline is {kinds}, of which {foreign[0]} is none of sentence-transformers'"
-        )
-
-
-def _is_stock(module: object) -> bool:
-    return type(module).__module__.startswith("sentence_transformers.")
+def holds(model: SentenceTransformer) -> bool:
+    """Whether all modules are sentence-transformers'."""
+    return all(type(module).__module__.startswith("sentence_transformers.") for module in model)
 
 
 def write(
-    model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
+    model: SentenceTransformer,
+    folder: Path,
+    dtype: TableType | str | None = None,
+    truncate_dim: int | None = None,
+    architecture: str = STOCK,
 ) -> None:
     """Write the pipeline as its own `save_pretrained` does, without a model card, and `st_paragram.json` beside.
 
     Raises:
-        ModelDirectoryError: modules that a stock reader would not import.
         SettingsError: another type or fewer components are asked for, which only a table of embeddings can have.
     """
-    check(model)
     if dtype is not None or truncate_dim is not None:
         raise SettingsError(
             "only averaging models can be stored in another type or with fewer components; leave dtype and "
@@ -52,7 +40,7 @@ def write(
         )
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(str(folder), create_model_card=False)
-    write_configuration(folder, Configuration(STOCK, {}))
+    write_configuration(folder, Configuration(architecture, {}))
 
 
 def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None) -> SentenceTransformer:
@@ -78,8 +66,16 @@ def read_weights(folder: Path, into: SentenceTransformer) -> None:
     Raises:
         ModelDirectoryError: sentence-transformers cannot read it, or it holds another pipeline.
     """
-    stored = read(folder, {}, "cpu", None).state_dict()
+    fill(into, read(folder, {}, "cpu", None), folder)
+
+
+def fill(into: SentenceTransformer, stored: SentenceTransformer, folder: Path) -> None:
+    """Copy the weights of the pipeline that a folder holds.
+
+    Raises:
+        ModelDirectoryError: it is another pipeline.
+    """
     try:
-        into.load_state_dict(stored)
+        into.load_state_dict(stored.state_dict())
     except RuntimeError as error:
         raise ModelDirectoryError(f"{folder}: the weights of another pipeline than the one to fill") from error

@@ -133,51 +133,61 @@ def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeat
         MiningError: The text has no sentence, or a line has no id where it should.
     """
     counts = SentenceCounts()
-    with ExitStack() as stack:
-        text = stack.enter_context(atomic(folder / "text"))
-        ids = stack.enter_context(atomic(folder / "ids")) if with_ids else None
-        spans = _Spans(), _Spans()
-        hashes, numbers = list[NDArray[np.uint64]](), list[NDArray[np.int64]]()
-        for block in _blocks(_numbered(path, with_ids), 1 << 16):
-            kept = [(number, key, line) for number, key, line in block if _says_something(line, counts)]
-            counts.lines += len(block)
-            data = [line.encode() for _, _, line in kept]
-            text.write(b"".join(data))
-            spans[0].add(data)
-            if ids is not None:
-                keys = [key.encode() for _, key, _ in kept]
-                ids.write(b"".join(keys))
-                spans[1].add(keys)
-            digests = b"".join(hashlib.blake2b(line, digest_size=8).digest() for line in data)
-            hashes.append(np.frombuffer(digests, dtype=np.uint64))
-            numbers.append(np.fromiter((number for number, _, _ in kept), np.int64, len(kept)))
-    first = _first_occurrences(np.concatenate(hashes) if hashes else np.zeros(0, np.uint64), counts, most_repeats)
+    kept = _write_lines(_numbered(path, with_ids), folder, with_ids, counts)
+    first = _first_occurrences(kept.hashes(), counts, most_repeats)
     if not len(first):
         raise MiningError(f"{path}: no sentence in {counts.lines} lines; give a text with a sentence a line")
-    arrays = {"lines": np.concatenate(numbers)[first]}
-    for name, span in zip(("", "id_"), spans[: 1 + with_ids], strict=False):
-        starts, ends = span.arrays()
-        arrays |= {f"{name}starts": starts[first], f"{name}ends": ends[first]}
-    for name, array in arrays.items():
+    for name, array in kept.arrays(with_ids).items():
         with atomic(folder / f"{name}.npy") as handle:
-            np.save(handle, array)
+            np.save(handle, array[first])
     write_metadata(folder / "text", asdict(counts) | {"has_ids": with_ids})
     return counts
 
 
-class _Spans:
-    """Where texts stand that are written one after another."""
+def _write_lines(lines: Iterable[tuple[int, str, str]], folder: Path, with_ids: bool, counts: SentenceCounts) -> _Kept:
+    """Write the lines that say something, one after another, and their ids; all lines are counted."""
+    kept = _Kept()
+    with ExitStack() as stack:
+        text = stack.enter_context(atomic(folder / "text"))
+        ids = stack.enter_context(atomic(folder / "ids")) if with_ids else None
+        for block in _blocks(lines, 1 << 16):
+            chosen = [(number, key, line) for number, key, line in block if _says_something(line, counts)]
+            counts.lines += len(block)
+            sentences = [line.encode() for _, _, line in chosen]
+            keys = [key.encode() for _, key, _ in chosen]
+            kept.add([number for number, _, _ in chosen], sentences, keys)
+            text.write(b"".join(sentences))
+            if ids is not None:
+                ids.write(b"".join(keys))
+    return kept
+
+
+class _Kept:
+    """Of the lines that were written: their numbers, hashes, and lengths in bytes. 32 bytes a line."""
 
     def __init__(self) -> None:
-        self._lengths: list[NDArray[np.int64]] = []
+        self._numbers, self._hashes = list[NDArray[np.int64]](), list[NDArray[np.uint64]]()
+        self._lengths, self._id_lengths = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
 
-    def add(self, texts: Sequence[bytes]) -> None:
-        self._lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
+    def add(self, numbers: Sequence[int], sentences: Sequence[bytes], keys: Sequence[bytes]) -> None:
+        digests = b"".join(hashlib.blake2b(line, digest_size=8).digest() for line in sentences)
+        self._hashes.append(np.frombuffer(digests, dtype=np.uint64))
+        self._numbers.append(np.array(numbers, dtype=np.int64))
+        self._lengths.append(np.fromiter(map(len, sentences), np.int64, len(sentences)))
+        self._id_lengths.append(np.fromiter(map(len, keys), np.int64, len(keys)))
 
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        lengths = np.concatenate(self._lengths)
-        ends = np.cumsum(lengths)
-        return ends - lengths, ends
+    def hashes(self) -> NDArray[np.uint64]:
+        """Of the sentences, uint64 (c,)."""
+        return np.concatenate([np.zeros(0, np.uint64), *self._hashes])
+
+    def arrays(self, with_ids: bool) -> dict[str, NDArray[np.int64]]:
+        """What a folder keeps of every line, int64 (c,) each, by name of the file."""
+        arrays = {"lines": np.concatenate(self._numbers)}
+        for name, parts in (("", self._lengths), ("id_", self._id_lengths))[: 1 + with_ids]:
+            lengths = np.concatenate(parts)
+            ends = np.cumsum(lengths)
+            arrays |= {f"{name}starts": ends - lengths, f"{name}ends": ends}
+        return arrays
 
 
 def _numbered(path: str, with_ids: bool) -> Iterator[tuple[int, str, str]]:

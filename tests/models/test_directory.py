@@ -195,10 +195,12 @@ def test_damage_is_named(saved, damage, message):
     assert "\n" not in str(caught.value)
 
 
-def test_other_pipelines_are_refused(model, tmp_path):
+def test_a_pipeline_with_further_modules_is_no_averaging_model(model, tmp_path):
     model.append(Normalize())
-    with pytest.raises(ModelDirectoryError, match="Normalize"):
-        model_directory.save(model, tmp_path / "x")
+    loaded = st_paragram.load(model_directory.save(model, tmp_path / "x"), device="cpu")
+    assert [type(module).__name__ for module in loaded] == ["SentencePieceEmbedding", "MeanPool", "Normalize"]
+    np.testing.assert_array_equal(loaded.encode(["ba ce", ""]), model.encode(["ba ce", ""]))
+    assert json.loads((tmp_path / "x" / "st_paragram.json").read_text())["architecture"] == "modules"
 
 
 def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
