@@ -1,1 +1,1 @@
-"""Mega-batch training."""
+"""Training runs: trainers on pair stores, objectives, settings, checkpoints."""

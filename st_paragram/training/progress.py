@@ -79,7 +79,7 @@ def resume(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> tup
 
 def list_files(checkpoint: Path, to_come: Sequence[str] = ()) -> None:
     """Write down which files make a checkpoint whole: those that are there, and those that are still to come."""
-    there = [str(path.relative_to(checkpoint)) for path in sorted(checkpoint.rglob("*")) if path.is_file()]
+    there = [path.relative_to(checkpoint).as_posix() for path in sorted(checkpoint.rglob("*")) if path.is_file()]
     write_json(checkpoint / _FILE_LIST, sorted({*there, *to_come} - {_FILE_LIST}))
 
 
