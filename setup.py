@@ -1,14 +1,32 @@
 """Builds the compiled kernels; everything else about the package stands in setup.cfg."""
 
 import platform
+import sys
 from pathlib import Path
 
-from pybind11.setup_helpers import Pybind11Extension
-from setuptools import setup
+from pybind11.setup_helpers import Pybind11Extension, build_ext
+from setuptools import Extension, setup
 
 GNU = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math", "-Wall", "-Wextra"]
 
+
+class BuildKernels(build_ext):
+    """Says what it means that the kernels could not be built; setuptools only reports the compiler's error."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build an extension; setuptools goes on without one that is optional."""
+        try:
+            super().build_extension(ext)
+        except Exception:
+            sys.stderr.write(
+                "WARNING: the compiled kernels of st_paragram could not be built. Everything works without them, "
+                "several times slower. `python -m st_paragram.native` tells how to install them later.\n"
+            )
+            raise
+
+
 setup(
+    cmdclass={"build_ext": BuildKernels},
     ext_modules=[
         Pybind11Extension(
             "st_paragram.native._kernels",
@@ -20,6 +38,7 @@ setup(
                     "loops_generic",
                     "loops_avx2",
                     "loops_avx512",
+                    "gather",
                     "mean_rows",
                     "training_step",
                     "hardest_negatives",
@@ -32,5 +51,5 @@ setup(
             # Without a compiler the package installs all the same, and runs on torch alone.
             optional=True,
         )
-    ]
+    ],
 )

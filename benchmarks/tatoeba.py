@@ -9,38 +9,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from statistics import fmean
 
-from sentence_transformers import SentenceTransformer
+from harness.scripts import finish
 
 from st_paragram.bitext_mining.margin import DEFAULT_K
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import TextSource
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.correlation import embed
-from st_paragram.evaluation.models import load_model, random_model
-from st_paragram.evaluation.published import TATOEBA
-from st_paragram.evaluation.record import new_record, write_record
-from st_paragram.evaluation.tatoeba import RetrievalScores, retrieval_scores
-from st_paragram.evaluation.tatoeba_files import Translations, read_translations, tatoeba_sets
-from st_paragram.tables import hundredths, markdown_table
-
-HEAD = (
-    "language",
-    "pairs",
-    "cosine: to English",
-    "from English",
-    "mean",
-    "margin: to",
-    "from",
-    "mean",
-    "accuracy",
-    "F1",
-)
-Scores = dict[str, RetrievalScores]
+from st_paragram.evaluation.benchmark_runs import run_tatoeba
+from st_paragram.evaluation.tatoeba_files import tatoeba_sets
+from st_paragram.evaluation.translations import read_translations
 
 
 def main() -> int:
@@ -53,27 +32,9 @@ def main() -> int:
     parser.add_argument("--untrained", action="store_true", help="add random embeddings, N(0, 1), seed 0")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
-
-    data = [read_translations(source, code) for code, source in _sources(arguments.data, arguments.languages).items()]
-    models: dict[str, Callable[[], SentenceTransformer]] = {}
-    if arguments.untrained:
-        models["untrained"] = lambda: random_model(load_model(arguments.models[0]))
-    models |= {name: lambda name=name: load_model(name) for name in arguments.models}
-    print("## Tatoeba: errors x 100 of the nearest neighbour; accuracy and F1 x 100 as mteb counts them\n")
-    scores, results = {}, {}
-    for name, load in models.items():
-        model = load()
-        start = time.perf_counter()
-        scores[name] = {pairs.language: _score(model, pairs, arguments.k) for pairs in data}
-        seconds = time.perf_counter() - start
-        print(f"### {name}: {seconds:.1f} s\n\n{_table(scores[name])}\n")
-        results[name] = {"seconds": seconds, "languages": {key: row.figures for key, row in scores[name].items()}}
-    if shared := [language for language in TATOEBA[0].scores if language in scores[arguments.models[0]]]:
-        print(f"## Tatoeba: mean error x 100 by cosine beside published rows\n\n{_published_table(scores, shared)}")
-    if arguments.json:
-        facts = {"files": arguments.data, "k": arguments.k, "languages": [pairs.language for pairs in data]}
-        write_record(new_record("tatoeba", arguments.models, facts, results), arguments.json)
-    return 0
+    sources = _sources(arguments.data, arguments.languages)
+    sets = [read_translations(source, name) for name, source in sources.items()]
+    return finish(run_tatoeba(arguments.models, sets, arguments.k, arguments.untrained), arguments.json)
 
 
 def _sources(data: list[str], languages: list[str] | None) -> dict[str, TextSource]:
@@ -86,29 +47,6 @@ def _sources(data: list[str], languages: list[str] | None) -> dict[str, TextSour
     stems = [Path(path).stem.removesuffix("-eng") for path in data]
     names = stems if len(set(stems)) == len(stems) else data
     return {name: TextSource((path,), ("first", "second")) for name, path in zip(names, data, strict=True)}
-
-
-def _score(model: SentenceTransformer, pairs: Translations, k: int) -> RetrievalScores:
-    return retrieval_scores(embed(model, pairs.first), embed(model, pairs.second), k)
-
-
-def _table(scores: Scores) -> str:
-    rows = [[language, str(row.pairs), *map(hundredths, _figures(row))] for language, row in scores.items()]
-    if len(rows) > 1:
-        means = (fmean(column) for column in zip(*map(_figures, scores.values()), strict=True))
-        rows.append([f"mean of {len(scores)}", str(sum(row.pairs for row in scores.values())), *map(hundredths, means)])
-    return markdown_table(HEAD, rows)
-
-
-def _figures(row: RetrievalScores) -> list[float]:
-    return [*row.cosine.figures.values(), *row.margin.figures.values(), row.accuracy, row.f1]
-
-
-def _published_table(scores: dict[str, Scores], languages: list[str]) -> str:
-    rows = {row.label: [row.scores[language] for language in languages] for row in TATOEBA}
-    rows |= {name: [own[language].cosine.mean for language in languages] for name, own in scores.items()}
-    cells = [[name, *map(hundredths, row), hundredths(fmean(row))] for name, row in rows.items()]
-    return markdown_table(["model", *languages, "mean"], cells)
 
 
 if __name__ == "__main__":

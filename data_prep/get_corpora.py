@@ -4,21 +4,9 @@ The same as `st-paragram download`. corpora.yaml says which corpora there are, u
 `--list` shows it. Complete downloads are not fetched again, interrupted ones are resumed.
 """
 
-from __future__ import annotations
-
-import argparse
 import sys
 
-from st_paragram.cli.download import add_options, run
-from st_paragram.cli.main import run_reporting_errors
-
-
-def main() -> int:
-    """Fetch the files, or show what would be fetched."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
-    return run(parser.parse_args())
-
+from st_paragram.cli.main import run_script
 
 if __name__ == "__main__":
-    sys.exit(run_reporting_errors("get_corpora", main))
+    sys.exit(run_script("get_corpora", "download", __doc__))

@@ -4,21 +4,9 @@ The same as `st-paragram paranmt`: it filters by language labels, paraphrase sco
 drops repeated pairs, and makes the pair store data/en-en.h5 for `python recipes/train_paraphrase.py`.
 """
 
-from __future__ import annotations
-
-import argparse
 import sys
 
-from st_paragram.cli.main import run_reporting_errors
-from st_paragram.cli.paranmt import add_options, run
-
-
-def main() -> int:
-    """Filter and prepare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
-    return run(parser.parse_args())
-
+from st_paragram.cli.main import run_script
 
 if __name__ == "__main__":
-    sys.exit(run_reporting_errors("paranmt", main))
+    sys.exit(run_script("paranmt", "paranmt", __doc__))

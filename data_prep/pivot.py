@@ -5,21 +5,9 @@ The same as `st-paragram pivot`: English sentences that have the same translatio
 paraphrases (data_prep/paranmt.py).
 """
 
-from __future__ import annotations
-
-import argparse
 import sys
 
-from st_paragram.cli.main import run_reporting_errors
-from st_paragram.cli.pivot import add_options, run
-
-
-def main() -> int:
-    """Make the pairs and print the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
-    return run(parser.parse_args())
-
+from st_paragram.cli.main import run_script
 
 if __name__ == "__main__":
-    sys.exit(run_reporting_errors("pivot", main))
+    sys.exit(run_script("pivot", "pivot", __doc__))

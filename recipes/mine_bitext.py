@@ -5,21 +5,9 @@ by how much closer they are than their neighbourhoods, and written best first as
 mined can be trained on: `cut -f 2,3 pairs.tsv > mined.tsv; st-paragram prepare --lang es --text mined.tsv ...`.
 """
 
-from __future__ import annotations
-
-import argparse
 import sys
 
-from st_paragram.cli.main import run_reporting_errors
-from st_paragram.cli.mine import add_options, run
-
-
-def main() -> int:
-    """Mine."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
-    return run(parser.parse_args())
-
+from st_paragram.cli.main import run_script
 
 if __name__ == "__main__":
-    sys.exit(run_reporting_errors("mine_bitext", main))
+    sys.exit(run_script("mine_bitext", "mine", __doc__))

@@ -13,7 +13,7 @@ A class of settings has a field for each, with its type, default, help and range
 
     Example(dim=100)                              # frozen, and checked when it is made
     read(Example, "example.yaml", {"dim": 100})   # the values of a file, and stronger ones
-    add_options(parser, Example)                  # --dim N, --rate X, --side {left,right}, --keep-case
+    add_setting_options(parser, Example)          # --dim N, --rate X, --side {left,right}, --keep-case
     Example(**given(arguments, Example))          # what was given on the command line, and defaults for the rest
     table(Example)                                # a Markdown table
 
@@ -26,30 +26,22 @@ other, but no option and no row of the table.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
 from collections.abc import Collection, Iterable, Mapping
-from enum import Enum
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, TypeVar
 
 import pydantic
 import pydantic.dataclasses
 import yaml
-from pydantic.fields import FieldInfo
 from typing_extensions import dataclass_transform
 
 from st_paragram.errors import SettingsError
+from st_paragram.setting_fields import SettingField, fields_of
 from st_paragram.tables import markdown_table
 
 _Settings = TypeVar("_Settings")
 _CONFIG = pydantic.ConfigDict(allow_inf_nan=False, validate_default=True)
-_OWN_FORM = (pydantic.BeforeValidator, pydantic.PlainValidator, pydantic.WrapValidator)
-_KINDS = {bool: "yes or no", int: "a whole number", float: "a number", Path: "a path", str: "text"}
-_METAVARS: dict[Any, str] = {int: "N", float: "X", Path: "PATH", str: "NAME"}
-_LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-_OUTSIDE = ("greater_than_equal", "greater_than", "less_than_equal", "less_than")
 
 
 def setting(
@@ -73,15 +65,16 @@ def setting(
         most: The largest value allowed.
         above: It must be larger than this.
         below: It must be smaller than this.
-        option: Its option on the command line, if that is not its name with dashes; several have spaces between. That of a yes or no takes no value
-            and turns the default into its contrary; for a default of yes it is `--no-NAME` if not given here.
+        option: Its option on the command line, if that is not its name with dashes; or several, with spaces between.
+            That of a yes or no takes no value and turns the default into its contrary; for a default of yes it is
+            `--no-NAME` if not given here.
         option_help: What the option does, if `help` does not say it.
-        metavar: What stands for its value in `--help`, if its type does not say enough.
+        metavar: What stands for the value in the help of the command line, if its type does not say enough.
     """
     limits: dict[str, Any] = {"ge": least, "le": most, "gt": above, "lt": below}
-    option_texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
-    given_limits = {name: limit for name, limit in limits.items() if limit is not None}
-    return pydantic.Field(default, description=help, json_schema_extra=option_texts, **given_limits)
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
+    return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)
 
 
 # `setting` is not declared as a field specifier: type checkers would look for the default under that keyword alone.
@@ -94,10 +87,12 @@ def settings(cls: type[_Settings]) -> type[_Settings]:
     for a number, 10.0 for a whole one.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
-    make, fields = made.__init__, _fields(made)
+    make, fields = made.__init__, fields_of(made)
 
     @functools.wraps(make)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        if len(args) > len(fields):
+            raise TypeError(f"{made.__name__} has {len(fields)} fields; {len(args)} values were given")
         values = dict(zip(fields, args, strict=False)) | kwargs
         _refuse_unknown(values, fields)
         for name, value in values.items():
@@ -106,7 +101,8 @@ def settings(cls: type[_Settings]) -> type[_Settings]:
         try:
             make(self, *args, **kwargs)
         except pydantic.ValidationError as error:
-            raise SettingsError(_message(fields, error.errors()[0])) from None
+            first = error.errors()[0]
+            raise SettingsError(fields[str(first["loc"][0])].refusal(first)) from None
 
     made.__init__ = checked  # type: ignore[assignment]
     return made  # type: ignore[return-value]
@@ -130,7 +126,7 @@ def read(
         SettingsError: The file cannot be read or is no mapping, or a name or a value is refused.
     """
     values = read_yaml(path) if path is not None else {}
-    _refuse_unknown(values, _fields(cls), f"{path}: ")
+    _refuse_unknown(values, fields_of(cls), f"{path}: ")
     return cls(**{**(defaults or {}), **values, **(overrides or {})})
 
 
@@ -150,7 +146,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return values or {}
 
 
-def add_options(
+def add_setting_options(
     parser: Any,  # noqa: ANN401 - a parser or a group
     cls: type,
     leave_out: Collection[str] = (),
@@ -169,7 +165,7 @@ def add_options(
     for field in _described(cls):
         if field.name not in leave_out and (only is None or field.name in only):
             told = field.argument(defaults or {})
-            parser.add_argument(*field.option.split(), dest=field.name, default=argparse.SUPPRESS, **told)
+            parser.add_argument(*field.options, dest=field.name, default=argparse.SUPPRESS, **told)
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
@@ -181,7 +177,7 @@ def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
 def table(cls: type) -> str:
     """The settings as a Markdown table: name, option of the command line, default, what is allowed, what it is."""
     rows = [
-        [f"`{field.name}`", f"`{field.option}`", field.default, field.allowed, str(field.info.description)]
+        [f"`{field.name}`", f"`{field.options[0]}`", field.default, field.allowed, str(field.info.description)]
         for field in _described(cls)
     ]
     return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
@@ -189,140 +185,14 @@ def table(cls: type) -> str:
 
 def describe_default(cls: type, name: str) -> str:
     """A setting's default in words."""
-    return _fields(cls)[name].default
+    return fields_of(cls)[name].default
 
 
-def choices(annotation: Any) -> list[str]:  # noqa: ANN401
-    """The words that a type allows: those of a Literal or an Enum, also where None is allowed; none for other types."""
-    for kind in _members(annotation):
-        if get_origin(kind) is Literal:
-            return [str(word) for word in get_args(kind)]
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            return [str(member.value) for member in kind]
-    return []
-
-
-@dataclasses.dataclass(frozen=True)
-class _Field:
-    """What is known of a field; `own_form`: its values are written in a form of their own."""
-
-    name: str
-    info: FieldInfo
-    own_form: bool
-
-    @property
-    def words(self) -> list[str]:
-        return choices(self.info.annotation)
-
-    @property
-    def kinds(self) -> list[Any]:
-        """The types of single values that it may have."""
-        members = _members(self.info.annotation)
-        return [] if self.own_form else [kind for kind in _KINDS if kind in members]
-
-    def is_mistaken(self, value: object) -> bool:
-        """Whether pydantic would make another kind of it: 1 of True, True of 1, 3 of "3"."""
-        if value is None or not self.kinds:
-            return False
-        if isinstance(value, bool) or self.kinds == [bool]:
-            return not (isinstance(value, bool) and bool in self.kinds)
-        return isinstance(value, str) and self.kinds == [int]
-
-    @property
-    def limits(self) -> str:
-        """Its range in words: at least 0 and below 1."""
-        found = [(words, getattr(limit, sign, None)) for limit in self.info.metadata for sign, words in _LIMITS.items()]
-        return " and ".join(f"{words} {_in_words(limit)}" for words, limit in found if limit is not None)
-
-    @property
-    def expected(self) -> str:
-        """What it must be, for messages."""
-        if self.words:
-            return f"it must be one of {', '.join(self.words)}"
-        return f"{' or '.join(_KINDS[kind] for kind in self.kinds) or 'another value'} is expected"
-
-    @property
-    def allowed(self) -> str:
-        """What it may be, for tables."""
-        kinds = " or ".join(_KINDS[kind].removeprefix("a ") for kind in self.kinds)
-        return ", ".join(self.words or filter(None, [kinds, self.limits]))
-
-    @property
-    def default(self) -> str:
-        """Its default in words."""
-        required = self.info.is_required()
-        return "must be given" if required else _in_words(self.info.get_default(call_default_factory=True))
-
-    @property
-    def option(self) -> str:
-        """Its option on the command line."""
-        no = "no-" if self.info.default is True else ""
-        return self.extra("option") or f"--{no}{self.name.replace('_', '-')}"
-
-    def argument(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """What argparse is told of the option."""
-        text, flag = self.extra("option_help") or str(self.info.description), self.kinds == [bool]
-        if not flag:
-            text += f" (default: {_in_words(defaults[self.name]) if self.name in defaults else self.default})"
-        told: dict[str, Any] = {"help": text.replace("%", "%%")}
-        if flag:
-            return told | {"action": "store_false" if self.info.default else "store_true"}
-        if self.words:
-            return told | {"choices": self.words}
-        kind = next(iter(self.kinds), None)
-        return (
-            told
-            | {"metavar": self.extra("metavar") or _METAVARS.get(kind, "VALUE")}
-            | ({"type": kind} if kind in (int, float) else {})
-        )
-
-    def extra(self, name: str) -> str | None:
-        """What `setting` was told of the option."""
-        return cast("dict[str, str | None]", self.info.json_schema_extra or {}).get(name)
-
-
-def _fields(cls: Any) -> dict[str, _Field]:  # noqa: ANN401 - a class of settings
-    validators = cls.__pydantic_decorators__.field_validators.values()
-    decorated = {name for validator in validators for name in validator.info.fields}
-    return {
-        name: _Field(name, info, name in decorated or any(isinstance(each, _OWN_FORM) for each in info.metadata))
-        for name, info in cls.__pydantic_fields__.items()
-    }
-
-
-def _described(cls: type) -> list[_Field]:
+def _described(cls: type) -> list[SettingField]:
     """The fields made by `setting`."""
-    return [field for field in _fields(cls).values() if field.info.description is not None]
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """The types of a union, or the one type."""
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-
-
-def _in_words(value: object) -> str:
-    if isinstance(value, Enum):
-        value = value.value
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    return {None: "none", True: "yes", False: "no"}[value] if isinstance(value, bool | None) else str(value)
+    return [field for field in fields_of(cls).values() if field.info.description is not None]
 
 
 def _refuse_unknown(values: Iterable[Any], known: Collection[str], where: str = "") -> None:
     if unknown := sorted(str(name) for name in values if name not in known):
         raise SettingsError(f"{where}unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
-
-
-def _message(fields: Mapping[str, _Field], error: Any) -> str:  # noqa: ANN401 - pydantic's description of an error
-    """One line: the setting, what was given, what is expected."""
-    field, kind = fields[str(error["loc"][0])], error["type"]
-    if kind == "missing":
-        return f"{field.name} is missing; it must be given"
-    expected = field.expected
-    if kind in _OUTSIDE:
-        expected = f"it must be {field.limits}"
-    elif kind == "finite_number":
-        expected = "a finite number is expected"
-    elif field.own_form or not (field.words or field.kinds):
-        expected = str(error.get("ctx", {}).get("error") or error["msg"].replace("Input should be", "it must be", 1))
-    return f"{field.name} is {error['input']!r}; {expected}"

@@ -1,4 +1,4 @@
-"""Ablations: trainings that differ from a base in one choice each, with several seeds, scored on development pairs."""
+"""Ablations: training runs that differ from a base in one choice each, with several seeds and scores."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import yaml
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch import Tensor, nn
 from transformers import set_seed
 
+from harness.ablation_results import AblationResult, AblationRun, AblationsRun
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.correlation import correlate
+from st_paragram.evaluation.correlation import correlate, graded_result
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.tables import hundredths
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.training.objectives.mega_batch_margin import arguments
 from st_paragram.training.settings import TrainingSettings
@@ -43,13 +46,13 @@ class LossName(str, Enum):
 
 @dataclass(frozen=True)
 class Ablation:
-    """One row: a training, and what it changes.
+    """One row: a training run, and what it changes.
 
     Args:
         name: of the row, made of the changes.
         group: what the change is about.
         overrides: the changes.
-        settings: of the training.
+        settings: of the training run.
         vocab_size: pieces of the vocabulary.
         pairs: to train on; None: all.
         loss: to train with.
@@ -106,21 +109,20 @@ def run_ablations(
     store_of: Callable[[int], Path],
     development: Sequence[GradedPairs],
     folder: str | Path,
-) -> Iterator[tuple[Ablation, dict[str, Any]]]:
+) -> Iterator[tuple[Ablation, AblationRun]]:
     """Train every row with every seed; what is finished in `folder` is not trained again.
 
     Seeds are the outer loop, so that a run that is stopped has whole tables of fewer seeds.
 
     Args:
         rows: what to train.
-        seeds: of the trainings.
+        seeds: of the training runs.
         store_of: gives the store for a size of vocabulary.
         development: pairs to score.
         folder: keeps each training's result.
 
     Yields:
-        The row, and its result: `seed`, `pairs`, `seconds` of the training, `pairs_per_second`, `scores` by the name
-        of the development pairs.
+        The row, and the training with its scores.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -132,20 +134,39 @@ def run_ablations(
             settings |= {"vocab_size": row.vocab_size, "development": [pairs.name for pairs in development]}
             if (result := _finished(path, settings)) is None:
                 result = _train(row, seed, store, development)
-                write_json(path, {"settings": settings, "result": result})
-                logger.info("%s, seed %d: %s", row.name, seed, json.dumps(result["scores"]))
-            yield row, result | {"pairs": len(store)}
+                write_json(path, {"settings": settings, "result": asdict(result)})
+                scores = ", ".join(f"{name} {hundredths(of.pearson)}" for name, of in result.scores.items())
+                logger.info(f"{row.name}, seed {seed}: Pearson x 100: {scores}")
+            yield row, result
 
 
-def _finished(path: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
+def score_ablations(
+    rows: Sequence[Ablation],
+    seeds: Sequence[int],
+    store_of: Callable[[int], Path],
+    development: Sequence[GradedPairs],
+    folder: str | Path,
+    text: Sequence[str],
+) -> AblationsRun:
+    """Everything that `run_ablations` gives, together; `text` says what was trained on."""
+    results: dict[str, AblationResult] = {}
+    for row, run in run_ablations(rows, seeds, store_of, development, folder):
+        results.setdefault(row.name, AblationResult(row.group, dict(row.overrides), [])).runs.append(run)
+    base = {"vocab_size": rows[0].vocab_size, **asdict(rows[0].settings)}
+    return AblationsRun(results, list(text), {pairs.name: len(pairs) for pairs in development}, base)
+
+
+def _finished(path: Path, settings: dict[str, Any]) -> AblationRun | None:
     if not path.is_file():
         return None
     values = json.loads(path.read_text(encoding="utf-8"))
-    result: dict[str, Any] = values["result"]
-    return result if values["settings"] == settings else None
+    if values["settings"] != settings:
+        return None
+    result: AblationRun = pydantic.TypeAdapter(AblationRun).validate_python(values["result"])
+    return result
 
 
-def _train(row: Ablation, seed: int, store: PairStore, development: Sequence[GradedPairs]) -> dict[str, Any]:
+def _train(row: Ablation, seed: int, store: PairStore, development: Sequence[GradedPairs]) -> AblationRun:
     settings = replace(row.settings, seed=seed)
     set_seed(seed)
     model = new_model(store, settings)
@@ -158,8 +179,8 @@ def _train(row: Ablation, seed: int, store: PairStore, development: Sequence[Gra
         started = time.perf_counter()
         trainer.train()
     seconds = time.perf_counter() - started
-    scores = {pairs.name: asdict(correlate(model, pairs)) for pairs in development}
-    return {"seed": seed, "seconds": seconds, "pairs_per_second": trainer.pairs_trained / seconds, "scores": scores}
+    scores = {pairs.name: graded_result(len(pairs), correlate(model, pairs)) for pairs in development}
+    return AblationRun(seed, scores, len(store), seconds, trainer.pairs_trained / seconds)
 
 
 def _loss(row: Ablation, model: SentenceTransformer) -> nn.Module:

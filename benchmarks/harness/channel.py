@@ -18,18 +18,18 @@ class Channel:
         self._incoming = incoming
         self._outgoing = outgoing
 
-    def ready(self, **facts: Any) -> None:  # noqa: ANN401
-        """Say that everything is loaded, and facts about it."""
-        self.send({"ready": facts})
+    def ready(self, **metadata: Any) -> None:  # noqa: ANN401
+        """Say that everything is loaded, and metadata about it."""
+        self.send({"ready": metadata})
 
     def wait(self) -> bool:
         """Wait until a round is asked for; False when there will be no more."""
         line = self._incoming.readline()
         return bool(line) and json.loads(line) == "round"
 
-    def report(self, seconds: float, work: float, **facts: Any) -> None:  # noqa: ANN401
+    def report(self, seconds: float, work: float, **metadata: Any) -> None:  # noqa: ANN401
         """Report a round: wall time and units of work."""
-        self.send({"seconds": seconds, "work": work, "facts": facts})
+        self.send({"seconds": seconds, "work": work, "metadata": metadata})
 
     def send(self, message: dict[str, Any]) -> None:
         """Write a message as one line."""

@@ -21,7 +21,7 @@ _MODULES = {
 def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     """Import a peer's libraries, load the model, encode sentences one by one; arguments as in `encoders.run`.
 
-    The round is the loading. Its facts: `import_seconds`, `first_seconds` (the first sentence), `median_seconds` and
+    The round is the loading. Its metadata: `import_seconds`, `first_seconds` (the first sentence), `median_seconds` and
     `p95_seconds` (one sentence, later).
     """
     sentences = read_sentences(Path(arguments["sentences"]), arguments["count"])

@@ -16,7 +16,7 @@ Lookup = Callable[[], Any]
 
 
 def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
-    """Tokenise, then time the rest; arguments as in `encoders.run`. Reports the tokens as a fact."""
+    """Tokenise, then time the rest; arguments as in `encoders.run`. Reports the number of tokens as metadata."""
     sentences = read_sentences(Path(arguments["sentences"]), arguments["count"])
     lookup, tokens = FACTORIES[peer](arguments, sentences)
     channel.ready(tokens=tokens)

@@ -6,9 +6,8 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from harness.mining_agreement import Agreement, agreement, read_scored
 from harness.mining_process import watch_mining
@@ -50,19 +49,11 @@ class Comparison:
             for name, runs in self.runs.items()
         ]
 
-    def figures(self) -> dict[str, Any]:
-        """For JSON: every run, and the agreements."""
-        runs = {
-            name: [{"seconds": run.seconds, "peak_anonymous_mb": run.peak_anonymous_mb} for run in each]
-            for name, each in self.runs.items()
-        }
-        return {"runs": runs, "agreements": [asdict(each) for each in self.agreements]}
-
 
 def compare_bitext(
     texts: tuple[Path, Path], model: str, folder: Path, rounds: int, k: int, memory: int, least: Sequence[float]
 ) -> Comparison:
-    """Exact mining of two texts, ours and the straight one, by ratio margin, each sentence once.
+    """Exact mining of two texts, ours and the baseline, by ratio margin, each sentence once.
 
     Args:
         texts: A sentence a line, none twice.
@@ -73,13 +64,13 @@ def compare_bitext(
         memory: Bytes that ours may take.
         least: Scores from which upwards pairs are compared.
     """
-    ours, theirs = folder / "ours.tsv", folder / "straight.tsv"
+    ours, theirs = folder / "ours.tsv", folder / "baseline.tsv"
     settings = MiningSettings(k=k, margin=Margin.RATIO, index=FLAT, memory=memory)
-    module = "harness.straight_mining"
+    module = "harness.baseline_mining"
     runs = _in_turn(
         {
             f"{OURS} --index Flat": lambda: watch_mining(texts, ours, model, settings).run,
-            "straight: one flat index, all in memory": lambda: watch(
+            "baseline: one flat index, all in memory": lambda: watch(
                 [sys.executable, "-m", module, *map(str, texts), model, str(theirs), str(k)]
             ),
         },
@@ -136,7 +127,7 @@ def _in_turn(what: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, li
     runs: dict[str, list[Run]] = {name: [] for name in what}
     for _ in range(rounds):
         for name, run in what.items():
-            runs[name].append(run())
+            runs[name].append(replace(run(), output=""))  # what it said is of no further use
     return runs
 
 

@@ -19,7 +19,7 @@ from st_paragram.bitext_mining.settings import MiningSettings
 
 @dataclass(frozen=True)
 class WatchedMining:
-    """A mining that has ended.
+    """A mining run that has ended.
 
     Attributes:
         run: Its wall time, from the start of Python to its end, and its memory.

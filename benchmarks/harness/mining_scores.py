@@ -11,11 +11,11 @@ from st_paragram.bitext_mining.candidates import ScoredPairs
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.threshold import Extraction
 from st_paragram.errors import TextError
-from st_paragram.evaluation.bucc import extractions, half_extractions, thresholds
+from st_paragram.evaluation.bucc import LABELS, extractions, half_extractions, thresholds
 from st_paragram.evaluation.bucc_files import ComparableTexts
+from st_paragram.evaluation.results import BuccScores, MarginResult
 from st_paragram.tables import MISSING, hundredths
 
-LABELS = {Margin.ABSOLUTE: "cosine", Margin.RATIO: "ratio", Margin.DISTANCE: "distance"}
 HALF, ORACLE = "half", "oracle"
 HEAD = ("threshold chosen", "score", "threshold", "extracted", "right", "gold", "precision", "recall", "F1")
 _HOW = {HALF: "on the other half", ORACLE: "on the same pairs (oracle)"}
@@ -75,12 +75,12 @@ def score_rows(scored: Scored) -> list[list[str]]:
     ]
 
 
-def score_figures(scored: Scored) -> dict[str, dict[str, dict[str, float]]]:
-    """The same for JSON, as shares."""
+def score_results(scored: Scored) -> dict[str, BuccScores]:
+    """The same as results: how thresholds were chosen -> figures of each score."""
     return {
-        how: {
-            LABELS[margin]: row.figures | {"extracted": row.extracted, "right": row.right, "gold": row.gold}
-            for margin, row in by_margin.items()
-        }
+        how: BuccScores(
+            next(iter(by_margin.values())).gold,
+            {LABELS[margin]: MarginResult.of(found) for margin, found in by_margin.items()},
+        )
         for how, by_margin in scored.items()
     }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import argparse
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.inputs import Inputs
 from st_paragram.machine import usable_cores
+
+_QUICK: dict[str, Any] = {"vocab_size": 4_000, "dim": 128, "count": 6_000, "slow_count": 64, "megabatch_size": 8}
+_QUICK |= {"rounds": 2, "anneal_interval": 4, "memory_mib": 32, "quick": True}
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,32 @@ class Options:
         """As JSON values: results of other options are not comparable."""
         values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
         return values | {"peers": list(self.peers)}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run to a parser."""
+    add = parser.add_argument
+    add("--model", type=Path, metavar="DIR", help="a model directory; else a random model")
+    add("--sentences", type=Path, metavar="FILE", help="one a line; else built-in text")
+    add("--data", type=Path, metavar="STORE", help="a pair store; else one made of the sentences")
+    add("--original", type=Path, metavar="DIR", help="a checkout of the authors' code")
+    add("--peers", metavar="NAMES", help="only rows with one of these, separated by commas, in the name")
+    add("--rounds", type=int, help="that count (default 5)")
+    add("--vocab-size", type=int, help="pieces of a random model (default 50,000)")
+    add("--dim", type=int, help="components (default 1,024)")
+    add("--count", type=int, help="sentences to encode (default 120,000)")
+    add("--slow-count", type=int, help="sentences for transformers and their like (default 1,000)")
+    add("--megabatch-size", type=int, help="M (default 60)")
+    add("--device", help="torch device of what can use one (default cpu)")
+    add("--output", type=Path, default=Path("build/speed"), metavar="FOLDER", help="of the results (%(default)s)")
+    add("--quick", action="store_true", help="a smoke test of about two minutes; its figures say nothing")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The options that were given; a smoke test has small sizes where none is given."""
+    options = Options(arguments.output, arguments.model, arguments.sentences, arguments.data, arguments.original)
+    if arguments.quick:
+        options = replace(options, **_QUICK)
+    names = ("rounds", "vocab_size", "dim", "count", "slow_count", "megabatch_size", "device")
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    return replace(options, **given, peers=tuple(arguments.peers.split(",")) if arguments.peers else ())

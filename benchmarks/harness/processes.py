@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import subprocess
 import sys
@@ -12,11 +11,11 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from harness.children import child_environment
+from harness.process_memory import anonymous_kib
 from harness.results import Round
 
 _LOOK = 0.1  # seconds between two looks at a peer's memory
@@ -58,7 +57,7 @@ class PeerProcess:
         """Start the process and give it its job; `timeout` limits each wait for it, in seconds."""
         self.peer = peer
         self.absent: str | None = None
-        self.facts: dict[str, Any] = {}
+        self.metadata: dict[str, Any] = {}
         self.rounds: list[Round] = []
         self.first: Round | None = None
         self.peak_anonymous_kib = 0
@@ -89,7 +88,7 @@ class PeerProcess:
 
     def wait_ready(self) -> None:
         """Wait until it has loaded what it needs."""
-        self.facts = self._receive().get("ready", {})
+        self.metadata = self._receive().get("ready", {})
 
     def round(self, keep: bool = True) -> None:
         """Have it do a round, and keep the time or, in a warm-up, drop it."""
@@ -103,8 +102,8 @@ class PeerProcess:
         self.first = self.first or done
         if keep:
             self.rounds.append(done)
-            for name, value in reply["facts"].items():
-                self.facts.setdefault(name, []).append(value)
+            for name, value in reply["metadata"].items():
+                self.metadata.setdefault(name, []).append(value)
 
     def close(self) -> None:
         """Tell it to stop and wait; a process that does not is killed."""
@@ -156,15 +155,6 @@ class PeerProcess:
         self._log.seek(0)
         lines = [line for line in self._log.read().split("\n") if line.strip()]
         return f"status {status}" + (f", {lines[-1].strip()[:150]}" if lines else "")
-
-
-def anonymous_kib(pid: int) -> int:
-    """Memory of a process that is its own (RssAnon), in KiB: files mapped into it are left out. 0 if unknown."""
-    try:
-        found = re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    except OSError:
-        return 0
-    return int(found[1]) if found else 0
 
 
 def _environment(peer: Peer) -> Mapping[str, str]:

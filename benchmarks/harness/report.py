@@ -47,20 +47,20 @@ def number(value: float) -> str:
     return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3g}"
 
 
-def machine_markdown(facts: MachineDescription) -> str:
-    """The machine facts as a list."""
-    values = {name.replace("_", " "): value for name, value in asdict(facts).items() if name != "libraries"}
-    values["libraries"] = ", ".join(f"{name} {version}" for name, version in facts.libraries.items())
+def machine_markdown(machine: MachineDescription) -> str:
+    """The description of a machine as a list."""
+    values = {name.replace("_", " "): value for name, value in asdict(machine).items() if name != "libraries"}
+    values["libraries"] = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
     return "\n".join(f"- {name}: {value}" for name, value in values.items()) + "\n"
 
 
 def write_report(
-    output: Path, facts: MachineDescription, settings: dict[str, Any], tables: Sequence[Table], date: str
+    output: Path, machine: MachineDescription, settings: dict[str, Any], tables: Sequence[Table], date: str
 ) -> None:
     """Write `speed.json` (every round) and `speed.md` (what was printed) into the folder `output`."""
-    values = {"date": date, "machine": asdict(facts), "settings": settings, "tables": [t.as_json() for t in tables]}
+    values = {"date": date, "machine": asdict(machine), "settings": settings, "tables": [t.as_json() for t in tables]}
     write_json(output / "speed.json", values)
-    parts = [f"## Speed, {date}\n", machine_markdown(facts), *map(table_markdown, tables)]
+    parts = [f"## Speed, {date}\n", machine_markdown(machine), *map(table_markdown, tables)]
     (output / "speed.md").write_text("\n".join(parts), encoding="utf-8")
 
 

@@ -40,15 +40,15 @@ def run(options: Options, sections: Sequence[str], resume: bool = False, plots: 
     if plots:
         check_plots()
     options.output.mkdir(parents=True, exist_ok=True)
-    facts, tables = describe_machine(), []
+    machine, tables = describe_machine(), []
     date = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    tqdm.write(machine_markdown(facts))
+    tqdm.write(machine_markdown(machine))
     settings = options.as_json()
     for section in sections:
         for table in run_units(SECTIONS[section](options), options.output / "tables", settings, resume):
             tables.append(table)
             tqdm.write(table_markdown(table))
-            write_report(options.output, facts, settings, tables, date)
+            write_report(options.output, machine, settings, tables, date)
             if plots:
                 plot_table(table, options.output / f"{table.key}.png")
     return tables

@@ -13,8 +13,8 @@ import numpy as np
 from st_paragram.data.pair_store import PairStore
 
 
-def same_pairs(store: Path, straight: Path) -> int:
-    """Compare the pairs of a store with those of `straight_preparation`, whatever their order.
+def same_pairs(store: Path, baseline: Path) -> int:
+    """Compare the pairs of a store with those of `baseline_preparation`, whatever their order.
 
     Returns:
         How many there are.
@@ -27,7 +27,7 @@ def same_pairs(store: Path, straight: Path) -> int:
     for side in "ab":
         ids, offsets = ours.take(side, np.arange(len(ours)))
         sides.append([ids[start:end].astype(np.int32).tobytes() for start, end in pairwise(offsets)])
-    with h5py.File(straight, "r") as file:
+    with h5py.File(baseline, "r") as file:
         others = [[np.asarray(row, dtype=np.int32).tobytes() for row in file[side][:]] for side in "ab"]
     counts, other_counts = (Counter(map(_hash, *both)) for both in (sides, others))
     difference = (counts - other_counts).total() + (other_counts - counts).total()

@@ -108,7 +108,7 @@ def lookup_table(options: Options, threads: int) -> Table:
     table_rows = rows(processes)
     for row, process in zip(table_rows, processes, strict=True):
         if row.rounds:
-            row.columns["tokens a sentence"] = f"{process.facts['tokens'] / row.rounds[0].work:.1f}"
+            row.columns["tokens a sentence"] = f"{process.metadata['tokens'] / row.rounds[0].work:.1f}"
     return Table(
         f"lookup-{threads}-threads",
         f"Ids to vectors (tokenising outside the clock), {_threads(threads)}",

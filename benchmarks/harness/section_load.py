@@ -39,7 +39,7 @@ def load_table(processes: list[PeerProcess]) -> Table:
     for row, process in zip(table_rows, processes, strict=True):
         if row.rounds:
             for heading, name in (("importing libraries, s", "import"), ("first sentence, ms", "first")):
-                value = statistics.median(process.facts[f"{name}_seconds"]) * (1e3 if "ms" in heading else 1)
+                value = statistics.median(process.metadata[f"{name}_seconds"]) * (1e3 if "ms" in heading else 1)
                 row.columns[heading] = f"{value:.3g}"
     return Table(
         "load",
@@ -57,8 +57,8 @@ def single_table(processes: list[PeerProcess]) -> Table:
     table_rows = rows(processes)
     for row, process in zip(table_rows, processes, strict=True):
         if row.rounds:
-            row.rounds = [Round(seconds, 1) for seconds in process.facts["median_seconds"]]
-            row.columns["95th percentile, ms"] = f"{1e3 * statistics.median(process.facts['p95_seconds']):.3f}"
+            row.rounds = [Round(seconds, 1) for seconds in process.metadata["median_seconds"]]
+            row.columns["95th percentile, ms"] = f"{1e3 * statistics.median(process.metadata['p95_seconds']):.3f}"
             row.note = "encode([sentence])"
     return Table(
         "single-sentence",

@@ -85,7 +85,7 @@ def roofline_table(options: Options, threads: int, processes: list[PeerProcess])
     row = "4 KiB" if options.dim * 4 > 2048 else "1 KiB"
     gather = max(_best(limits, LIMITS[f"gather {row}"]), _best(limits, LIMITS[f"sum {row}"]))
     product = max(_best(limits, LIMITS["product float32"]), _best(limits, LIMITS["product bfloat16"]))
-    tokens = processes[len(LIMITS)].facts.get("tokens", 0)
+    tokens = processes[len(LIMITS)].metadata.get("tokens", 0)
     encode_work = encoding(options.count, tokens, options.dim)
     shape = step_shape(PairStore(options.inputs().pair_store(options.vocab_size), check_ids=False), options)
     step_work = training_step(shape)

@@ -82,7 +82,7 @@ def train_table(options: Options, threads: int) -> Table:
     processes = interleave(peers, options.rounds, title=f"train, threads: {threads}")
     table_rows = rows(processes, memory=True)
     for row, process in zip(table_rows, processes, strict=True):
-        own = process.facts.get("own_seconds", [])[-len(row.rounds) :]
+        own = process.metadata.get("own_seconds", [])[-len(row.rounds) :]
         if row.rounds and own:
             shares = [1 - part / round_.seconds for part, round_ in zip(own, row.rounds, strict=True)]
             row.columns["the trainer's shell"] = f"{statistics.median(shares):.1%}"
@@ -103,7 +103,7 @@ def train_table(options: Options, threads: int) -> Table:
 
 
 def run_table(options: Options, threads: int) -> Table:
-    """Whole trainings in which M grows to its largest."""
+    """Whole training runs in which M grows to its largest."""
     path = options.inputs().pair_store(options.vocab_size)
     from st_paragram.data.pair_store import PairStore
 

@@ -23,7 +23,7 @@ def interleave(peers: Sequence[Peer], rounds: int, warm_up: int = 1, title: str 
         title: of the progress bar.
 
     Returns:
-        The processes in the order of `peers`, closed, with their rounds, facts and peaks of memory.
+        The processes in the order of `peers`, closed, with their rounds, metadata and peaks of memory.
     """
     with ExitStack() as stack, tqdm(total=len(peers) * (rounds + warm_up + 1), desc=title, disable=None) as bar:
         processes = [stack.enter_context(PeerProcess(peer)) for peer in peers]  # they load at the same time
@@ -44,7 +44,7 @@ def one_shot(peers: Sequence[Peer], rounds: int, title: str = "") -> list[PeerPr
     """Like `interleave`, with a new process for each round, which then holds the first (cold) round only.
 
     Returns:
-        One process per peer that carries the rounds, the facts and the highest peak of all its processes.
+        One process per peer that carries the rounds, the metadata and the highest peak of all its processes.
     """
     with tqdm(total=len(peers) * rounds, desc=title, disable=None) as bar:
         kept: dict[int, PeerProcess] = {}
@@ -65,9 +65,9 @@ def _add(total: PeerProcess, process: PeerProcess) -> None:
     total.rounds += process.rounds
     total.peak_anonymous_kib = max(total.peak_anonymous_kib, process.peak_anonymous_kib)
     total.absent = total.absent or process.absent
-    for name, values in process.facts.items():
+    for name, values in process.metadata.items():
         if isinstance(values, list):
-            total.facts.setdefault(name, []).extend(values)
+            total.metadata.setdefault(name, []).extend(values)
 
 
 def rows(processes: Sequence[PeerProcess], memory: bool = False) -> list[Row]:

@@ -49,8 +49,8 @@ def _rounds(trainer: SentenceTransformerTrainer, steps: int, batch_size: int, ch
                 return
             seconds = time.perf_counter() - self.started
             own = getattr(trainer, "own_seconds", None)
-            facts = {} if own is None else {"own_seconds": own - self.own}
-            channel.report(seconds, steps * batch_size, **facts)
+            metadata = {} if own is None else {"own_seconds": own - self.own}
+            channel.report(seconds, steps * batch_size, **metadata)
             if channel.wait():
                 self._restart()
             else:

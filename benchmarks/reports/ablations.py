@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from statistics import mean
-from typing import Any
 
+from harness.ablation_results import AblationResult, AblationsRun
 from harness.report import number
 
 from reports.sections import CONSTANT, Section
@@ -23,19 +22,22 @@ _NAMES = {
 }
 
 
-def base_row(collected: Collected) -> str | None:
+Rows = Collected[AblationResult]
+
+
+def base_row(collected: Rows) -> str | None:
     """Name of the row that the others are compared with."""
-    return next((name for name in BASE if name in collected.entries), None)
+    return next((name for name in BASE if name in collected.results), None)
 
 
-def score_sets(collected: Collected) -> list[str]:
+def score_sets(collected: Rows) -> list[str]:
     """Names of the development pairs, in the order of the runs."""
-    return list(dict.fromkeys(s for row in collected.models for run in _runs(collected, row) for s in run["scores"]))
+    return list(dict.fromkeys(s for row in collected.results.values() for run in row.runs for s in run.scores))
 
 
-def values(collected: Collected, row: str, pairs: str) -> list[float | None]:
+def values(row: AblationResult, pairs: str) -> list[float | None]:
     """Pearson of each seed's run that was scored on these pairs; None: the scores were constant."""
-    return [run["scores"][pairs].get("pearson") for run in _runs(collected, row) if pairs in run["scores"]]
+    return [run.scores[pairs].pearson for run in row.runs if pairs in run.scores]
 
 
 def average(scores: list[float | None]) -> float | None:
@@ -44,12 +46,12 @@ def average(scores: list[float | None]) -> float | None:
     return mean(found) if found and len(found) == len(scores) else None
 
 
-def ablations_section(collected: Collected) -> Section | None:
+def ablations_section(collected: Rows) -> Section | None:
     """All rows with their groups, the base on top; None if there are none."""
-    if not collected.models:
+    if not collected.results:
         return None
     base, sets = base_row(collected), score_sets(collected)
-    rows = sorted(collected.models, key=lambda row: row != base)  # the base on top, the others in their order
+    names = sorted(collected.results, key=lambda name: name != base)  # the base on top, the others in their order
     head = ["group", "row", "seeds"]
     head += [f"{set_name(name)}{ending}" for name in sets for ending in ("", ": difference")] + ["seconds"]
     compared = (
@@ -60,10 +62,20 @@ def ablations_section(collected: Collected) -> Section | None:
     return Section(
         "Ablations on development pairs: Pearson x 100",
         f"{_texts(collected)}Mean over the seeds (lowest - highest); seconds: of training, the mean.{compared}",
-        [markdown_table(head, [_cells(collected, row, base, sets) for row in rows])],
+        [markdown_table(head, [_cells(collected, name, base, sets) for name in names])],
         collected.records(),
         collected.notes,
     )
+
+
+def seeds_table(run: AblationsRun) -> str:
+    """A row for each row of a run: the mean over its seeds on each set, and the seconds of training."""
+    sets = list(run.development)
+    rows = []
+    for name, row in run.models.items():
+        seconds = mean(run.seconds for run in row.runs if run.seconds is not None)
+        rows.append([name, *(_spread(values(row, pairs)) for pairs in sets), f"{seconds:.0f}"])
+    return markdown_table(["row", *sets, "seconds"], rows)
 
 
 def set_name(name: str) -> str:
@@ -71,48 +83,44 @@ def set_name(name: str) -> str:
     return _NAMES.get(name, name)
 
 
-def pairs_of_runs(collected: Collected, row: str) -> int | None:
+def pairs_of_runs(collected: Rows, name: str) -> int | None:
     """Number of pairs that a row was trained on, if its runs or its changes tell, and it is of the group "pairs".
 
     The base counts too: it has them all.
     """
-    value = collected.get(row)
-    if row != base_row(collected) and value["group"] != PAIRS:
+    row = collected.results[name]
+    if name != base_row(collected) and row.group != PAIRS:
         return None
-    told = [run["pairs"] for run in value["runs"] if run.get("pairs")]
-    found: int | None = told[0] if told else value["overrides"].get("pairs")
+    told = [run.pairs for run in row.runs if run.pairs]
+    found: int | None = told[0] if told else row.overrides.get("pairs")
     return found
 
 
-def _runs(collected: Collected, row: str) -> list[dict[str, Any]]:
-    value: Mapping[str, Any] = collected.get(row)
-    return list(value["runs"])
-
-
-def _texts(collected: Collected) -> str:
-    texts = dict.fromkeys(shorten(str(text)) for record in collected.records() for text in record.data.get("text", ()))
+def _texts(collected: Rows) -> str:
+    texts = dict.fromkeys(shorten(text) for record in collected.records() for text in record.run.text)
     return f"Trained on {', '.join(texts)}. " if texts else ""
 
 
-def _cells(collected: Collected, row: str, base: str | None, sets: list[str]) -> list[str]:
-    runs = _runs(collected, row)
-    cells = [str(collected.get(row)["group"]), row, ", ".join(str(run["seed"]) for run in runs) or MISSING]
+def _cells(collected: Rows, name: str, base: str | None, sets: list[str]) -> list[str]:
+    row = collected.results[name]
+    cells = [row.group, name, ", ".join(str(run.seed) for run in row.runs) or MISSING]
     for pairs in sets:
-        cells.append(_spread(values(collected, row, pairs)))
-        cells.append(MISSING if base is None or row == base else _difference(collected, row, base, pairs))
-    seconds = [run["seconds"] for run in runs if run.get("seconds") is not None]
+        cells.append(_spread(values(row, pairs)))
+        compared = None if base in (None, name) else collected.results[str(base)]
+        cells.append(_difference(row, compared, pairs) if compared else MISSING)
+    seconds = [run.seconds for run in row.runs if run.seconds is not None]
     return [*cells, number(mean(seconds)) if seconds else MISSING]
 
 
-def _difference(collected: Collected, row: str, base: str, pairs: str) -> str:
+def _difference(row: AblationResult, base: AblationResult, pairs: str) -> str:
     """Of the runs that both rows have with one seed: seeds move a row and its base alike."""
-    of_base = {run["seed"]: run["scores"].get(pairs, {}).get("pearson") for run in _runs(collected, base)}
-    both = [
-        (run["scores"].get(pairs, {}).get("pearson"), of_base[run["seed"]])
-        for run in _runs(collected, row)
-        if run["seed"] in of_base
+    of_row, of_base = ({run.seed: run.scores.get(pairs) for run in each.runs} for each in (row, base))
+    both = [(of_row[seed], of_base[seed]) for seed in of_row if seed in of_base]
+    found = [
+        100 * (ours.pearson - theirs.pearson)
+        for ours, theirs in both
+        if ours and theirs and ours.pearson is not None and theirs.pearson is not None
     ]
-    found = [100 * (ours - theirs) for ours, theirs in both if None not in (ours, theirs)]
     if not found or len(found) < len(both):
         return MISSING
     middle, low, high = (f"{round(value, 1) + 0.0:+.1f}" for value in (mean(found), min(found), max(found)))  # no -0.0

@@ -5,57 +5,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.ablation_results import AblationsRun
 from harness.report import number
 
 from reports.sections import Section
-from reports.sources import ABLATIONS, BENCHMARKS, short_name
-from st_paragram.evaluation.record import Record
+from reports.sources import KINDS, short_name
+from st_paragram.evaluation.record import Record, Training
 from st_paragram.tables import MISSING, markdown_table
 
 _HEAD = ("model", "languages", "pairs", "dim", "vocabulary", "epochs", "M", "training, s", "pairs/s", "machine")
 
 
-def trainings(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Short name of each model that tells how it was trained -> `TrainingRecord` as a mapping, the newest record's."""
-    facts: dict[str, dict[str, Any]] = {}
+def trainings(records: Sequence[Record[Any]]) -> dict[str, Training]:
+    """Short name of each model that tells how it was trained -> its training, by the newest record."""
+    found: dict[str, Training] = {}
     for record in sorted(records, key=lambda record: record.date):
-        facts.update({short_name(model): values for model, values in record.training.items()})
-    return facts
+        found.update({short_name(model): training for model, training in record.training.items()})
+    return found
 
 
-def models_section(records: Sequence[Record]) -> Section | None:
-    """One row for each model with training facts; the others are named below. None if there are no models."""
-    scored = [record for record in records if record.benchmark != ABLATIONS]
-    scored.sort(key=lambda record: BENCHMARKS.index(record.benchmark))  # the order of the first tables
-    facts = trainings(scored)
-    names = dict.fromkeys(short_name(model) for record in scored for model in record.results)
+def models_section(records: Sequence[Record[Any]]) -> Section | None:
+    """One row for each model whose training is known; the others are named below. None if there are no models."""
+    scored = [record for record in records if not isinstance(record.run, AblationsRun)]
+    scored.sort(key=lambda record: list(KINDS).index(record.benchmark))  # the order of the first tables
+    known = trainings(scored)
+    names = dict.fromkeys(short_name(model) for record in scored for model in record.run.models)
     if not names:
         return None
-    tables = [markdown_table(_HEAD, [_row(name, facts[name]) for name in names if name in facts])] if facts else []
+    tables = [markdown_table(_HEAD, [_row(name, known[name]) for name in names if name in known])] if known else []
     notes = [_doubt(name, scored) for name in names]
-    if unknown := [name for name in names if name not in facts]:
-        notes.append(f"Without a record of a training: {', '.join(unknown)}.")
+    if unknown := [name for name in names if name not in known]:
+        notes.append(f"Without a record of a training run: {', '.join(unknown)}.")
     about = (
         "Vocabulary: pieces asked for. Seconds: wall time with evaluation and checkpoints; pairs/s: while training."
-        if facts
+        if known
         else ""
     )
     return Section("Models", about, tables, notes=[note for note in notes if note])
 
 
-def _row(name: str, facts: dict[str, Any]) -> tuple[str, ...]:
-    settings, preparation = facts.get("settings", {}), facts.get("preparation", {})
+def _row(name: str, training: Training) -> tuple[str, ...]:
     return (
         name,
-        ", ".join(dict.fromkeys(facts["languages"])),
-        _count(facts.get("pairs")),
-        _count(settings.get("dim")),
-        _count(preparation.get("vocab_size")),
-        f"{settings['epochs']:g}" if "epochs" in settings else MISSING,
-        _count(settings.get("megabatch_size")),
-        _count(facts.get("seconds")),
-        number(facts["pairs_per_second"]) if facts.get("pairs_per_second") else MISSING,
-        str(facts.get("machine", MISSING)),
+        ", ".join(dict.fromkeys(training.languages)),
+        _count(training.pairs),
+        _count(training.dim),
+        _count(training.vocab_size),
+        MISSING if training.epochs is None else f"{training.epochs:g}",
+        _count(training.megabatch_size),
+        _count(training.seconds),
+        number(training.pairs_per_second) if training.pairs_per_second else MISSING,
+        training.machine,
     )
 
 
@@ -63,13 +63,13 @@ def _count(value: float | None) -> str:
     return MISSING if value is None else f"{value:,.0f}"
 
 
-def _doubt(name: str, records: Sequence[Record]) -> str:
+def _doubt(name: str, records: Sequence[Record[Any]]) -> str:
     """A warning if records of one name may be of different models."""
-    full = [(model, record.training.get(model)) for record in records for model in record.results]
-    same = [(model, facts) for model, facts in full if short_name(model) == name]
-    trainings = {(f.get("pairs"), f.get("seconds"), str(f.get("settings"))) for _, f in same if f}
-    if len(trainings) > 1:
-        return f"{name}: the records are of {len(trainings)} trainings of this name; the table shows the newest."
-    if len({model for model, _ in same}) > 1 and not all(facts for _, facts in same):
+    every = [(model, record.training.get(model)) for record in records for model in record.run.models]
+    same = [(model, training) for model, training in every if short_name(model) == name]
+    different = {(one.pairs, one.seconds, str(one.settings)) for _, one in same if one}
+    if len(different) > 1:
+        return f"{name}: the records are of {len(different)} training runs of this name; the table shows the newest."
+    if len({model for model, _ in same}) > 1 and not all(training for _, training in same):
         return f"{name}: the records have it under different paths, and not all know its training: is it one model?"
     return ""

@@ -7,29 +7,32 @@ from statistics import mean
 
 from reports.sections import CONSTANT, Section, published_rows
 from reports.sources import Collected
-from reports.sts import protocol_score
+from reports.sts import Protocol, protocol_score
 from st_paragram.evaluation import published
+from st_paragram.evaluation.results import MtebResult, MtebScores, StsResult
 from st_paragram.tables import MISSING, hundredths, markdown_table
 
-MAIN_SCORE = "main_score"
 _ONLY = "default"  # mteb's name for the subset of a task that has one
 _YEARS = tuple(f"STS{year}" for year in range(12, 17))
 
 
-def mteb_section(collected: Collected, ours: Collected) -> Section | None:
+def mteb_section(collected: Collected[MtebResult], ours: Collected[StsResult]) -> Section | None:
     """Main scores of mteb's runs; tasks with several subsets have a table each. None without figures.
 
     Args:
         collected: the records of "mteb".
         ours: those of "sts".
     """
-    tasks = {task: collected.below(task) for task in collected.below()}
+    tasks: dict[str, list[str]] = {}
+    for result in collected.results.values():
+        for task, found in result.tasks.items():
+            tasks[task] = list(dict.fromkeys([*tasks.get(task, ()), *found]))
     if not tasks:
         return None
-    single = [(task, _ONLY) for task, subsets in tasks.items() if subsets == [_ONLY]]
+    single = [task for task, subsets in tasks.items() if subsets == [_ONLY]]
     tables = [_single(collected, single)] if single else []
     for task, subsets in tasks.items():
-        if subsets != [_ONLY]:
+        if task not in single:
             tables.append(f"### {task}\n\n" + _table(collected, task, subsets))
     about = (
         "Main scores x 100 as mteb itself reports them: Spearman for STS, F1 for Tatoeba and BUCC. "
@@ -39,15 +42,16 @@ def mteb_section(collected: Collected, ours: Collected) -> Section | None:
     return Section("mteb's own runs: main scores x 100", about, tables, collected.records(), notes)
 
 
-def agreement(collected: Collected, ours: Collected) -> str:
+def agreement(collected: Collected[MtebResult], ours: Collected[StsResult]) -> str:
     """One sentence on the largest difference between mteb's figures and ours; nothing if none can be compared."""
     found: list[tuple[float, str]] = []
-    for model in collected.models:
-        for task, subset in collected.entries[model]:
-            name = task if subset == _ONLY else f"{task}/{subset}"
-            mine, theirs = protocol_score(ours, model, "mteb", name), collected.get(model, task, subset)[MAIN_SCORE]
-            if mine is not None and theirs is not None:
-                found.append((abs(mine - theirs), f"{model}, {name}"))
+    for model, result in collected.results.items():
+        for task, subsets in result.tasks.items():
+            for subset, scores in subsets.items():
+                name = task if subset == _ONLY else f"{task}/{subset}"
+                mine, theirs = protocol_score(ours, model, Protocol.MTEB, name), scores.main_score
+                if mine is not None and theirs is not None:
+                    found.append((abs(mine - theirs), f"{model}, {name}"))
     if not found:
         return ""
     difference, where = max(found)
@@ -57,33 +61,32 @@ def agreement(collected: Collected, ours: Collected) -> str:
     )
 
 
-def _single(collected: Collected, tasks: Sequence[tuple[str, str]]) -> str:
-    names = [task for task, _ in tasks]
-    with_mean = all(year in names for year in _YEARS)
-    head = [*names, *(["STS12-16"] if with_mean else [])]
+def _single(collected: Collected[MtebResult], tasks: Sequence[str]) -> str:
+    with_mean = all(year in tasks for year in _YEARS)
+    head = [*tasks, *(["STS12-16"] if with_mean else [])]
     rows = []
-    for model in collected.models:
-        scores = {task: _main(collected, model, task, subset) for task, subset in tasks}
-        years = [scores.get(year) for year in _YEARS]
-        average = mean(year for year in years if year is not None) if with_mean and None not in years else None
-        shown = [_shown(collected, model, task, subset) for task, subset in tasks]
-        rows.append([model, *shown, *([hundredths(average)] * with_mean)])
+    for model, result in collected.results.items():
+        found = [_scores(result, task, _ONLY) for task in tasks]
+        years = [scores.main_score for year in _YEARS if (scores := _scores(result, year, _ONLY))]
+        known = [year for year in years if year is not None]
+        average = mean(known) if with_mean and len(known) == len(_YEARS) else None
+        rows.append([model, *map(_shown, found), *([hundredths(average)] * with_mean)])
     return markdown_table(["model", *head], [*rows, *published_rows(published.STATIC_MODELS, head)])
 
 
-def _table(collected: Collected, task: str, subsets: Sequence[str]) -> str:
-    rows = [[model, *(_shown(collected, model, task, subset) for subset in subsets)]
-            for model in collected.models]  # fmt: skip
+def _table(collected: Collected[MtebResult], task: str, subsets: Sequence[str]) -> str:
+    rows = [
+        [model, *(_shown(_scores(result, task, subset)) for subset in subsets)]
+        for model, result in collected.results.items()
+    ]
     theirs = published_rows(published.STATIC_MODELS, [f"{task}/{subset}" for subset in subsets])
     rows = [row for row in rows if set(row[1:]) != {MISSING}]
     return markdown_table(["model", *subsets], [*rows, *theirs])
 
 
-def _shown(collected: Collected, model: str, task: str, subset: str) -> str:
-    value = _main(collected, model, task, subset)
-    return CONSTANT if value is None and collected.get(model, task, subset) else hundredths(value)
+def _scores(result: MtebResult, task: str, subset: str) -> MtebScores | None:
+    return result.tasks.get(task, {}).get(subset)
 
 
-def _main(collected: Collected, model: str, task: str, subset: str) -> float | None:
-    value: float | None = (collected.get(model, task, subset) or {}).get(MAIN_SCORE)
-    return value
+def _shown(scores: MtebScores | None) -> str:
+    return CONSTANT if scores and scores.main_score is None else hundredths(scores.main_score if scores else None)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from harness.ablation_results import AblationResult
 
 from reports.ablations import PAIRS, average, pairs_of_runs, score_sets, set_name, values
 from reports.labels import Point, label_points
 from reports.models import trainings
 from reports.plot_parts import Plot, average_axis, scatter
 from reports.sources import Collected, ablation_sets
-from reports.sts import AVERAGE, average_columns, protocol_score
+from reports.sts import AVERAGE, Protocol, average_columns, protocol_score
 from st_paragram.evaluation.record import Record
+from st_paragram.evaluation.results import StsResult
 from st_paragram.figures import SMALL, new_figure, save, tidy
 
 if TYPE_CHECKING:
@@ -23,13 +26,13 @@ _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 _MARKS = "osv^"
 
 
-def plot_pairs(sts: Collected, records: Sequence[Record], path: Path) -> Plot | None:
+def plot_pairs(sts: Collected[StsResult], records: Sequence[Record[Any]], path: Path) -> Plot | None:
     """Models by their pairs, and the ablations of the number of pairs; None without either."""
-    column, facts = average_columns(sts)[AVERAGE], trainings(records)
+    column, known = average_columns(sts)[AVERAGE], trainings(records)
     points = [
-        Point(facts[model]["pairs"], 100 * quality, model, True)
-        for model in sts.models
-        if model in facts and (quality := protocol_score(sts, model, "papers", column)) is not None
+        Point(known[model].pairs, 100 * quality, model, True)
+        for model in sts.results
+        if model in known and (quality := protocol_score(sts, model, Protocol.PAPERS, column)) is not None
     ]
     points = points if len(points) > 1 else []  # one alone shows nothing
     curves = [curve for collected in ablation_sets(records) for curve in _curves(collected)]
@@ -50,7 +53,7 @@ def plot_pairs(sts: Collected, records: Sequence[Record], path: Path) -> Plot | 
         label_points(panels[0], points, SMALL)
     save(figure, path)
     parts = ["the models (which differ in languages and data too)"] * bool(points) + [
-        "trainings of the ablations on parts of the same pairs (bars: lowest and highest seed)"
+        "training runs of the ablations on parts of the same pairs (bars: lowest and highest seed)"
     ] * bool(curves)
     title = "Quality against the number of training pairs"
     note = " Averages are without STS 2013's SMT data." if points and column != AVERAGE else ""
@@ -64,13 +67,14 @@ class _Curve:
     scores: list[list[float]]
 
 
-def _curves(collected: Collected) -> list[_Curve]:
-    rows = [(pairs, row) for row in collected.models if (pairs := pairs_of_runs(collected, row)) is not None]
-    if not any(collected.get(row)["group"] == PAIRS for _, row in rows):
+def _curves(collected: Collected[AblationResult]) -> list[_Curve]:
+    names = [(pairs, name) for name in collected.results if (pairs := pairs_of_runs(collected, name)) is not None]
+    rows = [(pairs, collected.results[name]) for pairs, name in sorted(names)]
+    if not any(row.group == PAIRS for _, row in rows):
         return []
     curves = []
     for name in score_sets(collected):
-        found = [(pairs, values(collected, row, name)) for pairs, row in sorted(rows)]
+        found = [(pairs, values(row, name)) for pairs, row in rows]
         whole = [(p, [100 * v for v in scores if v is not None]) for p, scores in found if average(scores) is not None]
         curves.append(_Curve(set_name(name), [pairs for pairs, _ in whole], [scores for _, scores in whole]))
     return curves

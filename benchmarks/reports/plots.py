@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from reports.labels import Point, label_points
 from reports.plot_pairs import plot_pairs
 from reports.plot_parts import Plot, average_axis, dot, legend, scatter, without_smt
 from reports.sources import Collected, collect
-from reports.speed import RATE
-from reports.sts import AVERAGE, average_columns, protocol_score
+from reports.sts import AVERAGE, Protocol, average_columns, protocol_score
 from st_paragram.evaluation import published
 from st_paragram.evaluation.published import Published
 from st_paragram.evaluation.record import Record
+from st_paragram.evaluation.results import StsResult, StsRun
 from st_paragram.figures import OURS, SMALL, THEIRS, check_plots, new_figure, save, tidy
 
 
-def draw_plots(records: Sequence[Record], folder: str | Path) -> list[Plot]:
+def draw_plots(records: Sequence[Record[Any]], folder: str | Path) -> list[Plot]:
     """Draw what the records have figures for, as `results-*.png` in a folder that is made.
 
     Raises:
@@ -27,22 +28,22 @@ def draw_plots(records: Sequence[Record], folder: str | Path) -> list[Plot]:
     check_plots()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    sts = collect(records, "sts")
+    sts = collect(records, StsRun, StsResult)
     plots = [
-        plot_years(sts, "papers", published.ENGLISH_STS, folder / "results-sts-papers.png"),
-        plot_years(sts, "sentence-bert", published.CONCATENATED_STS, folder / "results-sts-sentence-bert.png"),
+        plot_years(sts, Protocol.PAPERS, published.ENGLISH_STS, folder / "results-sts-papers.png"),
+        plot_years(sts, Protocol.SENTENCE_BERT, published.CONCATENATED_STS, folder / "results-sts-sentence-bert.png"),
         plot_speed(sts, folder / "results-speed.png"),
         plot_pairs(sts, records, folder / "results-pairs.png"),
     ]
     return [plot for plot in plots if plot is not None]
 
 
-def plot_years(sts: Collected, protocol: str, rows: Sequence[Published], path: Path) -> Plot | None:
+def plot_years(sts: Collected[StsResult], protocol: Protocol, rows: Sequence[Published], path: Path) -> Plot | None:
     """One panel a year and one for the average; models from the best average down."""
     columns = average_columns(sts, protocol)
     ours = {
         model: {name: protocol_score(sts, model, protocol, column) for name, column in columns.items()}
-        for model in sts.models
+        for model in sts.results
     }
     both = [(model, scores, True) for model, scores in ours.items() if scores[AVERAGE] is not None]
     if not both:
@@ -71,24 +72,23 @@ def plot_years(sts: Collected, protocol: str, rows: Sequence[Published], path: P
         axes.grid(axis="both", alpha=0.25)
     for label, (_, _, own) in zip(panels[0].get_yticklabels(), both, strict=True):
         label.set_color(OURS if own else THEIRS)
-    measure = "Pearson" if protocol == "papers" else "Spearman"
+    measure = "Pearson" if protocol is Protocol.PAPERS else "Spearman"
     figure.supxlabel(f"{measure} x 100", fontsize=10)
     legend(figure)
     save(figure, path)
-    kind = "the papers' protocol" if protocol == "papers" else "Sentence-BERT's protocol"
+    kind = "the papers' protocol" if protocol is Protocol.PAPERS else "Sentence-BERT's protocol"
     caption = f"STS by year under {kind}, from the best average down.{without_smt(columns[AVERAGE])}"
     return Plot(path, f"STS by year, {kind}", caption)
 
 
-def plot_speed(sts: Collected, path: Path) -> Plot | None:
+def plot_speed(sts: Collected[StsResult], path: Path) -> Plot | None:
     """Quality by sentences per second, beside published speeds on one core; None without figures."""
     column = average_columns(sts)[AVERAGE]
-    rates = {model: sts.get(model, RATE) for model in sts.models}
-    scores = {model: protocol_score(sts, model, "papers", column) for model in sts.models}
+    scores = {model: protocol_score(sts, model, Protocol.PAPERS, column) for model in sts.results}
     ours = [
-        Point(rate, 100 * quality, model, True)
-        for model, rate in rates.items()
-        if rate is not None and (quality := scores[model]) is not None
+        Point(result.sentences_per_second, 100 * quality, model, True)
+        for model, result in sts.results.items()
+        if result.sentences_per_second is not None and (quality := scores[model]) is not None
     ]
     if not ours:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from reports.ablations import ablations_section
 from reports.differences import differences_section
@@ -10,11 +11,23 @@ from reports.models import models_section
 from reports.mteb import mteb_section
 from reports.retrieval import bucc_section, tatoeba_section
 from reports.sections import Section
-from reports.sources import BENCHMARKS, SpeedRun, ablation_sets, collect
+from reports.sources import KINDS, SpeedRun, ablation_sets, collect
 from reports.speed import speed_sections
 from reports.sts import hard_sts_section, sts_sections
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.record import Record
+from st_paragram.evaluation.results import (
+    BuccResult,
+    BuccRun,
+    HardStsResult,
+    HardStsRun,
+    MtebResult,
+    MtebRun,
+    StsResult,
+    StsRun,
+    TatoebaResult,
+    TatoebaRun,
+)
 
 _INTRODUCTION = """\
 # Results
@@ -27,7 +40,10 @@ Figures are shares times 100; "-": not measured, "constant": all scores were ali
 
 
 def report_markdown(
-    records: Sequence[Record], speeds: Sequence[SpeedRun] = (), plots: Sequence[str] = (), notes: Sequence[str] = ()
+    records: Sequence[Record[Any]],
+    speeds: Sequence[SpeedRun] = (),
+    plots: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> str:
     """The whole report; what there are no records of is left out.
 
@@ -38,15 +54,11 @@ def report_markdown(
         notes: what the reader must know besides, shown on top.
 
     Raises:
-        EvaluationError: there is nothing to report, a benchmark is unknown, two models of one record have one name, or
-            results lack what their benchmark writes.
+        EvaluationError: there is nothing to report, a benchmark is unknown, or two models of one record have one name.
     """
-    if unknown := [record.benchmark for record in records if record.benchmark not in BENCHMARKS]:
-        raise EvaluationError(f"a record of {unknown[0]!r}; the report knows {', '.join(BENCHMARKS)}")
-    try:
-        sections = _sections(records, speeds)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise EvaluationError(f"results no benchmark writes ({error!r}); make the records anew") from error
+    if unknown := [record.benchmark for record in records if record.benchmark not in KINDS]:
+        raise EvaluationError(f"a record of {unknown[0]!r}; the report knows {', '.join(KINDS)}")
+    sections = _sections(records, speeds)
     if not sections:
         raise EvaluationError("no results in these records; give records with results")
     first = sections[0].markdown() if sections[0].title == "Models" else ""
@@ -65,17 +77,17 @@ def report_markdown(
     return "\n".join(part for part in (introduction, first, pictures, *rest) if part)
 
 
-def _sections(records: Sequence[Record], speeds: Sequence[SpeedRun]) -> list[Section]:
-    sts = collect(records, "sts")
+def _sections(records: Sequence[Record[Any]], speeds: Sequence[SpeedRun]) -> list[Section]:
+    sts = collect(records, StsRun, StsResult)
     ablations = [ablations_section(collected) for collected in ablation_sets(records)]
     found = [
         models_section(records),
         *sts_sections(sts),
         differences_section(sts),
-        hard_sts_section(collect(records, "hard-sts")),
-        tatoeba_section(collect(records, "tatoeba")),
-        bucc_section(collect(records, "bucc")),
-        mteb_section(collect(records, "mteb"), sts),
+        hard_sts_section(collect(records, HardStsRun, HardStsResult)),
+        tatoeba_section(collect(records, TatoebaRun, TatoebaResult)),
+        bucc_section(collect(records, BuccRun, BuccResult)),
+        mteb_section(collect(records, MtebRun, MtebResult), sts),
         *speed_sections(sts, speeds),
         *ablations,
     ]

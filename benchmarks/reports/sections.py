@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reports.sources import shorten, shorten_command
 from st_paragram.evaluation.published import Published
 from st_paragram.evaluation.record import Record
+from st_paragram.evaluation.results import GradedResult, HardStsRun, StsRun
+from st_paragram.machine import MachineDescription
 from st_paragram.tables import MISSING, hundredths
 
 CONSTANT = "constant"
@@ -29,7 +31,7 @@ class Section:
     title: str
     about: str
     tables: Sequence[str]
-    records: Sequence[Record] = ()
+    records: Sequence[Record[Any]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
 
     def markdown(self) -> str:
@@ -38,7 +40,7 @@ class Section:
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def runs_markdown(records: Sequence[Record]) -> list[str]:
+def runs_markdown(records: Sequence[Record[Any]]) -> list[str]:
     """The commands of each machine and day as a block of code, and the machine and the day beneath it."""
     runs: dict[str, list[str]] = {}
     for record in records:
@@ -48,33 +50,35 @@ def runs_markdown(records: Sequence[Record]) -> list[str]:
     return [part for made, commands in runs.items() for part in ("\n".join(f"    {c}" for c in commands), made)]
 
 
-def machine_line(machine: Mapping[str, Any]) -> str:
+def machine_line(machine: MachineDescription) -> str:
     """One line on a machine: processor, cores, threads, GPU, commit of the source."""
-    parts = [str(machine.get("cpu", "unknown processor"))]
-    for name, words in (("usable_cores", "cores"), ("threads", "threads")):
-        if machine.get(name):
-            parts.append(f"{machine[name]} {words if machine[name] != 1 else words.removesuffix('s')}")
-    if machine.get("gpu", "none") != "none":
-        parts.append(str(machine["gpu"]))
-    if machine.get("commit", "unknown") != "unknown":
-        parts.append(f"commit {machine['commit']}")
+    parts = ["unknown processor" if machine.cpu == "unknown" else machine.cpu]
+    for count, word in ((machine.usable_cores, "core"), (machine.threads, "thread")):
+        if count:
+            parts.append(f"{count} {word}{'' if count == 1 else 's'}")
+    if machine.gpu != "none":
+        parts.append(machine.gpu)
+    if machine.commit != "unknown":
+        parts.append(f"commit {machine.commit}")
     return ", ".join(parts)
 
 
-def data_notes(records: Sequence[Record]) -> list[str]:
-    """What the benchmarks said of their data, e.g. that sets are missing; each once."""
-    notes = [str(note) for record in records for note in record.data.get("notes", ())]
+def data_notes(records: Sequence[Record[Any]]) -> list[str]:
+    """What the STS benchmarks said of their data, e.g. that sets are missing; each once."""
+    notes = [note for record in records if isinstance(record.run, (StsRun, HardStsRun)) for note in record.run.notes]
     return [shorten(note).rstrip(".") + "." for note in dict.fromkeys(notes)]
 
 
-def graded(figures: Mapping[str, Any] | None) -> str:
+def graded(figures: GradedResult | None) -> str:
     """Pearson / Spearman x 100 of a set; "constant" where the scores were all alike, "-" where it was not scored."""
-    return MISSING if figures is None else f"{score(figures, 'pearson')} / {score(figures, 'spearman')}"
+    if figures is None:
+        return MISSING
+    return f"{correlation(figures.pearson, figures)} / {correlation(figures.spearman, figures)}"
 
 
-def score(figures: Mapping[str, Any], name: str) -> str:
-    """A correlation x 100, or why there is none."""
-    return str(figures.get("undefined", CONSTANT)) if figures.get(name) is None else hundredths(figures[name])
+def correlation(value: float | None, figures: GradedResult) -> str:
+    """One of a set's correlations x 100, or why there is none."""
+    return (figures.undefined or CONSTANT) if value is None else hundredths(value)
 
 
 def published_rows(rows: Sequence[Published], columns: Sequence[str]) -> list[list[str]]:

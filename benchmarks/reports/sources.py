@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+import pydantic
+from harness.ablation_results import AblationResult, AblationsRun
 from harness.results import Table
 
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.record import Record, read_record
+from st_paragram.evaluation.benchmarks import run_types
+from st_paragram.evaluation.record import Record, read_records
+from st_paragram.machine import MachineDescription
 
-ABLATIONS = "ablations"
-BENCHMARKS = ("sts", "hard-sts", "tatoeba", "bucc", "mteb", ABLATIONS)
-PROTOCOLS = "protocols"
+#: Benchmark -> the type of its runs, of all that the report knows.
+KINDS: dict[str, type[Any]] = run_types() | {AblationsRun.benchmark: AblationsRun}
+
 _ABSOLUTE = re.compile(r"(?<![^\s=,(])(?:/|~/|[A-Za-z]:\\)[^\s=,)]+")
+
+Place = tuple[str, ...]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -26,106 +33,93 @@ class SpeedRun:
     """What `benchmarks/speed.py` wrote: tables, the machine, the date."""
 
     date: str
-    machine: dict[str, Any]
+    machine: MachineDescription
     tables: list[Table]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A figure, or the figures of one data set, and the record they are from."""
-
-    value: Any
-    record: Record
-
-
 @dataclass
-class Collected:
+class Collected(Generic[Result]):
     """The results of one benchmark from all its records.
 
     Args:
-        entries: model -> place in its results, e.g. ("sets", "2017/en-en") -> the newest figures.
+        results: short name of a model -> what all records say of it, the newest figures where several have them.
+        origins: short name of a model -> place in its result, e.g. ("sets", "2017/en-en") -> the record it is from.
         notes: sentences on figures that an older record has too.
     """
 
-    entries: dict[str, dict[tuple[str, ...], Entry]] = field(default_factory=dict)
+    results: dict[str, Result] = field(default_factory=dict)
+    origins: dict[str, dict[Place, Record[Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def models(self) -> list[str]:
-        """Short names, in the order of the records."""
-        return list(self.entries)
-
-    def get(self, model: str, *place: str) -> Any:  # noqa: ANN401
-        """The value at a place, or None."""
-        entry = self.entries.get(model, {}).get(place)
-        return entry.value if entry else None
-
-    def below(self, *place: str) -> list[str]:
-        """The names that follow a place, over all models, each once."""
-        names = (p[len(place)] for places in self.entries.values() for p in places if p[: len(place)] == place)
-        return list(dict.fromkeys(names))
-
-    def records(self, *place: str) -> list[Record]:
+    def records(self, *place: str) -> list[Record[Any]]:
         """The records that figures at or below a place come from, each once."""
-        found = [e.record for places in self.entries.values() for p, e in places.items() if p[: len(place)] == place]
+        found = [r for places in self.origins.values() for p, r in places.items() if p[: len(place)] == place]
         return [record for index, record in enumerate(found) if record not in found[:index]]
 
 
-def read_sources(paths: Iterable[str | Path]) -> tuple[list[Record], list[SpeedRun]]:
+def read_sources(paths: Iterable[str | Path]) -> tuple[list[Record[Any]], list[SpeedRun]]:
     """Read records, and results of the speed benchmark.
 
     Raises:
         EvaluationError: a file is missing or neither of the two.
     """
-    records: list[Record] = []
+    records: list[Record[Any]] = []
     speeds: list[SpeedRun] = []
     for path in paths:
         if (speed := _speed_run(Path(path))) is not None:
             speeds.append(speed)
         else:
-            records.append(read_record(path))
+            records += read_records(path, KINDS)
     return records, speeds
 
 
-def collect(records: Sequence[Record], benchmark: str) -> Collected:
+def collect(records: Sequence[Record[Any]], kind: type[Any], result: type[Result]) -> Collected[Result]:
     """Bring together what all records say of one benchmark.
 
     Of figures that several records have, those with the later date count (on one day: of the later file), with a note.
 
+    Args:
+        records: of any benchmarks.
+        kind: the type of the benchmark's runs.
+        result: the type of a model's result in them.
+
     Raises:
         EvaluationError: two models of one record have the same short name.
     """
-    collected = Collected()
-    for record in sorted((r for r in records if r.benchmark == benchmark), key=lambda r: r.date):
+    collected: Collected[Result] = Collected()
+    for record in sorted((r for r in records if isinstance(r.run, kind)), key=lambda r: r.date):
         check_names(record)
-        for model, results in record.results.items():
+        for model, found in record.run.models.items():
+            assert isinstance(found, result)
             name = short_name(model)
-            places = collected.entries.setdefault(name, {})
-            found = {place: Entry(value, record) for place, value in _leaves(results, benchmark)}
-            if older := {places[place].record.date for place in found if place in places}:
+            origins = collected.origins.setdefault(name, {})
+            places = list(_places(found))
+            if older := {origins[place].date for place in places if place in origins}:
                 dates = ", ".join(sorted(older))
                 collected.notes.append(f"{name}: measured more than once; {record.date} counts, not {dates}.")
-            places.update(found)
+            origins.update(dict.fromkeys(places, record))
+            collected.results[name] = _merge(collected.results[name], found) if name in collected.results else found
     return collected
 
 
-def ablation_sets(records: Sequence[Record]) -> list[Collected]:
+def ablation_sets(records: Sequence[Record[Any]]) -> list[Collected[AblationResult]]:
     """Ablations by what they were trained and scored on: only within one such set do rows compare."""
-    groups: dict[str, list[Record]] = {}
+    groups: dict[str, list[Record[Any]]] = {}
     for record in records:
-        if record.benchmark == ABLATIONS:
-            groups.setdefault(json.dumps(record.data, sort_keys=True), []).append(record)
-    return [collect(group, ABLATIONS) for group in groups.values()]
+        if isinstance(record.run, AblationsRun):
+            about = asdict(replace(record.run, models={}))
+            groups.setdefault(json.dumps(about, sort_keys=True, default=str), []).append(record)
+    return [collect(group, AblationsRun, AblationResult) for group in groups.values()]
 
 
-def check_names(record: Record) -> None:
+def check_names(record: Record[Any]) -> None:
     """Refuse a record in which two models have one short name.
 
     Raises:
         EvaluationError: naming both.
     """
     full: dict[str, str] = {}
-    for model in record.results:
+    for model in record.run.models:
         other = full.setdefault(short_name(model), model)
         if other != model:
             raise EvaluationError(f"{other} and {model} would both be {short_name(model)}; rename one and score again")
@@ -169,20 +163,40 @@ def _last(path: str) -> str:
     return re.split(r"[/\\]", path)[-1] or path
 
 
-def _leaves(results: Any, benchmark: str) -> list[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
-    """Places and values: single figures, and mappings that hold any."""
-    if benchmark == ABLATIONS or not isinstance(results, Mapping):
-        return [((), results)]
-    return [leaf for name, value in results.items() for leaf in _inner((str(name),), value)]
+def _places(result: Any) -> Iterator[Place]:  # noqa: ANN401 - a dataclass
+    """Where a result has figures: the names of its fields, with the keys of those that hold parts by name."""
+    for each in fields(result):
+        yield from _below((each.name,), getattr(result, each.name))
 
 
-def _inner(place: tuple[str, ...], value: Any) -> list[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
-    if not isinstance(value, Mapping):
-        return [] if value is None else [(place, value)]
-    if any(not isinstance(item, Mapping) for item in value.values()):
-        empty = place[0] == PROTOCOLS and all(item is None for item in value.values())  # too few sets for any mean
-        return [] if empty else [(place, value)]
-    return [leaf for name, item in value.items() for leaf in _inner((*place, str(name)), item)]
+def _below(place: Place, value: Any) -> Iterator[Place]:  # noqa: ANN401
+    if isinstance(value, dict) and _has_parts(value):
+        for name, part in value.items():
+            yield from _below((*place, str(name)), part)
+    elif value is not None and not _is_empty(value):
+        yield place
+
+
+def _merge(old: Result, new: Result) -> Result:
+    """Two results of one model: what the new one has replaces what the old one has at the same places."""
+    pairs = {each.name: (getattr(old, each.name), getattr(new, each.name)) for each in fields(new)}  # type: ignore[arg-type]
+    merged = {name: _merged(before, after) for name, (before, after) in pairs.items()}
+    return replace(old, **merged)  # type: ignore[type-var]
+
+
+def _merged(old: Any, new: Any) -> Any:  # noqa: ANN401
+    if isinstance(old, dict) and isinstance(new, dict) and _has_parts(new):
+        return old | {name: _merged(old.get(name), part) for name, part in new.items()}
+    return old if new is None or _is_empty(new) else new
+
+
+def _has_parts(value: dict[str, Any]) -> bool:
+    return any(is_dataclass(part) or isinstance(part, dict) for part in value.values())
+
+
+def _is_empty(value: Any) -> bool:  # noqa: ANN401
+    """Whether figures by name are all missing: too few sets for any mean."""
+    return isinstance(value, dict) and all(part is None for part in value.values())
 
 
 def _speed_run(path: Path) -> SpeedRun | None:
@@ -190,6 +204,9 @@ def _speed_run(path: Path) -> SpeedRun | None:
         values = json.loads(path.read_text(encoding="utf-8"))
         if "benchmark" in values or "tables" not in values:
             return None
-        return SpeedRun(values["date"], values["machine"], [Table.from_json(table) for table in values["tables"]])
+        machine = pydantic.TypeAdapter(MachineDescription).validate_python(values["machine"])
+        return SpeedRun(values["date"], machine, [Table.from_json(table) for table in values["tables"]])
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise EvaluationError(f"{path}: neither a benchmark's record nor results of speed.py ({error})") from error
+        raise EvaluationError(
+            f"{path}: neither a benchmark's record nor results of speed.py ({str(error).splitlines()[0]})"
+        ) from error

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.report import table_markdown
 
 from reports.sections import Section, machine_line
 from reports.sources import Collected, SpeedRun
 from st_paragram.evaluation import published
+from st_paragram.evaluation.results import StsResult
 from st_paragram.tables import markdown_table
 
-RATE = "sentences_per_second"
+_RATE = "sentences_per_second"
 _ENCODING = "encode-"  # how the keys of the speed benchmark's tables of encoding begin
 
 
-def speed_sections(sts: Collected, speeds: Sequence[SpeedRun]) -> list[Section]:
+def speed_sections(sts: Collected[StsResult], speeds: Sequence[SpeedRun]) -> list[Section]:
     """Sentences per second of the models that were scored on STS, and the speed benchmark's tables of encoding."""
-    rates = [(model, places[(RATE,)]) for model, places in sts.entries.items() if (RATE,) in places]
-    rows = [[model, f"{entry.value:,.0f}", _hardware(entry.record.machine)] for model, entry in rates]
+    rows = []
+    for model, result in sts.results.items():
+        if result.sentences_per_second is not None:
+            machine = replace(sts.origins[model][(_RATE,)].machine, commit="unknown")  # of no interest here
+            rows.append([model, f"{result.sentences_per_second:,.0f}", machine_line(machine)])
     sections = []
     if rows:
         rows += [[f"{row.model} (published)", f"{row.sentences_per_second:,}", row.hardware] for row in published.SPEED]
@@ -29,14 +33,10 @@ def speed_sections(sts: Collected, speeds: Sequence[SpeedRun]) -> list[Section]:
             "preprocessing outside the clock, on other hardware: no comparison of like with like."
         )
         table = markdown_table(("model", "sentences/s", "hardware"), rows)
-        sections.append(Section("Speed while scoring STS", about, [table], sts.records(RATE)))
+        sections.append(Section("Speed while scoring STS", about, [table], sts.records(_RATE)))
     for speed in speeds:
         tables = [table_markdown(table).strip() for table in speed.tables if table.key.startswith(_ENCODING)]
         if tables:
             about = f"Made by `python benchmarks/speed.py`, {speed.date}, {machine_line(speed.machine)}."
             sections.append(Section("Speed side by side", about, tables))
     return sections
-
-
-def _hardware(machine: Mapping[str, Any]) -> str:
-    return machine_line({name: value for name, value in machine.items() if name != "commit"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
+from st_paragram.bitext_mining.settings import MARGIN_HELP
 from st_paragram.settings import setting, settings
 
 #: What a block must score to be taken if nothing else is said. Ratio and distance: more than its background.
@@ -13,13 +14,13 @@ SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 class AlignmentSettings:
     """How two documents are aligned."""
 
-    margin: Margin = setting(Margin.RATIO, "score of a block: its cosine divided by its background, less it, or alone")
+    margin: Margin = setting(Margin.RATIO, MARGIN_HELP)
     k: int = setting(
         DEFAULT_K, "neighbours that make the background; fewer in a smaller document", least=1, option="--neighbours"
     )
     skip: float | None = setting(
         None,
-        "skip sentences that score less together; by default 1 with ratio, 0 with distance, 0.3 with absolute",
+        "skip sentences that score less than this together; if not given 1 (ratio), 0 (distance) or 0.3 (absolute)",
         option="--skip-below",
         metavar="SCORE",
     )

@@ -19,7 +19,7 @@ class Candidates(str, Enum):
 
     FORWARD: each source sentence with the best of its k neighbours. BACKWARD: each target sentence with the best of
     its own. INTERSECTION: pairs found both ways. MAX: those found either way, best first, each sentence once. ALL
-    (not in the paper): each sentence with every of its neighbours, either way.
+    (not in the paper): each sentence with each of its neighbours, either way.
     """
 
     FORWARD = "forward"
@@ -34,8 +34,8 @@ class ScoredPairs:
     """c pairs of rows, best first; pairs of equal score in the order of their rows.
 
     Args:
-        source: rows of the source side, int64 (c,).
-        target: rows of the target side, int64 (c,).
+        source: Rows of the source side, int64 (c,).
+        target: Rows of the target side, int64 (c,).
         scores: float64 (c,).
     """
 
@@ -52,7 +52,7 @@ def neighbours_both_ways(source: Vectors, target: Vectors, k: int = DEFAULT_K) -
     """The k nearest target rows of every source row, and the reverse.
 
     Raises:
-        EvaluationError, SettingsError, MissingExtraError: as `nearest_neighbours`.
+        EvaluationError, SettingsError, MissingExtraError: As `nearest_neighbours`.
     """
     return nearest_neighbours(source, target, k), nearest_neighbours(target, source, k)
 
@@ -61,9 +61,9 @@ def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple
     """For each row of one side the neighbour of the highest margin score, and that score.
 
     Args:
-        own: neighbours of the n rows.
-        other: neighbours of the other side's rows, as many for each.
-        margin: which score.
+        own: Neighbours of the n rows.
+        other: Neighbours of the other side's rows, as many for each.
+        margin: Which score.
 
     Returns:
         int64 (n,) and float64 (n,).
@@ -80,10 +80,10 @@ def candidate_pairs(
     """Candidate translations with their scores.
 
     Args:
-        forward: target neighbours of the source rows.
-        backward: source neighbours of the target rows.
-        margin: which score.
-        candidates: which pairs.
+        forward: Target neighbours of the source rows.
+        backward: Source neighbours of the target rows.
+        margin: Which score.
+        candidates: Which pairs.
     """
     if candidates is Candidates.ALL:
         return all_pairs(forward, backward, margin)

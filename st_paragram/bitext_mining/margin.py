@@ -31,10 +31,10 @@ def margin_scores(cosines: Scores, own: Scores, other: Scores, margin: Margin) -
     """Score cosines against their backgrounds; the arguments broadcast.
 
     Args:
-        cosines: of pairs.
-        own: mean cosine of each pair's first sentence with its k neighbours.
-        other: mean cosine of each pair's second sentence with its k neighbours.
-        margin: which score.
+        cosines: Of pairs.
+        own: Mean cosine of each pair's first sentence with its k neighbours.
+        other: Mean cosine of each pair's second sentence with its k neighbours.
+        margin: Which score.
     """
     if margin is Margin.ABSOLUTE:
         return cosines

@@ -76,4 +76,4 @@ def _check(texts: Sequence[str], output: Path, settings: MiningSettings) -> None
 
 def _check_free(output: Path, overwrite: bool) -> None:
     if output.exists() and not overwrite:
-        raise MiningError(f"{output}: exists already; choose another name or allow it to be overwritten")
+        raise MiningError(f"{output}: exists already; choose another name or allow it to be replaced (--overwrite)")

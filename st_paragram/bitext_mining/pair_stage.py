@@ -79,7 +79,7 @@ class PairStage(Stage):
 
 
 def _quantiles(pairs: ScoredPairs) -> dict[str, Any]:
-    """Scores at some shares of the pairs, best first."""
+    """What some shares of the pairs reach, best first."""
     if not len(pairs):
         return {}
     shares = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)

@@ -50,7 +50,7 @@ class MiningReport:
         counts: What became of their lines.
         searched: One for each direction.
         pairs: Written.
-        scores: Scores at some shares of the pairs, best first: {"0": best, ..., "1": worst}.
+        scores: What some shares of the pairs reach, best first: {"0": the best score, ..., "1": the worst}.
         times: Of the stages.
     """
 
@@ -72,10 +72,11 @@ class MiningReport:
             way = "among themselves" if len(self.texts) == 1 else ("source to target", "target to source")[number]
             lines.append(f"{way}: {each.describe()}")
         if self.scores:
-            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in self.scores.items())
-            lines.append(f"scores of the best so many pairs and better: {shown}")
+            best, *others = self.scores.items()
+            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in others)
+            lines.append(f"scores: best {best[1]:.3f}; reached by this share of the pairs: {shown}")
         done = [f"{each.name} {each.seconds:.1f}" for each in self.times if each.tasks]
-        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, all was done before'}"])
+        return "\n".join([*lines, f"seconds: {', '.join(done) or 'none, everything was done before'}"])
 
 
 def _of_text(name: str, counts: SentenceCounts) -> str:

@@ -7,6 +7,10 @@ from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.search.settings import QUERY_BLOCK, SearchSettings
 from st_paragram.settings import setting, settings
 
+MARGIN_HELP = (
+    "score: the cosine divided by the background (ratio), minus the background (distance), or alone (absolute)"
+)
+
 
 @settings
 class MarginSettings(SearchSettings):
@@ -15,7 +19,7 @@ class MarginSettings(SearchSettings):
     k: int = setting(
         DEFAULT_K, "neighbours of each sentence, which also make the background of a margin", least=1, option="-k"
     )
-    margin: Margin = setting(Margin.RATIO, "score: the cosine divided by its background, less it, or alone")
+    margin: Margin = setting(Margin.RATIO, MARGIN_HELP)
 
 
 @settings
@@ -23,14 +27,18 @@ class MiningSettings(MarginSettings):
     """How sentences that translate each other are looked for."""
 
     candidates: Candidates = setting(
-        Candidates.MAX, "pairs put forward; max takes each sentence once, best pairs first"
+        Candidates.MAX,
+        "pairs put forward: max takes each sentence once, best pairs first; the command takes all by default where it "
+        "looks for paraphrases",
     )
     threshold: float | None = setting(None, "least score of a pair")
     paraphrase: bool = setting(False, "look within one text")
     shard_rows: int = setting(
         1 << 15, f"sentences that one task embeds, or searches for; rounded up to a multiple of {QUERY_BLOCK}", least=1
     )
-    with_ids: bool = setting(False, "lines are `id TAB sentence` (BUCC); ids come out", option="--ids")
+    with_ids: bool = setting(
+        False, "lines are `id TAB sentence` (as in BUCC); ids come out in place of sentences", option="--ids"
+    )
 
     @property
     def rows(self) -> int:

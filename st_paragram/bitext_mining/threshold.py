@@ -14,10 +14,10 @@ class Extraction:
     """What was extracted above a threshold, counted as the BUCC shared task does.
 
     Args:
-        threshold: pairs of this score or a higher one were extracted.
-        right: extracted pairs that are gold pairs.
-        extracted: all extracted pairs.
-        gold: all gold pairs, found or not.
+        threshold: Pairs of this score or a higher one were extracted.
+        right: Extracted pairs that are gold pairs.
+        extracted: All extracted pairs.
+        gold: All gold pairs, found or not.
     """
 
     threshold: float
@@ -53,9 +53,9 @@ def best_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: 
     is right.
 
     Args:
-        scores: of the candidate pairs, (c,), in any order.
-        right: whether each is a gold pair, (c,).
-        gold: number of gold pairs, found or not.
+        scores: Of the candidate pairs, (c,), in any order.
+        right: Whether each is a gold pair, (c,).
+        gold: Number of gold pairs, found or not.
     """
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(right[order])

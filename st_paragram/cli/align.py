@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 from st_paragram.alignment.settings import AlignmentSettings
 from st_paragram.cli.common_options import add_model_option, check_input, model_name
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_options, given
+from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
     from st_paragram.alignment.document_list import DocumentPair
 
+DESCRIPTION = (
+    "Align two documents, a sentence a line, plain or compressed: one sentence with one, or one with two "
+    "neighbours; others are skipped. Writes `score TAB source TAB target` in the order of the documents. A run over "
+    "a list of documents that was interrupted is resumed by the same command."
+)
+EPILOG = ""
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "align",
-        help="align the sentences of documents that say the same in the same order",
-        description="Align two documents, a sentence a line, plain or compressed: one sentence with one, or one with "
-        "two neighbours; others are skipped. Writes `score TAB source TAB target` in the order of the documents. A run "
-        "over a list of documents that was interrupted is resumed by the same command.",
-    )
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     documents = parser.add_argument_group("documents")
     add = documents.add_argument
     add("--source", metavar="A.txt", help="a document")
@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_model_option(documents)
     add("--output", required=True, metavar="OUT.tsv", help="the file to make")
     add("--overwrite", action="store_true", help="replace an output that exists")
-    add_options(parser.add_argument_group("alignment"), AlignmentSettings)
+    add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
     add = parser.add_argument_group("work").add_argument
     add("--workers", type=int, default=1, help="processes that share the pairs of documents (%(default)s)")
     add("--work", type=Path, metavar="DIR", help="keep results here: later runs redo only what changed")
@@ -68,5 +68,7 @@ def _documents(arguments: argparse.Namespace) -> str | Iterable[DocumentPair]:
         check_input(arguments.documents)
         return str(arguments.documents)
     if named == (True, True, False):
+        check_input(arguments.source)
+        check_input(arguments.target)
         return [DocumentPair(arguments.source, arguments.target)]
     raise SettingsError("give --source and --target, or --documents with a list of both")

@@ -21,7 +21,8 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.data.text import TextSource
 
-_EPILOG = """\
+DESCRIPTION = "Download parallel text, clean it and make a pair store: data/en-LANG.h5."
+EPILOG = """\
 Without --corpus it takes the corpora that the papers took for a language, and at most as many pairs of each (for other
 languages: what the catalogue has). Texts of your own are added with --text and --moses.
 
@@ -32,18 +33,6 @@ languages: what the catalogue has). Texts of your own are added with --text and 
 
 A run that was interrupted, by whatever, is resumed where it stopped; one with other settings redoes what they change.
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "bitext",
-        help="get public parallel text and make a pair store of it",
-        description="Download parallel text, clean it and make a pair store: data/en-LANG.h5.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

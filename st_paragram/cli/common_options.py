@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 
 from st_paragram.errors import TextError
 from st_paragram.files import STDIN, file_digest
 from st_paragram.models.find import find, only_model_here
-from st_paragram.settings import add_options
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
-
-
-def add_some_options(parser: Parser, cls: type, *names: str) -> None:
-    """Add the options of some settings of a class, in the order of the class."""
-    fields = {field.name for field in dataclasses.fields(cls)}
-    assert fields.issuperset(names)
-    add_options(parser, cls, leave_out=fields.difference(names))
 
 
 def add_model_option(parser: Parser) -> None:

@@ -12,7 +12,8 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.corpora.fetching.corpus_file import CorpusFile
 
-_EPILOG = """\
+DESCRIPTION = "Fetch corpora by name; downloads are resumed, checked, and recorded in a manifest."
+EPILOG = """\
 Without --corpus, it fetches the corpora that the papers used for a language; for other languages, all corpora of the
 catalogue that have it.
 
@@ -25,18 +26,6 @@ catalogue that have it.
 Interrupted downloads are resumed, and complete ones are not fetched again. Each corpus has its own licence: it is
 shown, and recorded in FOLDER/manifest.json. To respect it is up to you.
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "download",
-        help="fetch parallel text, test sets and models",
-        description="Fetch corpora by name; downloads are resumed, checked, and recorded in a manifest.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

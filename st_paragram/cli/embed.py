@@ -9,16 +9,16 @@ from pathlib import Path
 from st_paragram.cli.common_options import add_model_option, check_input, model_folder
 from st_paragram.files import check_output
 
+DESCRIPTION = (
+    "Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 .npy matrix. A "
+    'run that was interrupted is resumed by the same command. Read the result with numpy.load("X.npy", '
+    'mmap_mode="r").'
+)
+EPILOG = ""
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "embed",
-        help="encode the lines of a file into a .npy matrix",
-        description="Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 "
-        ".npy matrix. A run that was interrupted is resumed by the same command. Read the result with "
-        'numpy.load("X.npy", mmap_mode="r").',
-    )
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("file", metavar="FILE", help="the text")
     add_model_option(parser)
     parser.add_argument("--output", required=True, metavar="X.npy", help="the file to make")

@@ -6,16 +6,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from st_paragram.errors import EvaluationError, ModelDirectoryError, SettingsError
+from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 
-if TYPE_CHECKING:
-    from st_paragram.evaluation.available import Benchmark
-
-_NAMES = ("sts", "hard-sts", "tatoeba", "bucc", "mteb")
-
-_EPILOG = """\
+DESCRIPTION = "Score models on published benchmarks and print Markdown tables with the papers' own figures."
+EPILOG = """\
 DIR holds sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv (rows `grade TAB sentence TAB sentence`)
 or the tasks' own releases; tatoeba/spa-eng.tsv, ...; bucc2018/zh-en.sample.zh, .en and .gold. Without --benchmarks,
 everything that DIR has data for is scored.
@@ -27,41 +23,31 @@ everything that DIR has data for is scored.
 
 --fetch gets STS from its organisers and seven languages of Tatoeba; it shows the addresses and licences first. STS 2012
 and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub reads STS
-from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. BUCC asks for a registration:
-get it from its organisers. tatoeba and bucc need `pip install "st_paragram[mining]"`, mteb and --hub "st_paragram[eval]".
+from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. Archives of BUCC are fetched by
+`st-paragram download --sets bucc`; unpack them into DIR/bucc2018.
+
+Benchmarks tatoeba and bucc need pip install "st_paragram[mining]"; mteb and --hub need "st_paragram[eval]".
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "evaluate",
-        help="score models on STS, Tatoeba, BUCC and mteb",
-        description="Score models on published benchmarks and print Markdown tables with the papers' own figures.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for scripts that do the same."""
+    from st_paragram.evaluation.benchmarks import BENCHMARKS
+
     add = parser.add_argument
     add(
         "models", nargs="+", metavar="MODEL", help="directory, name or hub id; also any SentenceTransformer's directory"
     )
-    add("--benchmarks", nargs="+", choices=_NAMES, metavar="NAME", help=f"some of {', '.join(_NAMES)}")
+    add("--benchmarks", nargs="+", choices=BENCHMARKS, metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}")
     add("--data", type=Path, metavar="DIR", help="folder of evaluation data")
     add("--fetch", action="store_true", help="first fetch into DIR what may be fetched and is missing there")
     add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
     add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
     add("--languages", nargs="+", default=[], metavar="CODE", help="of Tatoeba and mteb: es, spa, ... (all there are)")
     add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
-    add(
-        "--untrained", action="store_true", help="add random embeddings over the first model's vocabulary (not in mteb)"
-    )
+    add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
     add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
-    add("--json", type=Path, metavar="FILE", help="write the results as records, for benchmarks/report.py")
+    add("--json", type=Path, metavar="FILE", help="write the results as records, one for each benchmark")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,16 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
     benchmarks = _benchmarks(arguments)
 
-    from st_paragram.evaluation.folder_runs import run_benchmark
+    from st_paragram.evaluation.benchmarks import Request, report, run_benchmark
     from st_paragram.evaluation.models import find_models
     from st_paragram.evaluation.record import Record, new_record, write_records
-    from st_paragram.evaluation.reports import report
 
     find_models(arguments.models)
     options = {name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare")}
+    request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
     for benchmark in benchmarks:
-        found = run_benchmark(benchmark, arguments.models, arguments.data, **options)
+        found = run_benchmark(benchmark, request)
         for part in report(found):
             print(part)
         print(flush=True)
@@ -103,6 +89,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise EvaluationError(f"{arguments.data}: no such folder; give one of evaluation data, or --fetch to make it")
     if arguments.compare and len(set(arguments.models)) + arguments.untrained < 2:
         raise SettingsError("--compare needs two models, or --untrained")
+    if arguments.compare and arguments.benchmarks and "sts" not in arguments.benchmarks:
+        raise SettingsError("--compare compares models on sts; add it to --benchmarks, or drop --compare")
     for name in arguments.models:
         may_be_known = name.count("/") < 2 and not name.startswith((".", "/", "~"))  # a name, or one of the hub
         if not Path(name).is_dir() and not may_be_known:
@@ -111,24 +99,25 @@ def _check(arguments: argparse.Namespace) -> None:
         check_output(arguments.json, overwrite=True)
 
 
-def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
+def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run, their data fetched if that was asked for."""
-    from st_paragram.evaluation.available import Benchmark, benchmarks_in, missing_package
+    from st_paragram.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
 
-    asked = [Benchmark(name) for name in dict.fromkeys(arguments.benchmarks or ())]
+    asked = list(dict.fromkeys(arguments.benchmarks or ()))
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
-            raise SettingsError(f"{benchmark.value}: {reason}")
+            raise MissingExtraError(f"{benchmark}: {reason}")
+        check_data(benchmark, arguments.data)
     if arguments.fetch:
         _fetch(arguments, asked)
     if asked:
         return asked
     found = benchmarks_in(arguments.data) if arguments.data else []
     if arguments.hub:
-        found = [name for name in Benchmark if name in found or name not in (Benchmark.TATOEBA, Benchmark.BUCC)]
+        found = [name for name, benchmark in BENCHMARKS.items() if name in found or benchmark.on_hub]
     skipped = {benchmark: reason for benchmark in found if (reason := missing_package(benchmark)) is not None}
     for benchmark, reason in skipped.items():
-        print(f"{benchmark.value}: left out; {reason}", file=sys.stderr)
+        print(f"{benchmark}: left out; {reason}", file=sys.stderr)
     if not found:
         raise EvaluationError(
             f"{arguments.data}: no data of a benchmark; `st-paragram evaluate --help` says what it holds"
@@ -136,16 +125,17 @@ def _benchmarks(arguments: argparse.Namespace) -> list[Benchmark]:
     return [benchmark for benchmark in found if benchmark not in skipped]
 
 
-def _fetch(arguments: argparse.Namespace, asked: list[Benchmark]) -> None:
-    from st_paragram.evaluation.available import missing_package
+def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
+    from st_paragram.evaluation.benchmarks import missing_package
     from st_paragram.evaluation.fetch import FETCHABLE, fetch, missing_data
-    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, missing_sets
+    from st_paragram.evaluation.models import find_models
+    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS
 
+    find_models(arguments.models)  # before anything is fetched in vain
     wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
     missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
     if text := missing.describe():
         print(text, file=sys.stderr)
         fetch(missing, arguments.accept_msr_terms)
-    left = [name for name, sets in missing_sets(arguments.data).items() if sets]
-    if left and {"sts", "hard-sts"}.intersection(wanted):
-        print(f"Not fetched: {', '.join(left)}. {MICROSOFT_TERMS}", file=sys.stderr)
+    if missing.refused:
+        print(f"Not fetched: {', '.join(missing.refused)}. {MICROSOFT_TERMS}", file=sys.stderr)

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import check_output_folder
-from st_paragram.models.find import CONFIG_FILE, find
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.find import find
+
+DESCRIPTION = (
+    "Copy a model directory with its table in another type, or with fewer components a row. What can read the model "
+    "can read the copy; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing."
+)
+EPILOG = ""
 
 _TYPES = ("float32", "float16", "int8")
 _PROVENANCE = """
@@ -18,14 +25,8 @@ Made of `{name}` by `st-paragram export`: {dimension} components, table of {kind
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "export",
-        help="write a smaller copy of a model",
-        description="Copy a model directory with its table in another type, or with fewer components a row. What can "
-        "read the model can read the copy; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
     parser.add_argument("output", metavar="OUTPUT", help="the directory to make")
     parser.add_argument("--dtype", choices=_TYPES, help="type of the table (as it is)")

@@ -9,9 +9,13 @@ from st_paragram.cli.common_options import add_model_option, check_input, model_
 from st_paragram.errors import MiningError
 from st_paragram.files import check_output_folder
 from st_paragram.search.settings import FLAT, SearchSettings
-from st_paragram.settings import add_options, given
+from st_paragram.settings import add_setting_options, given
 
-_EPILOG = """\
+DESCRIPTION = (
+    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a line, and "
+    "keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left out."
+)
+EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
   st-paragram search lines.index "where is the station"
 
@@ -21,23 +25,14 @@ folders of people you trust.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "index",
-        help="make the sentences of a file searchable",
-        description="Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a "
-        "line, and keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left "
-        "out.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add = parser.add_argument
     add("file", metavar="FILE", help="the text")
     add_model_option(parser)
     add("--output", type=Path, required=True, metavar="FOLDER", help="the folder to make")
     add("--overwrite", action="store_true", help="replace an index that exists")
-    add_options(parser, SearchSettings)
+    add_setting_options(parser, SearchSettings)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     metadata, counts = built.metadata, built.sentences.counts
     print(
         f"{arguments.output}: {counts.sentences:,} sentences of {counts.lines:,} lines ({counts.repeated:,} repeated, "
-        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too often)"
+        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too frequent)"
     )
     found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
     how = "exact search" if metadata.factory == FLAT else f"finds {found}"

@@ -8,10 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 DESCRIPTION = (
     "Tell what a model directory, a pair store or an index folder holds: vocabulary, dimension, languages, training "
@@ -90,14 +87,16 @@ def _files(files: Mapping[str, Mapping[str, Any]], indent: str) -> Iterator[str]
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401
-    if value is None or value == {} or value == []:
-        return "not stated"
+    if value is None or value in ({}, [], (), ""):
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_shown(part)}" for name, part in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         shown = ", ".join(map(_shown, value[:12]))
         return shown + (f", ... ({len(value)} in all)" if len(value) > 12 else "")

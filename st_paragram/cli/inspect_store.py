@@ -1,4 +1,4 @@
-"""`st-paragram inspect`: look into a pair store."""
+"""`st-paragram inspect`: show what a pair store holds."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ import argparse
 import sys
 from pathlib import Path
 
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "inspect",
-        help="look into a pair store",
-        description="Show what a pair store holds: counts, lengths, use of the vocabulary, pairs drawn at random.",
-    )
-    add_arguments(parser)
+DESCRIPTION = (
+    "Show what a pair store holds: counts, lengths of sentences, use of the vocabulary, languages and labels of rows, "
+    "and some pairs drawn at random."
+)
+EPILOG = ""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("store", type=Path, metavar="STORE.h5", help="a pair store")
-    parser.add_argument("--pairs", type=int, default=10, metavar="N", help="pairs to draw at random (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing (%(default)s)")
-    parser.add_argument("--limit", type=int, metavar="N", help="look at the first N pairs only: a random sample")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw lengths and frequencies of pieces")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    add = parser.add_argument
+    add("store", type=Path, metavar="STORE.h5", help="a pair store")
+    add("--pairs", type=int, default=10, metavar="N", help="how many pairs to draw at random (%(default)s)")
+    add("--seed", type=int, default=0, help="seed of that drawing (%(default)s)")
+    add("--limit", type=int, metavar="N", help="inspect the first N pairs only, which are a random sample")
+    add("--plot", type=Path, metavar="FILE.png", help="draw lengths and frequencies of pieces there")
+    add("--json", type=Path, metavar="FILE", help="also write the numbers there")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the store holds; returns the exit status.
 
     Raises:
-        ParagramError: If the store cannot be read, or matplotlib is missing.
+        ParagramError: the store cannot be read, or matplotlib is missing.
     """
     from st_paragram.data.inspection.plot import plot
     from st_paragram.data.inspection.scan import inspect

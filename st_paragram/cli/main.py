@@ -46,7 +46,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:  # noqa: ANN401
         from st_paragram.version import installed_version
 
-        parser.exit(message=f"st-paragram {installed_version()}\n")
+        print(f"st-paragram {installed_version()}")
+        parser.exit()
 
 
 def build_parser(called: str | None = None) -> argparse.ArgumentParser:

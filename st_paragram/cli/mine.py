@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from st_paragram.bitext_mining.candidates import Candidates
 from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.cli.common_options import add_model_option, add_some_options, check_input, model_name
+from st_paragram.cli.common_options import add_model_option, check_input, model_name
 from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.errors import SettingsError
-from st_paragram.settings import given
+from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
     from st_paragram.stages.work import Work
 
-_EPILOG = """\
+DESCRIPTION = "Embed sentences, search for their neighbours, score by margin, choose pairs."
+EPILOG = """\
 Texts have a sentence a line, plain or compressed; with --ids, `id TAB sentence`. The output is `score TAB source TAB
 target`, best pairs first; with --ids, ids in place of sentences.
 
@@ -30,18 +31,6 @@ the nearest neighbour of at least --recall of a sample. A run that was interrupt
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "mine",
-        help="find translations, or paraphrases, among sentences",
-        description="Embed sentences, search for their neighbours, score by margin, choose pairs.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the recipe that does the same."""
     add = parser.add_argument
@@ -52,10 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model_option(parser)
     add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="the file to make")
     add("--overwrite", action="store_true", help="replace an output that exists")
-    add_some_options(parser, MiningSettings, "with_ids", "most_repeats")
+    add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
-    add_some_options(pairs, MiningSettings, "k", "margin", "candidates", "threshold")
-    add_some_options(search, MiningSettings, "index", "recall", "vector_type", "memory", "seed", "shard_rows")
+    add_setting_options(pairs, MiningSettings, only=("k", "margin", "candidates", "threshold"))
+    add_setting_options(search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed", "shard_rows"))
     search.add_argument(
         "--work", type=Path, metavar="DIR", help="keep results of stages here: later runs redo only what changed"
     )

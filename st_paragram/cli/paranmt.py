@@ -13,10 +13,10 @@ from st_paragram.cli.preparation_options import (
     work_from,
     write_report,
 )
-from st_paragram.settings import add_options as add_setting_options
-from st_paragram.settings import given
+from st_paragram.settings import add_setting_options, given
 
-_EPILOG = """\
+DESCRIPTION = "Filter paraphrases by score, overlap and length, shuffle them, store encoded pairs."
+EPILOG = """\
 A text has the columns `sentence TAB paraphrase TAB score`, as ParaNMT-50M has; plain or compressed. Where there is no
 score, --model computes one: the cosine by any model of ours. The defaults are those of EMNLP 2022, section 3.
 
@@ -24,18 +24,6 @@ score, --model computes one: the cosine by any model of ours. The defaults are t
   st-paragram paranmt --text paraphrases.tsv.xz --model p-sp-es --sim-low 0.5 --rejects dropped
   st-paragram paranmt --text scored.tsv --label-column 4 --label en     # a fourth column with language labels
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "paranmt",
-        help="make a pair store of scored paraphrases",
-        description="Filter paraphrases by score, overlap and length, shuffle them, store encoded pairs.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

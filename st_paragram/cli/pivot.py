@@ -6,18 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.settings import add_options as add_setting_options
-from st_paragram.settings import given
+from st_paragram.settings import add_setting_options, given
 
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "pivot",
-        help="make paraphrases of bitext",
-        description="Sentences that share a translation become pairs: two columns with a tab between, in random order.",
-    )
-    add_options(parser)
+DESCRIPTION = "Sentences that share a translation become pairs: two columns with a tab between, in random order."
+EPILOG = ""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_options, given
+from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
     from st_paragram.cleaning.config import Cleaning
@@ -26,10 +26,10 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("store")
     group.add_argument("--overwrite", action="store_true", help="replace an output that exists")
-    add_options(group, PrepareSettings, leave_out=_OF_THE_VOCABULARY)
+    add_setting_options(group, PrepareSettings, leave_out=_OF_THE_VOCABULARY)
     group = parser.add_argument_group("vocabulary")
     group.add_argument("--vocab", type=Path, metavar="FILE.model", help="use this sentencepiece model and train none")
-    add_options(group, PrepareSettings, only=_OF_THE_VOCABULARY)
+    add_setting_options(group, PrepareSettings, only=_OF_THE_VOCABULARY)
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:

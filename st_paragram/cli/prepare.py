@@ -16,7 +16,8 @@ from st_paragram.cli.preparation_options import (
 from st_paragram.cli.text_options import add_cleaning_options, add_text_options, cleaning_from, sources_from
 from st_paragram.errors import SettingsError
 
-_EPILOG = """\
+DESCRIPTION = "Filter, deduplicate and shuffle parallel text, train a vocabulary, store encoded pairs."
+EPILOG = """\
 A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), `-` for standard input,
 or a zip archive with one such member or with one member per language (OPUS, Moses format). English stands
 first unless a prefix says otherwise. For several languages in one store give --lang fr-es-de, and a prefix to each
@@ -30,18 +31,6 @@ text.
 Without --cleaning, rows are dropped by their length and when they are repeated. `--cleaning default` is our list of
 filters, `--cleaning paper` that of the paper, `--cleaning FILE.yaml` one of your own.
 """
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    parser = subparsers.add_parser(
-        "prepare",
-        help="make a pair store of parallel text",
-        description="Filter, deduplicate and shuffle parallel text, train a vocabulary, store encoded pairs.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -12,44 +12,40 @@ from typing import TYPE_CHECKING
 
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.settings import MarginSettings
-from st_paragram.cli.common_options import add_model_option, add_some_options, check_input, model_folder
+from st_paragram.cli.common_options import add_model_option, check_input, model_folder
 from st_paragram.errors import SettingsError
 from st_paragram.files import check_output
-from st_paragram.settings import given
+from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
     from st_paragram.bitext_mining.score_report import LabelledPairs
     from st_paragram.data.text import TextSource
     from st_paragram.score_files import Scorer
 
-_EPILOG = """\
-A cosine means little by itself: some sentences are close to everything. With a background, sentences of both
-languages, a pair's cosine is divided by (--margin ratio) or lessened by (distance) the mean cosine of its sentences
-with their k nearest of the other language (Artetxe and Schwenk 2019). --background self takes the two sides of the
-file, and of the labelled pairs; a pair's partner is then one of the neighbours, as in mining. --background-source
-and --background-target take texts, a sentence a line, or folders that st-paragram index has made, which saves
-embedding them each time.
+DESCRIPTION = (
+    "Write `score TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, bz2, zip with one "
+    "member, or - for standard input), in order. The score is the cosine, or a margin."
+)
+EPILOG = """\
+A cosine means little by itself: some sentences are close to everything. A background is a set of sentences of both
+languages. With one, a pair's cosine is divided by its background (--margin ratio), or that is subtracted from it
+(distance): the mean cosine of the pair's sentences with their k nearest of the other language (Artetxe and Schwenk,
+2019). --background self takes the two sides of the file, and of the labelled pairs; a pair's partner is then one of
+the neighbours, as in mining. --background-source and --background-target take texts, a sentence a line, or folders
+that st-paragram index has made, which saves embedding them each time.
 
   st-paragram score pairs.tsv --output scored.tsv --background self --sort
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95 --plot scores.png
 
-With --labels it prints thresholds: the lowest one at which so many of the sample's pairs are good; the lowest one at
-which that holds for the lower end of the 95 % interval, too ("surely"); and that of the best F1. The sample must be
-drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
+With --labels it prints thresholds: the lowest one at which the share of good pairs in the sample reaches --precision;
+the lowest one at which the lower end of that share's 95 % interval does, too ("surely"); and the one of the best F1.
+The sample must be drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "score",
-        help="score pairs of sentences",
-        description="Write `score TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, "
-        "bz2, zip with one member, or - for standard input), in order. The score is the cosine, or a margin.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add = parser.add_argument
     add("file", metavar="PAIRS.tsv", help="the pairs")
     add_model_option(parser)
@@ -61,7 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--background", choices=("self",), help="take the two sides of the file as background")
     add("--background-source", metavar="TEXT", help="background of the first side")
     add("--background-target", metavar="TEXT", help="background of the second side")
-    add_some_options(margin, MarginSettings, "margin", "k", "index", "memory")
+    add_setting_options(margin, MarginSettings, only=("margin", "k", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
     add("--labels", metavar="GOLD.tsv", help="rows `label TAB first TAB second`: 1 for good pairs, 0 for bad ones")
     add("--precision", type=float, default=0.95, help="share of good pairs wanted (%(default)s)")

@@ -11,24 +11,24 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from st_paragram.cli.common_options import add_some_options, check_input
+from st_paragram.cli.common_options import check_input
 from st_paragram.errors import SettingsError
 from st_paragram.files import atomic, check_output
 from st_paragram.search.settings import SearchSettings
-from st_paragram.settings import given
+from st_paragram.settings import add_setting_options, given
+
+DESCRIPTION = (
+    "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are nearest "
+    "to a query, best first; the score is their cosine. With several queries, or --queries, each row begins with "
+    "its query. An index of fewer than -k sentences gives all of them."
+)
+EPILOG = ""
 
 _BLOCK = 4096  # queries searched together
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "search",
-        help="find sentences like others in an index",
-        description="Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that "
-        "are nearest to a query, best first; the score is their cosine. With several queries, or --queries, each row "
-        "begins with its query. An index of fewer than -k sentences gives all of them.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add = parser.add_argument
     add("folder", type=Path, metavar="FOLDER", help="as st-paragram index makes it")
     add("query", nargs="*", metavar="QUERY", help="a sentence")
@@ -39,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--overwrite", action="store_true", help="replace an output that exists")
     add("--model", metavar="NAME", help="where the model of the index is (the name that it was built with)")
     add("--effort", type=int, help="lists (IVF) or nodes (HNSW) looked at for a query (as measured for the index)")
-    add_some_options(parser, SearchSettings, "memory")
+    add_setting_options(parser, SearchSettings, only=("memory",))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_options, given
+from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
     from st_paragram.cleaning.config import Cleaning
@@ -39,7 +39,7 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
         metavar="NAME|FILE.yaml",
         help=f"a list of filters: `default`, `paper`, or a file of your own (default: {default})",
     )
-    add_options(group, Length)
+    add_setting_options(group, Length)
 
 
 def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[TextSource]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from st_paragram.training.settings import TrainingSettings
     from st_paragram.training.training_data import TrainingData
 
+DESCRIPTION = "Train a model. `st-paragram train KIND --help` shows the options of each kind of training."
+EPILOG = ""
+
 _BITEXT_EPILOG = """\
   st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
   st-paragram train bitext --lang es                               # makes the model directory p-sp-es
@@ -30,14 +33,8 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the parser of this command."""
-    description = "Train a model. `st-paragram train KIND --help` shows the options of each kind of training."
-    add_options(subparsers.add_parser("train", help="train a model", description=description))
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; its parser says in `train` what runs it."""
+    """Add a subcommand for each kind of training; its parser says in `train` which function does it."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     bitext = kinds.add_parser(
         "bitext",

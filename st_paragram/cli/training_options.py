@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.settings import add_options, given, read_yaml
+from st_paragram.settings import add_setting_options, given, read_yaml
 from st_paragram.training.settings import TrainingSettings, config_names, config_path
 
 if TYPE_CHECKING:
@@ -21,6 +21,23 @@ def add_training_options(parser: argparse.ArgumentParser, default_config: str, t
         default_config: The configuration that serves if none is named.
         tuning: Add `--tune`.
     """
+    _add_file_options(parser)
+    shown = f"Each option overrides the configuration; the defaults shown are those of `{default_config}`."
+    group = parser.add_argument_group("settings", shown)
+    group.add_argument(
+        "--config",
+        metavar="NAME|FILE.yaml",
+        help=f"{', '.join(config_names())}, or a YAML file of settings (default: {default_config}; small for the "
+        "built-in bitext)",
+    )
+    add_setting_options(group, TrainingSettings, defaults=read_yaml(config_path(default_config)))
+    parser.set_defaults(default_config=default_config, tune=False)
+    if tuning:
+        text = "train the paper's grid of dropout and M, and keep the best model"
+        group.add_argument("--tune", action="store_true", help=text)
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.preparation.settings import PrepareSettings
 
     group = parser.add_argument_group("data and output")
@@ -33,40 +50,25 @@ def add_training_options(parser: argparse.ArgumentParser, default_config: str, t
         help="a pair store (.h5), or a text of two columns (repeatable), or `built-in` (default: data/en-LANG.h5, "
         "or the built-in bitext if there is none)",
     )
-    add_options(group, PrepareSettings, only=("vocab_size",))
+    add_setting_options(group, PrepareSettings, only=("vocab_size",))
     add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
     add(
         "--dev",
         type=Path,
         metavar="FILE.tsv",
-        help="development pairs to watch the training with, rows `grade TAB sentence TAB sentence` (default: built-in "
-        "ones)",
+        help="development pairs to watch the run with, rows `grade TAB sentence TAB sentence` (default: built-in ones)",
     )
     add(
         "--dev-bitext",
         type=Path,
         metavar="FILE.tsv",
-        help="held-out translations, rows `english TAB other`, of which the share that is found is shown as well "
-        "(default: none)",
+        help="held-out translations to watch it with, rows `english TAB other`; the share found is shown (default: "
+        "none)",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
     add("--output", type=Path, metavar="DIR", help="the model directory to make (default: p-sp-LANG)")
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
-    shown = f"Each option overrides the configuration; the defaults shown are those of `{default_config}`."
-    group = parser.add_argument_group("settings", shown)
-    group.add_argument(
-        "--config",
-        metavar="NAME|FILE.yaml",
-        help=f"{', '.join(config_names())}, or a YAML file of settings (default: {default_config}; small for the "
-        "built-in bitext)",
-    )
-    add_options(group, TrainingSettings, defaults=read_yaml(config_path(default_config)))
-    parser.set_defaults(default_config=default_config, tune=False)
-    if tuning:
-        group.add_argument(
-            "--tune", action="store_true", help="train the paper's grid of dropout and M, and keep the best model"
-        )
 
 
 def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:

@@ -1,1 +1,1 @@
-"""Text in, vocabulary, pair store."""
+"""Parallel text and pair stores: what is read, and what training reads."""

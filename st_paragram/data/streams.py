@@ -29,14 +29,14 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ByteStream(Protocol):
-    """What reading needs of a stream."""
+    """A source of bytes, as far as reading needs one."""
 
     def read(self, size: int, /) -> bytes:
         """Return up to `size` bytes, none at the end."""
 
 
 class _Rewound:
-    """A pipe whose first bytes have been looked at: it may deliver them slowly, which `peek` would not wait for."""
+    """A pipe of which the first bytes are read ahead: `peek` would not wait for bytes that come slowly."""
 
     def __init__(self, pipe: BufferedReader) -> None:
         self._pipe = pipe
@@ -62,7 +62,7 @@ def is_zip(path: str) -> bool:
     """Tell by its first bytes whether a file is a zip archive; only regular files are looked into.
 
     Raises:
-        TextError: If the file cannot be opened.
+        TextError: the file cannot be opened.
     """
     if not Path(path).is_file():  # a pipe must not be read before its turn
         return False
@@ -74,11 +74,11 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
     """Open a plain, gzip, xz or bzip2 file for reading; the kind is told by its first bytes, not by its name.
 
     Args:
-        path: A file, or ``-`` for standard input, which may be compressed too.
-        stack: Closes the file when it is closed itself; standard input stays open.
+        path: a file, or ``-`` for standard input, which may be compressed too.
+        stack: closes the file when it is closed itself; standard input stays open.
 
     Raises:
-        TextError: If the file is missing, unreadable, or of a kind that cannot be read as a stream of text.
+        TextError: the file is missing, unreadable, or of a kind that cannot be read as a stream of text.
     """
     stdin = cast("BufferedReader", sys.stdin.buffer)
     raw: Any = _Rewound(stdin) if path == STDIN else stack.enter_context(_open_file(path))
@@ -100,8 +100,8 @@ def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
     """Open a zip archive; its members are only ever streamed, nothing is written to disk.
 
     Raises:
-        TextError: If the archive is damaged or was cut off (its directory stands at its end), or has members that
-            lead out of it, are links, are encrypted, overlap, or swell as no text does.
+        TextError: the archive is damaged or was cut off (its directory stands at its end), or has members that
+            lead out of it, are links, are encrypted, overlap, or unpack to more than any text does.
     """
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
@@ -115,7 +115,7 @@ def open_member(archive: zipfile.ZipFile, member: str, stack: ExitStack) -> Byte
     """Open one member of a zip archive as a stream.
 
     Raises:
-        TextError: If the member is encrypted, damaged or packed by an unknown method.
+        TextError: the member is encrypted, damaged or packed by an unknown method.
     """
     try:
         return stack.enter_context(archive.open(member))
@@ -127,11 +127,11 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
     r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")`` gives rows.
 
     Args:
-        name: What to call the stream in errors.
-        stream: Read ``BLOCK_BYTES`` at a time.
+        name: what to call the stream in errors.
+        stream: read ``BLOCK_BYTES`` at a time.
 
     Raises:
-        TextError: If compressed data ends early or is damaged, or a line is longer than ``MAX_LINE_BYTES``.
+        TextError: compressed data ends early or is damaged, or a line is longer than ``MAX_LINE_BYTES``.
     """
     rest = b""
     while data := _read(name, stream):

@@ -44,12 +44,12 @@ class TextSource:
     """One parallel text.
 
     Attributes:
-        paths: One file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
-        languages: Codes of the columns, or of the two files.
-        swapped: The second column is the one that comes out first.
-        further_columns: Columns behind the two texts, such as a score; only a file of columns has any.
-        cap: At most so many pairs of this text shall be stored, a random choice of them.
-        codes: What members of a zip archive end in, where that is not `languages`.
+        paths: one file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
+        languages: codes of the columns, or of the two files.
+        swapped: the second column is the one that comes out first.
+        further_columns: how many columns, such as a score, stand behind the two texts; only a file of columns has any.
+        cap: the most pairs of this text to store, chosen at random.
+        codes: what members of a zip archive end in, where that is not `languages`.
     """
 
     paths: tuple[str, ...]
@@ -64,6 +64,19 @@ class TextSource:
         """The languages in the order in which texts come out."""
         return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
+    def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
+        """`pair` in the codes of the languages wanted, where codes differ by a region alone: zh for zh_cn.
+
+        Args:
+            languages: the languages wanted, as for `parse_source`.
+        """
+        wanted = [languages[0], *languages[1].split("-")]
+        first, second = (
+            code if code in wanted else next((known for known in wanted if _fits(code, known)), code)
+            for code in self.pair
+        )
+        return first, second
+
     @property
     def name(self) -> str:
         """The file, or both files, for messages and reports."""
@@ -72,17 +85,17 @@ class TextSource:
 
 @dataclass
 class ReadCounts:
-    """What reading saw and did: rows in all, rows dropped, and characters repaired in the rows that stay.
+    """What reading found and did: rows in all, rows dropped, and characters repaired in the rows that stay.
 
     Attributes:
-        rows: Rows read, dropped ones included.
-        nul_rows: Rows dropped because they hold a NUL byte.
-        invalid_rows: Rows dropped because they are not UTF-8 (refused unless asked for).
-        wrong_columns: Rows dropped because they have a wrong number of columns (refused unless asked for).
-        trailing_returns: Lines that lost the carriage returns at their end.
-        inner_returns: Carriage returns inside lines, made spaces.
-        line_separators: Other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
-        byte_order_marks: Files that began with a byte order mark, which is removed.
+        rows: rows read, dropped ones included.
+        nul_rows: rows dropped because they hold a NUL byte.
+        invalid_rows: rows dropped because they are not UTF-8 (refused unless asked for).
+        wrong_columns: rows dropped because they have a wrong number of columns (refused unless asked for).
+        trailing_returns: lines that lost the carriage returns at their end.
+        inner_returns: carriage returns inside lines, made spaces.
+        line_separators: other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
+        byte_order_marks: files that began with a byte order mark, which is removed.
     """
 
     rows: int = 0
@@ -104,14 +117,14 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     """Read a source specification ``[LANG-LANG:]FILE``.
 
     Args:
-        spec: A file, ``-`` for standard input, or either behind the order of its columns, e.g.
+        spec: a file, ``-`` for standard input, or either behind the order of its columns, e.g.
             ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`. Paraphrases of the
             first language may be mixed in: ``en-en:paraphrases.tsv``.
-        languages: The languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``; several
+        languages: the languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``; several
             with dashes between, ``("en", "fr-es-de")``, for one store of many languages.
 
     Raises:
-        SettingsError: If the prefix names other languages than `languages`, or is missing where there are several.
+        SettingsError: the prefix names other languages than `languages`, or is missing where there are several.
     """
     match = _SPEC.fullmatch(spec)
     others = languages[1].split("-")
@@ -132,7 +145,7 @@ def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSou
     """Name a Moses pair: two files, row i of the one is the translation of row i of the other.
 
     Raises:
-        SettingsError: If both files are standard input.
+        SettingsError: both files are standard input.
     """
     if first == second == STDIN:
         raise SettingsError("both files of a Moses pair are standard input; give at least one by its path")
@@ -152,14 +165,14 @@ def read_rows(
     """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
 
     Args:
-        source: The text.
-        counts: Added to while reading; complete when the iterator is exhausted.
-        drop_invalid: Drop and count rows that are not UTF-8 or have a wrong number of columns instead of refusing the
-            text.
+        source: the text.
+        counts: added to while reading; complete when the iterator is exhausted.
+        drop_invalid: drop and count rows that are not UTF-8 or have a wrong number of columns instead of
+            refusing the text.
 
     Raises:
-        TextError: If the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
-            files of unequal length. The message names file and row.
+        TextError: the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
+            the files of a pair are of unequal length. The message names file and row.
     """
     counts = ReadCounts() if counts is None else counts
     start = counts.rows

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +22,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.evaluation.bootstrap import RESAMPLES
 from st_paragram.evaluation.bucc_scores import BuccTask, score_bucc
 from st_paragram.evaluation.models import find_models, load_model, random_model
+from st_paragram.evaluation.mteb.data import read_local_data
 from st_paragram.evaluation.mteb.tasks import evaluate, make_tasks
 from st_paragram.evaluation.results import BuccRun, HardStsRun, MtebResult, MtebRun, StsRun, TatoebaRun
 from st_paragram.evaluation.sts.hard import NOTES, different_pairs, score_hard_sts, split_rows
@@ -133,17 +133,16 @@ def run_mteb(
         ModelDirectoryError: a model is not there or cannot be read.
     """
     results: dict[str, MtebResult] = {}
-    revisions: dict[str, str] = {}
+    read = cache(read_local_data)
+    find_models(names)
     with _quiet():
-        made = partial(make_tasks, tasks, data, languages)
-        made()  # refuses what cannot be had before any model is looked for
-        find_models(names)
         for name in dict.fromkeys(names):
-            fresh = made()
-            revisions |= {task.metadata.name: task.metadata.revision for task in fresh}
-            results[name] = evaluate(name, fresh, output, overwrite)
+            made = make_tasks(tasks, data, languages, read)
+            revisions = {task.metadata.name: task.metadata.revision for task in made}
+            results[name] = evaluate(name, made, output, overwrite)
             gc.collect()
-    return MtebRun(results, revisions)
+    notes = dict.fromkeys(note for task in revisions for note in read(task, data).notes) if data else ()
+    return MtebRun(results, revisions, tuple(notes))
 
 
 def _each(names: Sequence[str], score: Callable[[SentenceTransformer], _Result], untrained: bool) -> dict[str, _Result]:
@@ -163,8 +162,7 @@ def _each(names: Sequence[str], score: Callable[[SentenceTransformer], _Result],
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without mteb's bars for every few hundred sentences, and its advice to take other tasks than the papers'."""
-    os.environ.setdefault("TQDM_DISABLE", "1")
+    """Without mteb's running commentary, and its advice to take other tasks than the papers'."""
     logging.getLogger("mteb").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* is superseded by ", UserWarning)

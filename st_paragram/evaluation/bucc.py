@@ -20,6 +20,9 @@ from st_paragram.search.neighbours import Vectors
 
 Mined = dict[Margin, ScoredPairs]
 
+#: What the scores are called in tables and records.
+LABELS = {Margin.RATIO: "ratio", Margin.DISTANCE: "distance", Margin.ABSOLUTE: "cosine"}
+
 
 def mine(source: Vectors, target: Vectors, k: int = DEFAULT_K, candidates: Candidates = Candidates.MAX) -> Mined:
     """Candidate pairs by each margin score (`Margin.ABSOLUTE` is the cosine alone).

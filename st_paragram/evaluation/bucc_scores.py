@@ -9,18 +9,17 @@ from dataclasses import dataclass
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Candidates, Margin
+from st_paragram.bitext_mining.candidates import Candidates
+from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.bitext_mining.threshold import Extraction
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.bucc import Mined, extractions, half_extractions, mine, thresholds
+from st_paragram.evaluation.bucc import LABELS, Mined, extractions, half_extractions, mine, thresholds
 from st_paragram.evaluation.bucc_files import ComparableTexts
 from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.results import BuccResult, BuccScores, MarginResult
 
 logger = logging.getLogger(__name__)
 
-#: What the scores are called in tables and records.
-LABELS = {Margin.RATIO: "ratio", Margin.DISTANCE: "distance", Margin.ABSOLUTE: "cosine"}
 HALF = "half"
 
 

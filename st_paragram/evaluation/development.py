@@ -1,4 +1,4 @@
-"""Graded pairs and translations to watch a training with, and the evaluator that does so."""
+"""Graded pairs and translations to watch a training run with, and the evaluator that does so."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def development_evaluator(pairs: GradedPairs, translations: Translations | None 
 
 
 def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
-    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1; as during a training."""
+    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1; as in a training run."""
     return _translation_evaluator(translations)(model)[f"{translations.name}_mean_accuracy"]
 
 
@@ -61,7 +61,7 @@ def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
 
 
 def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
-    """Pairs to watch a training with: a file's (e.g. STS 2017 en-en), or the built-in ones of English and `language`.
+    """Pairs to watch a training run with: a file's (e.g. STS 2017 en-en), or built-in ones of English and `language`.
 
     For a language without built-in sentences the built-in English pairs serve.
 
@@ -84,7 +84,7 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
 
 
 def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
-    """Translations to watch a training with: rows `english TAB other` that are not trained on.
+    """Translations to watch a training run with: rows `english TAB other` that are not trained on.
 
     Args:
         path: a text of two columns, or whatever else `st_paragram.data.text` reads from one file.
@@ -114,7 +114,7 @@ def _refuse_test_set(path: str | Path, first: list[str], second: list[str], reme
     reason = "scores watched in training choose the model, so they no longer measure it"
     if not force:
         raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to do it all the same")
-    logger.warning(f"{seen}; {reason}; going on, as forced: do not report this model's score on it")
+    logger.warning(f"{seen}; {reason}; used all the same, as forced: do not report this model's score on it")
 
 
 def _translation_evaluator(translations: Translations) -> TranslationEvaluator:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.download import download
 from st_paragram.corpora.resolve import set_files
-from st_paragram.errors import SettingsError
-from st_paragram.evaluation.available import Benchmark
-from st_paragram.evaluation.sts.download import BASE, LICENCE, Archives, download_sts, wanted_archives
+from st_paragram.errors import EvaluationError, SettingsError
+from st_paragram.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT
+from st_paragram.evaluation.sts.download import ARCHIVES, BASE, LICENCE, Archives, download_sts
+from st_paragram.evaluation.sts.sts_files import find_sts
 from st_paragram.evaluation.tatoeba_files import CODES, ENGLISH, tatoeba_files, tatoeba_folder
 
 #: Benchmarks whose data can be fetched.
-FETCHABLE = (Benchmark.STS, Benchmark.HARD_STS, Benchmark.TATOEBA)
+FETCHABLE = ("sts", "hard-sts", "tatoeba")
 
 _SHORT = {long: short for short, long in CODES.items()}
 
@@ -28,11 +30,13 @@ class Missing:
         folder: where to.
         archives: of the STS tasks.
         translations: files of Tatoeba.
+        refused: names of STS benchmarks that are left out because Microsoft's terms were not accepted.
     """
 
     folder: Path
     archives: Sequence[Archives]
     translations: Sequence[CorpusFile]
+    refused: Sequence[str] = ()
 
     def describe(self) -> str:
         """The addresses with their licences, a line each; empty if nothing is to be fetched."""
@@ -42,9 +46,9 @@ class Missing:
 
 
 def missing_data(
-    folder: str | Path, benchmarks: Collection[Benchmark], languages: Sequence[str] = (), accept_msr_terms: bool = False
+    folder: str | Path, benchmarks: Collection[str], languages: Sequence[str] = (), accept_msr_terms: bool = False
 ) -> Missing:
-    """Look for what is to be fetched.
+    """Look for what is to be fetched; data that are there in another layout are left as they are.
 
     Args:
         folder: of evaluation data.
@@ -54,11 +58,16 @@ def missing_data(
 
     Raises:
         SettingsError: a language of Tatoeba cannot be fetched.
+        TextError: a file that is there is broken.
     """
-    sts = {Benchmark.STS, Benchmark.HARD_STS}.intersection(benchmarks)
-    archives = wanted_archives(folder, accept_msr_terms) if sts else []
-    files = _translations(Path(folder), languages) if Benchmark.TATOEBA in benchmarks else []
-    return Missing(Path(folder), archives, files)
+    folder = Path(folder)
+    sts = {"sts", "hard-sts"}.intersection(benchmarks)
+    incomplete = _incomplete(folder) if sts else ()
+    archives = [each for each in ARCHIVES if each.benchmark in incomplete]
+    wanted = [each for each in archives if accept_msr_terms or not each.microsoft]
+    refused = [each.benchmark for each in archives if each not in wanted]
+    files = _translations(folder, languages) if "tatoeba" in benchmarks else []
+    return Missing(folder, wanted, files, refused)
 
 
 def fetch(missing: Missing, accept_msr_terms: bool = False) -> None:
@@ -68,9 +77,20 @@ def fetch(missing: Missing, accept_msr_terms: bool = False) -> None:
         EvaluationError, DownloadError: something could not be fetched.
     """
     if missing.archives:
-        download_sts(missing.folder, accept_msr_terms)
+        wanted = [archives.benchmark for archives in missing.archives]
+        download_sts(missing.folder, accept_msr_terms, benchmarks=wanted)
     if missing.translations:
-        download(missing.translations, missing.folder / "tatoeba")
+        place = tatoeba_folder(missing.folder)
+        download(missing.translations, place if tatoeba_files(place) else missing.folder / "tatoeba")
+
+
+def _incomplete(folder: Path) -> list[str]:
+    """STS benchmarks of which a set is not there that is scored and can be fetched."""
+    there: Collection[str] = ()
+    with suppress(EvaluationError):  # no such folder yet, or nothing of STS in it
+        there = find_sts(folder).sets
+    there = {SMT, *NOT_SCORED, *there}
+    return [name for name, benchmark in BENCHMARKS.items() if any(info.key not in there for info in benchmark.sets)]
 
 
 def _translations(folder: Path, languages: Sequence[str]) -> list[CorpusFile]:

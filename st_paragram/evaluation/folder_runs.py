@@ -1,58 +1,48 @@
-"""Score models on a benchmark with the data that a folder, or the Hugging Face hub, has of it."""
+"""The benchmarks on the data that a folder, or the Hugging Face hub, has of them: what `benchmarks.BENCHMARKS` runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
-from st_paragram.errors import SettingsError
-from st_paragram.evaluation.available import Benchmark
 from st_paragram.evaluation.benchmark_runs import run_bucc, run_hard_sts, run_mteb, run_sts, run_tatoeba
+from st_paragram.evaluation.benchmarks import Request
 from st_paragram.evaluation.bucc_files import read_bucc_pairs
 from st_paragram.evaluation.bucc_scores import BuccTask
 from st_paragram.evaluation.mteb.data import LOCAL_TASKS, local_tasks
-from st_paragram.evaluation.results import BenchmarkRun
+from st_paragram.evaluation.results import BuccRun, HardStsRun, MtebRun, StsRun, TatoebaRun
 from st_paragram.evaluation.sts.catalogue import YEARS
 from st_paragram.evaluation.sts.sts_files import find_sts
 from st_paragram.evaluation.tatoeba_files import read_tatoeba
 
 
-def run_benchmark(
-    benchmark: Benchmark,
-    names: Sequence[str],
-    data: Path | None,
-    hub: bool = False,
-    languages: Sequence[str] = (),
-    pairs: Sequence[str] = (),
-    untrained: bool = False,
-    compare: bool = False,
-) -> BenchmarkRun:
-    """Score models on one benchmark.
+def sts(request: Request) -> StsRun:
+    """STS 2012-2017 and the STS Benchmark."""
+    return run_sts(request.models, find_sts(request.data, (), request.hub), request.untrained, request.compare)
 
-    Args:
-        benchmark: which.
-        names: of the models.
-        data: folder of evaluation data; None if all shall come from the hub.
-        hub: take from the hub what the folder lacks of STS.
-        languages: of Tatoeba and mteb; all that there are if empty.
-        pairs: of languages, of BUCC; all that there are if empty.
-        untrained: add random embeddings; mteb scores none.
-        compare: on STS, compare every model with the first.
 
-    Raises:
-        SettingsError: the hub has no data of this benchmark, or as the functions of `benchmark_runs`.
-        EvaluationError: the folder has no data of this benchmark.
-        TextError: a file is broken.
-        ModelDirectoryError, MissingExtraError: as the functions of `benchmark_runs`.
-    """
-    if benchmark is Benchmark.STS:
-        return run_sts(names, find_sts(data, (), hub), untrained, compare)
-    if benchmark is Benchmark.HARD_STS:
-        return run_hard_sts(names, find_sts(data, YEARS, hub), untrained)
-    if benchmark is Benchmark.MTEB:
-        return run_mteb(names, local_tasks(data) if data else LOCAL_TASKS, data, languages)
-    if data is None:
-        raise SettingsError(f"{benchmark.value}: its data are not read from the hub; give --data DIR")
-    if benchmark is Benchmark.TATOEBA:
-        return run_tatoeba(names, read_tatoeba(data, languages), untrained=untrained)
-    return run_bucc(names, BuccTask(read_bucc_pairs(data, pairs), split=True), untrained)
+def hard_sts(request: Request) -> HardStsRun:
+    """Hard STS, made of STS 2012-2016."""
+    return run_hard_sts(request.models, find_sts(request.data, YEARS, request.hub), request.untrained)
+
+
+def tatoeba(request: Request) -> TatoebaRun:
+    """Tatoeba, of a folder alone."""
+    sets = read_tatoeba(_folder(request), request.languages)
+    return run_tatoeba(request.models, sets, untrained=request.untrained)
+
+
+def bucc(request: Request) -> BuccRun:
+    """BUCC, of a folder alone, with an oracle's threshold and one of the other half."""
+    pairs = read_bucc_pairs(_folder(request), request.pairs)
+    return run_bucc(request.models, BuccTask(pairs, split=True), request.untrained)
+
+
+def mteb(request: Request) -> MtebRun:
+    """The tasks of mteb that the folder has data of; without a folder, all that a folder could have."""
+    tasks = local_tasks(request.data) if request.data else LOCAL_TASKS
+    return run_mteb(request.models, tasks, request.data, request.languages)
+
+
+def _folder(request: Request) -> Path:
+    return cast(Path, request.data)  # `benchmarks.check_data` has seen that there is one

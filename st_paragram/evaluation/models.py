@@ -14,7 +14,7 @@ from st_paragram.models.averaging import embedding_of
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.find import find
-from st_paragram.modules.token_embedding import TokenEmbedding
+from st_paragram.modules.sentencepiece_embedding import token_embedding
 
 
 def load_model(name: str) -> SentenceTransformer:
@@ -43,7 +43,7 @@ def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 
     """
     embedding = embedding_of(like)
     torch.manual_seed(seed)
-    return pipeline(TokenEmbedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+    return pipeline(token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension))
 
 
 def find_models(names: Sequence[str]) -> None:

@@ -161,8 +161,8 @@ HARD_STS_PAIRS = {
     "easy-high-20": 1_380,  # highest 20 %, gold 0-2
     "easy-low-20": 2_079,  # lowest 20 %, gold 3-5
 }
-# The paper's columns. By its other figures Hard+ has the pairs unlike in words with high grades and Hard- those alike in
-# words with low grades, as in `sts.hard`; its text swaps the two definitions.
+# The paper's columns. By its other figures Hard+ has pairs unlike in words with high grades, Hard- pairs alike in words
+# with low grades, as in `sts.hard`; its text swaps the two definitions.
 HARD_STS_NAMED = _rows(Source.BGT, "Hard+ Hard-", "SP (1M en-fr pairs): 19.1 29.8\nBGT (1M en-fr pairs): 22.5 46.6")
 
 # mteb's protocol: mean of STS12-16's Spearman, STS17's Spearman, mean accuracy of the seven languages on Tatoeba.

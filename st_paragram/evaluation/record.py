@@ -14,14 +14,12 @@ from typing import Any, Generic, TypeVar
 import pydantic
 
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.results import BenchmarkRun, BuccRun, HardStsRun, MtebRun, StsRun, TatoebaRun
+from st_paragram.evaluation.benchmarks import run_types
+from st_paragram.evaluation.results import BenchmarkRun
 from st_paragram.files import write_text
 from st_paragram.machine import MachineDescription, describe_machine
 
 Run = TypeVar("Run", bound=BenchmarkRun)
-
-#: Benchmark -> the type of its runs.
-RUNS: dict[str, type[Any]] = {kind.benchmark: kind for kind in (StsRun, HardStsRun, TatoebaRun, BuccRun, MtebRun)}
 
 
 @dataclass(frozen=True)
@@ -93,12 +91,12 @@ def write_records(records: Sequence[Record[Any]], path: str | Path) -> None:
     write_text(Path(path), f"{text}\n")
 
 
-def read_records(path: str | Path, kinds: Mapping[str, type[Any]] = RUNS) -> list[Record[Any]]:
+def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None) -> list[Record[Any]]:
     """Read back what `write_records` wrote.
 
     Args:
         path: of the file.
-        kinds: benchmark -> the type of its runs.
+        kinds: benchmark -> the type of its runs; those of `benchmarks.BENCHMARKS` if there are none.
 
     Raises:
         EvaluationError: the file is missing, no record, or of a benchmark that is not among the kinds.
@@ -108,7 +106,7 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] = RUNS) -> lis
         documents = values if isinstance(values, list) else [values]
         if not documents:
             raise ValueError("an empty list")
-        return [_read(document, path, kinds) for document in documents]
+        return [_read(document, path, run_types() if kinds is None else kinds) for document in documents]
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

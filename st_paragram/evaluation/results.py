@@ -278,8 +278,9 @@ class MtebResult:
 
 @dataclass(frozen=True)
 class MtebRun:
-    """Models on mteb's tasks, and the revision of each task's data."""
+    """Models on mteb's tasks, the revision of each task's data, and notes as in `StsRun`."""
 
     benchmark: ClassVar[str] = "mteb"
     models: dict[str, MtebResult]
     revisions: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

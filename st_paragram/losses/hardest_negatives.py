@@ -18,8 +18,9 @@ from st_paragram.native import kernels
 class Precision(str, Enum):
     """What similarities are computed in while negatives are sought; losses are always float32.
 
-    FLOAT32 is exact. TF32 (GPUs) and BFLOAT16 round the embeddings to 10 and 7 bits of fraction, INT8 to 6 and 7 bits
-    in all with a scale a sentence: the cosine given away by a negative found so was 0.0001 in the mean, 0.007 at most.
+    FLOAT32 is exact. TF32 (GPUs) and BFLOAT16 round the embeddings to 10 and 7 bits of fraction; INT8 rounds them to 6
+    and 7 bits in all, with one scale for each sentence. The negatives found with INT8 were less similar than the
+    hardest ones by 0.0001 of cosine on average, and by 0.007 at most.
     """
 
     AUTO = "auto"
@@ -35,7 +36,7 @@ class Precision(str, Enum):
             SettingsError: INT8 where it cannot be computed.
         """
         if self is Precision.INT8 and not (device.type == "cpu" and has_byte_products()):
-            raise SettingsError("int8 needs the compiled kernels and a CPU with AVX2; take auto or another precision")
+            raise SettingsError("int8 needs the compiled kernels and a CPU with AVX2; choose auto or another precision")
         if self is not Precision.AUTO:
             return self
         if device.type == "cuda":
@@ -56,7 +57,7 @@ def has_byte_products() -> bool:
 
 
 def _cpu_has(feature: str) -> bool:
-    """Ask torch, which has no public question for this; a torch without an answer has not."""
+    """Ask torch, by functions that are not public; where they are missing, the answer is no."""
     return bool(getattr(torch.cpu, f"_is_{feature}_supported", bool)())
 
 
@@ -77,7 +78,7 @@ def hardest_negatives(
         first: embeddings of the sentences s, float (n, D); row i is paired with row i of `second`.
         second: embeddings of the sentences t, float (n, D).
         texts: int64 labels (n,) and (n,), equal where two texts are equal. With them, pairs that share a text are
-            never each other's negatives: such a "negative" is the pair's own text, or a translation of it.
+            never each other's negatives: such a "negative" would be the pair's own text, or a translation of it.
         both_sides: look among the sentences of both sides (the paper's rule for paraphrases), not only among those of
             the opposite side (its rule for bitext).
         block: rows of the product that exist at a time.

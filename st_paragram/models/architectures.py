@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import averaging, stock
-from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, STOCK
+from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, STOCK, STOCK_CONFIG_FILE
 from st_paragram.models.encoder import ParagramEncoder, pipeline
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.token_embedding import WEIGHTS_FILE
@@ -46,7 +46,7 @@ def _read_averaging(
     try:
         model = pipeline(embedding, device, **settings)
     except (ValueError, TypeError) as error:
-        path = folder / averaging.STOCK_CONFIG_FILE
+        path = folder / STOCK_CONFIG_FILE
         raise ModelDirectoryError(f"{path}: {error}; save the model again") from error
     if (card := folder / "README.md").is_file():
         # As the stock reader does it: saving the model again keeps its card.

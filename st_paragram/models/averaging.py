@@ -36,7 +36,7 @@ from st_paragram.models.configuration import (
 )
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
 from st_paragram.modules.mean_pool import MeanPool
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
 from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -200,9 +200,7 @@ def read(folder: Path, values: dict[str, Any], truncate_dim: int | None = None) 
         tokenizer.unknown_id,
         truncate_dim,
     )
-    if isinstance(tokenizer, SentencePieceTokenizer):
-        return SentencePieceEmbedding(tokenizer, weights=table, dropout=stored.dropout)
-    return TokenEmbedding(tokenizer, weights=table, dropout=stored.dropout)
+    return token_embedding(tokenizer, weights=table, dropout=stored.dropout)
 
 
 def checked(folder: Path, values: dict[str, Any]) -> AveragingValues:

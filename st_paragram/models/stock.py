@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -64,7 +65,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         raise damaged(folder, f"{next(iter(values))} is unknown")
     try:
         return SentenceTransformer(str(folder), device=device, truncate_dim=truncate_dim)
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError) as error:
+    except (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
         reason = str(error).strip().split("\n")[0]
         raise ModelDirectoryError(
             f"{folder}: sentence-transformers cannot read it ({reason}); save it again"

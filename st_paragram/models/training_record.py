@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from st_paragram.errors import ModelDirectoryError
 
 TRAINING_FILE = "training.json"
@@ -51,6 +49,8 @@ class TranslationScore:
 
 
 def _machine() -> str:
+    import torch
+
     return f"{platform.machine()}, {torch.get_num_threads()} threads"
 
 

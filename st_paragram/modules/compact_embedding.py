@@ -74,7 +74,7 @@ class CompactEmbedding(nn.Module):
             SettingsError: another kind, or a component too large for float16.
         """
         if kind is TableType.FLOAT32:
-            raise SettingsError("a table of float32 is no compact one; keep it as it is")
+            raise SettingsError("float32 is no compact type; keep the table as it is")
         if kind is TableType.FLOAT16:
             weight = huge_pages.empty(tuple(table.shape), torch.float16).copy_(table)
             if not is_finite(weight):

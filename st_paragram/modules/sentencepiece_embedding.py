@@ -8,6 +8,7 @@ from torch import Tensor
 
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.token_embedding import TokenEmbedding
+from st_paragram.tokenizers.base import Tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
 
@@ -44,3 +45,18 @@ class SentencePieceEmbedding(TokenEmbedding):
         """Kind and options of the tokenizer that a saved configuration names."""
         options = {name: config[name] for name in ("lower_case", "segmentation")}
         return SentencePieceTokenizer.kind, options
+
+
+def token_embedding(
+    tokenizer: Tokenizer,
+    embedding_dimension: int | None = None,
+    weights: Tensor | CompactEmbedding | None = None,
+    dropout: float = 0.0,
+) -> TokenEmbedding:
+    """The first module for a tokenizer: `SentencePieceEmbedding` for sentencepiece, `TokenEmbedding` for another.
+
+    The arguments and errors are those of `TokenEmbedding`.
+    """
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return SentencePieceEmbedding(tokenizer, embedding_dimension, weights, dropout)
+    return TokenEmbedding(tokenizer, embedding_dimension, weights, dropout)

@@ -13,13 +13,13 @@ import numpy as np
 from st_paragram.files import atomic, digest
 from st_paragram.preparation.plan_stage import PlanStage
 from st_paragram.preparation.report import PrepareReport
-from st_paragram.preparation.row_files import texts_of
+from st_paragram.preparation.row_files import SOURCE, texts_of
 from st_paragram.preparation.vocabulary_stage import VocabularyStage
 from st_paragram.stages.metadata import read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
 from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
 
-VERSION = 1  # of the results: count it up when they change
+VERSION = 2  # of the results: count it up when they change
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class EncodeStage(Stage):
     """A task encodes the rows of one file of the order.
 
     The result is an `.npz` file of `a_ids`, `a_offsets`, `b_ids`, `b_offsets`; ids are of the smallest unsigned type
-    that holds the vocabulary. The metadata have `rows`, `pieces` of both sides, and `cut`, the sentences that were cut
-    at the largest number of pieces.
+    that holds the vocabulary; and of `sources`, uint16, the numbers of the texts that rows come from. The metadata have
+    `rows`, `pieces` of both sides, and `cut`, the sentences that were cut at the largest number of pieces.
 
     Attributes:
         plan: The order.
@@ -72,10 +72,12 @@ class EncodeStage(Stage):
         """Encode."""
         started = time.perf_counter()
         result = self.results()[task]
-        rows = texts_of(self.plan.plan().rows(task))
+        keyed = self.plan.plan().rows(task)
+        arrays: dict[str, Any] = {"sources": np.array([int(row[SOURCE]) for row in keyed], np.uint16)}
+        rows = texts_of(keyed)
+        del keyed  # as large as the texts
         vocabulary = self.load_vocabulary()
         smallest = np.min_scalar_type(len(vocabulary) - 1)
-        arrays: dict[str, Any] = {}
         pieces, cut = [], 0
         for number, side in enumerate("ab"):
             encoded = vocabulary.encode_segmented([row[number] for row in rows], self.max_pieces)

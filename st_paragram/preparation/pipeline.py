@@ -98,7 +98,7 @@ def build(
     given = _write_vocabulary(vocabulary, folder) if vocabulary else None
     trained = VocabularyStage(folder, plan, settings, given)
     encode = EncodeStage(folder, plan, trained, settings.lower_case, settings.segmentation, settings.max_pieces)
-    store = StoreStage(folder, encode, settings, given is not None, output)
+    store = StoreStage(folder, encode, read.sources, settings, given is not None, output)
     return Pipeline(read, clean, tuple(deduplicate), plan, trained, encode, store)
 
 

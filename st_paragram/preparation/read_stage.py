@@ -71,12 +71,8 @@ class ReadStage(Stage):
 
     def report(self) -> PrepareReport:
         """What was read, dropped and repaired."""
-        return PrepareReport(
-            [
-                self._report(source, path, self.drop_invalid)
-                for source, path in zip(self.sources, self.results(), strict=True)
-            ]
-        )
+        texts = zip(self.sources, self.results(), strict=True)
+        return PrepareReport([self._report(source, path, self.drop_invalid) for source, path in texts])
 
     def run(self, task: int) -> None:
         """Read a text.

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from st_paragram.data.pair_store import PairStoreWriter
+from st_paragram.data.text import TextSource
 from st_paragram.files import digest
 from st_paragram.preparation.encode_stage import EncodeStage
 from st_paragram.preparation.report import PrepareReport
@@ -25,6 +26,7 @@ class StoreStage(Stage):
 
     Attributes:
         encode: Whose results go into it.
+        sources: The texts, for the languages of rows.
         settings: Of the preparation, for the store.
         vocabulary_given: Whether the vocabulary was not trained here, for the store.
         output: The store.
@@ -32,6 +34,7 @@ class StoreStage(Stage):
 
     name: ClassVar[str] = "store"
     encode: EncodeStage
+    sources: tuple[TextSource, ...]
     settings: PrepareSettings
     vocabulary_given: bool
     output: Path
@@ -63,9 +66,12 @@ class StoreStage(Stage):
         report.check_enough()
         described = self._described() | {"report": report.as_json()}
         vocabulary = encode.load_vocabulary()
+        pairs = [source.pair_among(settings.languages) for source in self.sources]
+        different = list(dict.fromkeys(pairs))
+        numbers = np.array([different.index(pair) for pair in pairs])
         with (
             PairStoreWriter(
-                self.output, settings.languages, vocabulary, settings.max_pieces, described, settings.seed
+                self.output, settings.languages, vocabulary, settings.max_pieces, described, settings.seed, different
             ) as writer,
             tqdm(
                 total=report.total.kept, desc=self.output.name, unit=" pairs", unit_scale=True, disable=None
@@ -73,7 +79,8 @@ class StoreStage(Stage):
         ):
             for path in encode.results():
                 with np.load(path, allow_pickle=False) as arrays:
-                    writer.append(*(arrays[name] for name in ("a_ids", "a_offsets", "b_ids", "b_offsets")))
+                    a, b = ((arrays[f"{side}_ids"], arrays[f"{side}_offsets"]) for side in "ab")
+                    writer.append(*a, *b, numbers[arrays["sources"]])
                     progress.update(len(arrays["a_offsets"]) - 1)
         seconds = time.perf_counter() - started
         write_metadata(self.results()[task], {"output": output_state(self.output), "seconds": seconds})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from st_paragram.files import FileDescription, describe_files
-from st_paragram.search.index_metadata import IndexMetadata, read_metadata
+from st_paragram.search.index_metadata import read_metadata
 
 
 @dataclass(frozen=True)
@@ -15,12 +16,12 @@ class IndexDescription:
 
     Args:
         name: of the folder.
-        index: its metadata: model, text, sentences, dimension, kind of index, recall.
+        properties: its metadata: model, text, sentences, dimension, kind of index, recall; see `IndexMetadata`.
         files: by their names.
     """
 
     name: str
-    index: IndexMetadata
+    properties: dict[str, Any]
     files: dict[str, FileDescription]
 
 
@@ -30,4 +31,6 @@ def describe_index(folder: Path) -> IndexDescription:
     Raises:
         MiningError: it is none, or is damaged.
     """
-    return IndexDescription(folder.resolve().name, read_metadata(folder), describe_files(folder))
+    properties = asdict(read_metadata(folder))
+    del properties["files"]
+    return IndexDescription(folder.resolve().name, properties, describe_files(folder))

@@ -25,8 +25,8 @@ class Neighbours:
     """The k nearest rows of a corpus for each of n queries, nearest first; of equally near ones the earlier row.
 
     Args:
-        similarities: cosines, float32 (n, k).
-        indices: rows of the corpus, int64 (n, k).
+        similarities: Cosines, float32 (n, k).
+        indices: Rows of the corpus, int64 (n, k).
     """
 
     similarities: Vectors
@@ -52,10 +52,10 @@ def nearest_neighbours(queries: Vectors, corpus: Vectors, k: int) -> Neighbours:
     Args:
         queries: float32 (n, D), rows of length 1.
         corpus: float32 (m, D), rows of length 1.
-        k: neighbours wanted for each query, 1 .. m.
+        k: Neighbours wanted for each query, 1 .. m.
 
     Raises:
-        EvaluationError: either side is empty, holds NaN or infinite numbers or rows of another length than 1, or
+        EvaluationError: Either side is empty, holds NaN or infinite numbers or rows of another length than 1, or
             their dimensions differ.
         SettingsError: k is outside 1 .. m.
         MissingExtraError: faiss is not installed.

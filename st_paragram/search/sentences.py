@@ -1,4 +1,4 @@
-"""The distinct sentences of a text on disk: identical ones are one, those that say nothing are left out.
+"""The distinct sentences of a text on disk: each stands there once, and those that say nothing are left out.
 
 A folder holds `text`, all lines one after another with single spaces, and, mapped when read, `starts.npy` and
 `ends.npy` (int64 (n,), bytes of `text`) and `lines.npy` (int64 (n,), the line of the first occurrence, from 0) of the
@@ -216,7 +216,10 @@ def _says_something(line: str, counts: SentenceCounts) -> bool:
 def _first_occurrences(
     hashes: NDArray[np.uint64], counts: SentenceCounts, most_repeats: int | None
 ) -> NDArray[np.int64]:
-    """Positions of the distinct sentences, in order; 64 bits tell them apart (a billion: once in 40 texts not)."""
+    """Positions of the distinct sentences, in order.
+
+    Hashes of 64 bits tell them apart: of a billion sentences, two have the same one in about one text out of 40.
+    """
     _, first, times = np.unique(hashes, return_index=True, return_counts=True)
     counts.most_repeated = int(times.max(initial=0))
     usable = times <= most_repeats if most_repeats else np.ones(len(times), dtype=bool)

@@ -34,11 +34,11 @@ def pack(vectors: Vectors, kind: VectorType, where: str) -> NDArray[Any]:
 
     Args:
         vectors: float32 (n, D), of any length but 0.
-        kind: of the result.
-        where: what they are embeddings of, for messages.
+        kind: Of the result.
+        where: What they are embeddings of, for messages.
 
     Raises:
-        MiningError: an embedding is not finite, or of length 0.
+        MiningError: An embedding is not finite, or of length 0.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))

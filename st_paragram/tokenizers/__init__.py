@@ -1,1 +1,1 @@
-"""Text to ids: tokenizers, what they share, and their conversion to the tokenizers library."""
+"""Text to ids: tokenizers, what they have in common, and their conversion to the `tokenizers` library."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import sentencepiece
 
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
@@ -48,10 +48,12 @@ class SentencePieceTokenizer(Tokenizer):
             segmentation: word segmentation of texts with Han characters, after lower-casing.
 
         Raises:
-            SettingsError: the bytes are no sentencepiece model.
+            SettingsError: the bytes are no sentencepiece model, or `lower_case` is neither true nor false.
             ValueError: there is no such segmentation.
             MissingExtraError: jieba is asked for and not installed.
         """
+        if not isinstance(lower_case, bool):
+            raise SettingsError(f"lower_case is {lower_case!r}; true or false is expected")
         self.model_proto = model_proto
         self.lower_case = lower_case
         self.segmentation = Segmentation(segmentation)
@@ -93,7 +95,7 @@ class SentencePieceTokenizer(Tokenizer):
         return encoded.ids, encoded.offsets
 
     def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts as `encode` does, but for the segmentation: they have been through `normalize`, or need none."""
+        """Encode texts as `encode` does, without segmenting them: they went through `normalize`, or need none."""
         try:
             return self._encoder.encode(texts, max_length, num_threads)
         except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
@@ -107,7 +109,7 @@ class SentencePieceTokenizer(Tokenizer):
         return WordEncoder(self.processor, self.model_proto, self.lower_case)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, without the unknown one (lower-cased and normalised as it was encoded)."""
+        """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
         text: str = self.processor.decode(list(ids))
         return text
 
@@ -121,7 +123,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """What is done to a text before sentencepiece, which applies NFKC rules of its own: lower-case, then segment.
+    """What is done to a text before sentencepiece (which has NFKC rules of its own): lower-case, then segment.
 
     Raises:
         MissingExtraError: jieba is asked for and not installed.
@@ -177,11 +179,15 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = str(error).strip().replace("\n", " ")
-        if "too small" in reason or "smaller than required_chars" in reason:
-            raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
-        raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
+        raise _training_error(size, error) from error
     return round_scores(model.getvalue(), SCORE_STEP)
+
+
+def _training_error(size: int, error: RuntimeError) -> ParagramError:
+    reason = str(error).strip().replace("\n", " ")
+    if "too small" in reason or "smaller than required_chars" in reason:
+        return SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}")
+    return TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}")
 
 
 def _nonempty(sentences: Iterable[str]) -> Iterator[str]:

@@ -152,7 +152,7 @@ def _rule_steps(charsmap: bytes, alphabet: set[str]) -> list[Normalizer]:
     into_marks = {key for key, value in single.items() if value and not drop_marks.normalize_str(value[0])}
     # The barrier is in the class only so that the class is never empty; the text has none yet.
     changing_length = _characters({_BARRIER, *(key for key, value in single.items() if len(value) != 1)})
-    longest_first = [_literal(_BARRIER.join(key)) for key in sorted(unseen, key=len, reverse=True)]
+    longest_first = [_literal(_BARRIER.join(key)) for key in sorted(unseen, key=lambda key: (-len(key), key))]
     return [
         normalizers.Replace(_BARRIER, _STAND_IN),
         normalizers.Replace(Regex(f"(?<=[{changing_length}])|(?=[{changing_length}])"), _BARRIER),

@@ -41,7 +41,7 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
         """Check the arguments before anything is loaded.
 
         Raises:
-            SettingsError: weight decay with `RowLazyAdam`, gradient accumulation, or several processes.
+            SettingsError: weight decay with `RowLazyAdam`, gradient accumulation, prompts, or several processes.
         """
         if self.row_lazy_adam and self.weight_decay:
             raise SettingsError(
@@ -52,6 +52,8 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
                 f"gradient_accumulation_steps is {self.gradient_accumulation_steps}: the pairs of a step follow from "
                 "its number; set it to 1 and choose per_device_train_batch_size"
             )
+        if self.prompts:
+            raise SettingsError(f"prompts are {self.prompts!r}, but stored texts are trained on as they are; set none")
         super().__post_init__()
         if self.world_size > 1 or self.n_gpu > 1:
             raise SettingsError(

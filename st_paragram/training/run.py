@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.errors import ModelDirectoryError, TextError
+from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.files import check_output_folder
+from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.settings import read
 from st_paragram.training.settings import TrainingSettings, config_path
 from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from st_paragram.training.train import TrainingReport, TrainingResult
 
 _BUILT_IN_CONFIG = "small"
-_MODEL_FILE = "st_paragram.json"  # every model directory has it
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class TrainingRun:
         overrides: Settings that are stronger than those of the configuration.
         vocab_size: Pieces of the vocabulary, where texts are prepared; None: as in `PrepareSettings`.
         workers: Processes that prepare texts.
-        development: A file of graded pairs to watch the training with; None: the built-in ones.
-        translations: A file of held-out translations to watch the training with, too.
+        development: A file of graded pairs to watch the run with; None: the built-in ones.
+        translations: A file of held-out translations to watch the run with, too.
         force_test_set: Allow a known test set for either.
         tune: Train the paper's grid and keep the best, see `tune`.
         resume: Continue from the last checkpoint.
@@ -75,7 +75,7 @@ class TrainingRun:
             The settings, and the data that was chosen.
 
         Raises:
-            SettingsError: A setting or the configuration is refused, or there is nothing to train on.
+            SettingsError: A setting or the configuration is refused, or there is nothing to train on or to resume.
             ModelDirectoryError: The output exists, or cannot be made.
             TextError: A file is missing.
             StoreError: The pair store is missing or refused.
@@ -83,12 +83,14 @@ class TrainingRun:
         config = None if self.config is None else config_path(self.config)
         read(TrainingSettings, config, self.overrides)
         kind = "model directory of st_paragram"
-        check_output_folder(self.output, self.overwrite, _MODEL_FILE, kind, ModelDirectoryError)
+        check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
         for path in (self.development, self.translations):
             if path is not None and not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
-        data = choose_data(self.language, self.data)
+        if self.resume and not self.tune and not self.checkpoints.is_dir():
+            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
         preparation(self.language, self.vocab_size)
+        data = choose_data(self.language, self.data)
         default = _BUILT_IN_CONFIG if data == [BUILT_IN] else self.default_config
         return read(TrainingSettings, config or config_path(default), self.overrides), data
 
@@ -99,9 +101,9 @@ class RunReport:
 
     Attributes:
         output: The model directory.
-        development: The name of the pairs that the training was watched with.
-        best: The report on the training whose model was saved.
-        points: The reports on all trainings of a grid, best first; none if nothing was tuned.
+        development: The name of the pairs that the run was watched with.
+        best: The report on the model that was saved.
+        points: The reports on all points of a grid, best first; none if nothing was tuned.
     """
 
     output: Path
@@ -117,7 +119,7 @@ def run_training(
 
     Args:
         run: What to do.
-        on_start: Called when the pairs are ready and the training is about to start.
+        on_start: Called when the pairs are ready and training is about to start.
 
     Raises:
         ParagramError: As in `TrainingRun.check`, at once; or the development pairs, the text or the device are
@@ -140,7 +142,7 @@ def run_training(
 
 
 def _watched(run: TrainingRun) -> tuple[GradedPairs, Translations | None]:
-    """What the training is watched with."""
+    """What the run is watched with."""
     from st_paragram.evaluation.development import development_pairs, development_translations
 
     pairs = development_pairs(run.development, run.language, run.force_test_set)

@@ -24,7 +24,6 @@ from st_paragram.models.architectures import architecture_of
 from st_paragram.modules.flat_features import flat_features
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.native import huge_pages
-from st_paragram.tokenizers.base import Tokenizer
 from st_paragram.training import loss_state, progress
 from st_paragram.training.arguments import StoreTrainingArguments
 from st_paragram.training.batch_order import BatchOrder
@@ -58,8 +57,11 @@ class StoreTrainer(SentenceTransformerTrainer):
     be resumed at any step, to the bit. The store's ids go into a model that starts with `TokenEmbedding`; any other
     model gets the stored texts, decoded, through its own `preprocess`.
 
-    A checkpoint is a model directory with what else there is to resume: the optimiser, the random generators, and the
+    A checkpoint is a model directory with what else it takes to resume: the optimiser, the random generators, and the
     parameters of the losses.
+
+    A trainer of another procedure overrides `make_step` and, if it must know more to resume, `save_state` and
+    `load_state`.
     """
 
     training_args_class = StoreTrainingArguments
@@ -79,7 +81,8 @@ class StoreTrainer(SentenceTransformerTrainer):
             model: any pipeline that a model directory can hold.
             args: arguments of the run.
             train_dataset: the pairs: a store, or stores by name.
-            loss: takes two columns, the texts of both sides; one for all stores, or one for each, by the same names.
+            loss: takes two columns, the texts of both sides, and the labels of a store that has some; one for all
+                stores, or one for each by its name.
             kwargs: further arguments of `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`.
 
         Raises:
@@ -93,7 +96,6 @@ class StoreTrainer(SentenceTransformerTrainer):
         if self.embedding is not None:
             self.embedding.sparse_gradient = args.row_lazy_adam
         self.stores = stores
-        self._tokenizers: dict[tuple[str, str], Tokenizer] = {}
         super().__init__(model=model, args=args, loss=_losses(loss, stores), **kwargs)
         self.remove_callback(ProgressCallback)
         self.remove_callback(PrinterCallback)
@@ -169,13 +171,15 @@ class StoreTrainer(SentenceTransformerTrainer):
         return loss
 
     def make_step(self, model: nn.Module, *args: Any, **kwargs: Any) -> tuple[Tensor, int]:  # noqa: ANN401
-        """The loss of the step that is due, after its backward pass, and the number of its pairs."""
+        """Make the forward and backward pass of the step that is due.
+
+        Returns:
+            The loss, a scalar, and the number of pairs.
+        """
         name, rows = self._order.at(self.state.global_step)
-        columns = {}
-        for side in SIDES:
-            ids, offsets = self.stores[name].take(side, rows)
-            columns[side] = self.features(name, side, ids, offsets)
-        return self.loss_step(model, columns, name, *args, **kwargs), len(rows)
+        store = self.stores[name]
+        columns = {side: self.features(name, side, *store.take(side, rows)) for side in SIDES}
+        return self.loss_step(model, columns, name, store.labels(rows), *args, **kwargs), len(rows)
 
     def features(
         self, store: str, side: str, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]
@@ -190,9 +194,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         """
         if self.embedding is not None:
             return flat_features(ids, offsets)
-        if (store, side) not in self._tokenizers:
-            self._tokenizers[store, side] = self.stores[store].tokenizer(side=side)
-        decode = self._tokenizers[store, side].decode
+        decode = self.stores[store].tokenizer(side=side).decode
         texts = [decode(ids[begin:end].tolist()) for begin, end in itertools.pairwise(offsets)]
         return self.model.preprocess(texts)
 
@@ -201,13 +203,28 @@ class StoreTrainer(SentenceTransformerTrainer):
         model: nn.Module,
         columns: Mapping[str, dict[str, Tensor]],
         store: str,
+        labels: NDArray[Any] | None = None,
         *args: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Tensor:
-        """Forward and backward pass of a store's loss on columns of features; the loss, a scalar."""
+        """Make the forward and backward pass of a store's loss.
+
+        Args:
+            model: as it was given to `make_step`.
+            columns: features of B texts each, by names none of which is the beginning of another.
+            store: whose loss it is.
+            labels: numbers (B,) for the loss, if it takes them.
+            args: further arguments of `training_step`.
+            kwargs: the same.
+
+        Returns:
+            The loss, a scalar.
+        """
         batch: dict[str, Any] = {"dataset_name": store}
         for name, features in columns.items():
             batch.update({f"{name}_{key}": value for key, value in features.items()})
+        if labels is not None:
+            batch["label"] = torch.from_numpy(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int64))
         return super().training_step(model, batch, *args, **kwargs)
 
     # The optimiser.
@@ -247,10 +264,10 @@ class StoreTrainer(SentenceTransformerTrainer):
         return optimizer if isinstance(optimizer, RowLazyAdam) else None
 
     def _clip_grad_norm(self, model: nn.Module) -> Tensor:
-        """Clip as torch's `clip_grad_norm_`, which refuses sparse gradients."""
+        """Clip as torch's `clip_grad_norm_`, which refuses sparse gradients; the losses' own parameters count, too."""
         gradient = None if self.embedding is None else self.embedding.embedding.weight.grad
         if gradient is None or not gradient.is_sparse:
-            return super()._clip_grad_norm(model)
+            return super()._clip_grad_norm(nn.ModuleList([model, *self._losses().values()]))
         norm = rows_and_values(gradient)[1].norm()
         gradient._values().mul_((self.args.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
         return norm

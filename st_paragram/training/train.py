@@ -1,4 +1,4 @@
-"""One training: from a pair store to a trained pipeline with a report, and to a model directory with its card."""
+"""One training run: from a pair store to a trained pipeline with a report, and to a model directory with its card."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.modules.token_embedding import TokenEmbedding
+from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.training import progress
 from st_paragram.training.objectives import mega_batch_margin
 from st_paragram.training.settings import TrainingSettings
@@ -28,15 +28,15 @@ from st_paragram.training.settings import TrainingSettings
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """How a training went.
+    """How a training run went.
 
     Attributes:
-        settings: Of the training.
-        seconds: Wall time, with evaluation and checkpoints, all runs together if it was resumed.
+        settings: Of the run.
+        seconds: Wall time, with evaluation and checkpoints; of all parts together if it was resumed.
         pairs_per_second: Of the steps alone.
-        before: Correlation on the development pairs before the training.
-        after: The same after it.
-        translations: Scores on held-out translations before and after, if there were any.
+        before: Correlation with the grades of the development pairs before training.
+        after: The same after training.
+        translations: Scores on held-out translations before and after training, if there were any.
     """
 
     settings: TrainingSettings
@@ -67,7 +67,7 @@ def train(
 
     Args:
         store: The pairs; its vocabulary becomes the model's.
-        settings: Of the training.
+        settings: Of the run.
         development: Graded pairs that are scored now and then. Never test data.
         checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
         resume: Continue from the newest checkpoint there.
@@ -118,7 +118,7 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
         SettingsError: The device cannot be used.
     """
     check_device(settings.device)
-    embedding = TokenEmbedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
+    embedding = token_embedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
     return pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 

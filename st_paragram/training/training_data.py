@@ -12,7 +12,7 @@ from st_paragram.data.pair_store import PairStore
 from st_paragram.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.files import STDIN, cache_folder, write_text
+from st_paragram.files import cache_folder, write_text
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import LocalExecutor
@@ -73,8 +73,8 @@ def choose_data(language: str, data: Sequence[str] = ()) -> list[str]:
         _open_store(chosen, language, check_ids=False)
     else:
         for path in (path for spec in chosen for path in parse_source(spec, ("en", language)).paths):
-            if path != STDIN and not Path(path).exists():
-                raise TextError(f"{path}: no such file; check the path")
+            if not Path(path).is_file():
+                raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""The paper's search for the best dropout and largest M: a grid of trainings, the best of which stays."""
+"""The paper's search for the best dropout and largest M: a grid of training runs, the best of which stays."""
 
 from __future__ import annotations
 

@@ -266,15 +266,9 @@ def test_pairs_can_be_given_without_a_list(model, documents, tmp_path):
 
 def command(arguments):
     """What `st-paragram align` does."""
-    import argparse
+    from st_paragram.cli.main import main
 
-    from st_paragram.cli import align as cli
-    from st_paragram.cli.main import run_reporting_errors
-
-    parser = argparse.ArgumentParser()
-    cli.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args(["align", *map(str, arguments)])
-    return run_reporting_errors("st-paragram align", lambda: cli.run(parsed))
+    return main(["align", *map(str, arguments)])
 
 
 def test_command(model, embed, documents, tmp_path, capsys):

@@ -80,7 +80,7 @@ def test_every_row_is_trained_with_every_seed_and_never_twice(tmp_path, config, 
         return store.path
 
     runs = list(run_ablations(read_ablations(config), [1, 2], store_of, development, tmp_path / "parts"))
-    assert [(row.name, run["seed"]) for row, run in runs][:5] == [
+    assert [(row.name, run.seed) for row, run in runs][:5] == [
         (BASE, 1),
         ("megabatch_size 1", 1),
         ("pairs 64, epochs 2", 1),
@@ -88,7 +88,7 @@ def test_every_row_is_trained_with_every_seed_and_never_twice(tmp_path, config, 
         (BASE, 2),
     ]
     assert set(sizes) == {300}
-    scores = [run["scores"]["dev"]["pearson"] for _, run in runs]
+    scores = [run.scores["dev"].pearson for _, run in runs]
     assert len(set(scores)) == 8, "each training differs"
     files = sorted((tmp_path / "parts").glob("*.json"))
     assert len(files) == 8

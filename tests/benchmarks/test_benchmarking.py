@@ -128,14 +128,14 @@ class TestReport:
         assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_machine_facts_are_complete():
-    facts = describe_machine()
+def test_machine_description_is_complete():
+    machine = describe_machine()
     for field in fields(MachineDescription):
-        assert getattr(facts, field.name) not in ("", None), field.name
-    assert facts.cpu != "unknown"
-    assert facts.memory_gib > 0.1
-    assert 1 <= facts.usable_cores <= facts.cores
-    assert facts.libraries["sentence-transformers"][0].isdigit()
+        assert getattr(machine, field.name) not in ("", None), field.name
+    assert machine.cpu != "unknown"
+    assert machine.memory_gib > 0.1
+    assert 1 <= machine.usable_cores <= machine.cores
+    assert machine.libraries["sentence-transformers"][0].isdigit()
 
 
 class TestRoofline:
@@ -240,9 +240,9 @@ class TestPeers:
     def test_load_reports_its_parts(self, options):
         channel = FakeChannel(1)
         loading.run("native", section_encode.arguments(options, 1, 30), channel)
-        facts = channel.messages[1]["facts"]
-        assert set(facts) == {"import_seconds", "first_seconds", "median_seconds", "p95_seconds"}
-        assert facts["p95_seconds"] >= facts["median_seconds"] > 0
+        metadata = channel.messages[1]["metadata"]
+        assert set(metadata) == {"import_seconds", "first_seconds", "median_seconds", "p95_seconds"}
+        assert metadata["p95_seconds"] >= metadata["median_seconds"] > 0
 
     def test_missing_package_is_named(self):
         with pytest.raises(PeerAbsentError, match="not installed: pip install its-package"):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import mining_indexes, mining_peers, mining_scaling, mining_scores
+from harness.baseline_mining import mine_baseline, mine_files_baseline
 from harness.mining_agreement import agreement, read_scored
 from harness.mining_planted import Recipe, write_planted
 from harness.mining_process import WatchedMining
@@ -14,7 +15,6 @@ from harness.mining_texts import write_distinct
 from harness.near_texts import NearTexts
 from harness.paraphrase_peer import mine_paraphrases
 from harness.process_memory import Run
-from harness.straight_mining import mine_files_straight, mine_straight
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -198,8 +198,8 @@ def test_mined_ids_are_scored(tmp_path):
     table = mining_scores.score_rows(scored)
     assert table[1] == ["on the same pairs (oracle)", "ratio", "0.5050", "10", "10", "20", "100.0", "50.0", "66.7"]
     assert all(len(row) == len(mining_scores.HEAD) for row in table)
-    figures = mining_scores.score_figures(scored)
-    assert figures["oracle"]["ratio"]["recall"] == 0.5 and figures["oracle"]["ratio"]["gold"] == 20
+    results = mining_scores.score_results(scored)
+    assert results["oracle"].margins["ratio"].recall == 0.5 and results["oracle"].gold == 20
 
 
 @pytest.mark.parametrize("row", [("0.5", "en-1"), ("high", "en-1", "xx-1"), ("0.5", "en-1", "xx-99")])
@@ -238,13 +238,13 @@ def test_pairs_of_one_text_are_the_same_both_ways_round(tmp_path):
 
 
 @given(st.integers(0, 10_000), st.integers(4, 40), st.integers(4, 40), st.integers(1, 4))
-def test_the_straight_mining_finds_what_the_margin_does(seed, n, m, k):
+def test_the_baseline_finds_what_the_margin_does(seed, n, m, k):
     pytest.importorskip("faiss")
     rng = np.random.default_rng(seed)
     # In a cone, where backgrounds are positive as those of sentences are.
     source, target = (np.abs(units(rng, rows)) for rows in (n, m))
     expected = candidate_pairs(*neighbours_both_ways(source, target, k), Margin.RATIO)
-    got = mine_straight(source, target, k)
+    got = mine_baseline(source, target, k)
     assert [pair[1:] for pair in got] == list(zip(expected.source.tolist(), expected.target.tolist(), strict=True))
     assert [pair[0] for pair in got] == pytest.approx(expected.scores.tolist(), abs=1e-5)
 
@@ -254,8 +254,8 @@ def test_peers_write_what_they_find(tmp_path, model, pairs):
     encoder = model_directory.load(model)
     bitext = write_rows(tmp_path / "bitext.tsv", pairs)
     source, target = write_distinct(bitext, tmp_path, 80)
-    times = mine_files_straight(source, source, encoder, tmp_path / "straight.tsv")
-    found = read_scored(tmp_path / "straight.tsv")
+    times = mine_files_baseline(source, source, encoder, tmp_path / "baseline.tsv")
+    found = read_scored(tmp_path / "baseline.tsv")
     assert times["pairs"] == len(found) > 60
     assert all(one == other for one, other in list(found)[:60])  # a text beside itself
     count = mine_paraphrases(target, encoder, tmp_path / "peer.tsv", 3)
@@ -277,7 +277,8 @@ def test_rows_of_a_comparison_are_medians_and_ratios():
     assert mining_peers.agreement_rows(comparison.agreements) == [
         ["all", "1", "1", "100.000 %", "100.000 %", "0.00000"]
     ]
-    assert comparison.figures()["runs"]["theirs"][1] == {"seconds": 5.0, "peak_anonymous_mb": 250.0}
+    run = asdict(comparison)["runs"]["theirs"][1]
+    assert (run["seconds"], run["peak_anonymous_mb"]) == (5.0, 250.0)
 
 
 # --- sizes and indexes
@@ -354,7 +355,9 @@ def test_the_script_compares_indexes(tmp_path, monkeypatch, capsys, model, pairs
     assert run(monkeypatch, "indexes", *common, *sizes) == 0
     printed = capsys.readouterr().out
     assert "## 50 queries in 400 sentences, the 4 nearest" in printed and "| IVF4,Flat |" in printed
-    points = json.loads(record.read_text())["results"][str(model)]["points"]
+    written = json.loads(record.read_text())
+    assert written["benchmark"] == "mining-indexes" and written["run"]["queries"] == 50
+    points = written["run"]["models"][str(model)]
     assert points[0]["recall"] == points[-1]["recall"] == 1
     assert set(points[0]) == set(asdict(mining_indexes.IndexPoint(FLAT, 0, 0, None, 1, 1)))
 

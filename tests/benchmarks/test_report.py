@@ -5,66 +5,86 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from harness.ablation_results import AblationResult, AblationRun, AblationsRun
 from harness.results import Measure, Round, Row, Table
+from reports.ablations import seeds_table
 from reports.report import report_markdown
 from reports.sources import collect, read_sources, short_name, shorten, shorten_command
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.record import Record, write_record
+from st_paragram.evaluation.record import Record, Training, write_records
+from st_paragram.evaluation.results import (
+    Against,
+    BuccResult,
+    BuccRun,
+    BuccScores,
+    Comparison,
+    GradedResult,
+    HardStsResult,
+    HardStsRun,
+    MarginResult,
+    MtebResult,
+    MtebRun,
+    MtebScores,
+    RetrievalError,
+    RetrievalScores,
+    StsResult,
+    StsRun,
+    TatoebaResult,
+    TatoebaRun,
+)
 from st_paragram.files import write_text
+from st_paragram.machine import MachineDescription
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
 KNOWN = "sts, hard-sts, tatoeba, bucc, mteb, ablations"
-MACHINE = {"cpu": "Test CPU", "usable_cores": 2, "threads": 1, "gpu": "none", "commit": "abc123+"}
-FACTS = {
-    "name": "one",
-    "languages": ["en", "es"],
-    "pairs": 123_456,
-    "preparation": {"vocab_size": 20_000},
-    "settings": {"dim": 300, "epochs": 2.5, "megabatch_size": 60},
-    "seconds": 96.4,
-    "pairs_per_second": 4321.5,
-    "machine": "x86_64",
-}
+MACHINE = MachineDescription(cpu="Test CPU", usable_cores=2, threads=1, commit="abc123+")
+TRAINING = Training(("en", "es"), 123_456, 96.4, 4321.5, "x86_64", 300, 20_000, 2.5, 60)
 needs_matplotlib = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib")
 
 
-def record(benchmark: str, results: dict, **changes) -> Record:
-    base = Record(benchmark, f"python benchmarks/{benchmark}.py one", "2030-01-02", MACHINE, {}, results)
-    return replace(base, **changes)
+@dataclass(frozen=True)
+class ChessRun:
+    """Of a benchmark that the report does not know."""
+
+    benchmark: ClassVar[str] = "chess"
+    models: dict[str, int]
 
 
-def graded(pearson: float | None, spearman: float | None = None, pairs: int = 250, **ends: float) -> dict:
-    return {"pairs": pairs, "pearson": pearson, "spearman": spearman, **ends}
+def record(run, **changes) -> Record:
+    return replace(Record(run, f"python benchmarks/{run.benchmark}.py one", "2030-01-02", MACHINE), **changes)
 
 
-def sts_results(pearson: float | None = 0.701, average: float | None = 0.722) -> dict:
-    return {
-        "sentences_per_second": 98_765.4,
-        "sets": {
+def graded(pearson: float | None, spearman: float | None = None, pairs: int = 250, **ends: float) -> GradedResult:
+    return GradedResult(pairs, pearson, spearman, **ends)
+
+
+def sts_results(pearson: float | None = 0.701, average: float | None = 0.722) -> StsResult:
+    return StsResult(
+        sentences_per_second=98_765.4,
+        sets={
             "2012/MSRpar": graded(pearson, 0.512, 750, low=0.65, high=0.75),
             "2013/FNWN": graded(0.456, 0.467, 189, low=0.4, high=0.5),
             "2017/es-en": graded(0.617, 0.6009, low=0.55, high=0.68),
             "stsb/dev": graded(0.8123, 0.8034, 1500),
         },
-        "protocols": {
-            "papers": {
-                **{"2012": 0.641, "2013": None, "2014": 0.752, "2015": 0.783, "2016": 0.774, "average": None},
-                **{"2013 without SMT": 0.655, "average without SMT": average},
-            },
-            "sentence-bert": {"2012": 0.611, "2013": 0.7, "2014": 0.71, "2015": 0.8, "2016": 0.75, "average": 0.7142},
-            "mteb": {"STS12": 0.611, "STS17/es-en": 0.6009, "STSBenchmark": 0.777},
+        papers={
+            **{"2012": 0.641, "2013": None, "2014": 0.752, "2015": 0.783, "2016": 0.774, "average": None},
+            **{"2013 without SMT": 0.655, "average without SMT": average},
         },
-    }
+        sentence_bert={"2012": 0.611, "2013": 0.7, "2014": 0.71, "2015": 0.8, "2016": 0.75, "average": 0.7142},
+        mteb={"STS12": 0.611, "STS17/es-en": 0.6009, "STSBenchmark": 0.777},
+    )
 
 
-def sts(**models: dict) -> Record:
-    return record("sts", models or {"one": sts_results()})
+def sts(**models: StsResult) -> Record:
+    return record(StsRun(models or {"one": sts_results()}))
 
 
 def section(text: str, title: str) -> str:
@@ -106,11 +126,9 @@ class TestShortening:
         assert shorten("see https://example.org/a/b") == "see https://example.org/a/b"
 
     def test_no_folder_reaches_the_report(self):
-        data = {"notes": ["2013/SMT is missing under /secret/eval"]}
+        run = StsRun({"/secret/one": sts_results()}, ("2013/SMT is missing under /secret/eval",))
         command = "python /secret/benchmarks/sts.py /secret/one --json /secret/out.json"
-        text = report_markdown(
-            [record("sts", {"/secret/one": sts_results()}, command=command, data=data, training={"/secret/one": FACTS})]
-        )
+        text = report_markdown([record(run, command=command, training={"/secret/one": TRAINING})])
         assert "secret" not in text
         assert "    python benchmarks/sts.py one --json out.json\n" in text
         assert "2013/SMT is missing under eval." in text
@@ -127,53 +145,78 @@ class TestCollect:
             assert "python old.py" not in text
 
     def test_parts_of_a_benchmark_come_together(self):
-        one = record("tatoeba", {"/a/one": {"seconds": 1.0, "languages": {"spa": tatoeba(0.1, 0.2)}}})
+        one = record(TatoebaRun({"/a/one": TatoebaResult({"spa": tatoeba(0.1, 0.2)}, 1.0)}, 4))
         two = replace(
-            one, results={"one": {"seconds": 2.0, "languages": {"tur": tatoeba(0.3, 0.5)}}}, command="python 2"
+            one, run=TatoebaRun({"one": TatoebaResult({"tur": tatoeba(0.3, 0.5)}, 2.0)}, 4), command="python 2"
         )
-        collected = collect([one, two], "tatoeba")
-        assert collected.models == ["one"]
-        assert collected.below("languages") == ["spa", "tur"]
+        collected = collect([one, two], TatoebaRun, TatoebaResult)
+        both = {"spa": tatoeba(0.1, 0.2), "tur": tatoeba(0.3, 0.5)}
+        assert collected.results == {"one": TatoebaResult(both, 2.0)}
         assert collected.records("languages", "spa") == [one]
+        assert collected.records("seconds") == [two]
         assert "python 2" in report_markdown([one, two])
 
     def test_empty_results_replace_nothing(self):
-        empty = {"sets": {}, "protocols": {"papers": {"average": None}, "sentence-bert": {}, "mteb": {}}}
-        later = replace(sts(one=empty), date="2030-02-01")
+        later = replace(sts(one=StsResult(papers={"average": None})), date="2030-02-01")
         assert cells(section(report_markdown([sts(), later]), "STS 2012-2016, the papers'"), "one")[-1] == "72.2"
 
     def test_two_models_of_one_name_are_refused(self):
         with pytest.raises(EvaluationError, match="a/p-sp and b/p-sp would both be p-sp"):
-            report_markdown([record("sts", {"a/p-sp": sts_results(), "b/p-sp": sts_results()})])
+            report_markdown([record(StsRun({"a/p-sp": sts_results(), "b/p-sp": sts_results()}))])
 
-    def test_unknown_benchmarks_and_broken_results_are_refused(self):
-        with pytest.raises(EvaluationError, match="a record of 'chess'"):
-            report_markdown([record("chess", {})])
+    def test_unknown_benchmarks_and_broken_results_are_refused(self, tmp_path):
+        with pytest.raises(EvaluationError, match="a record of 'chess'; the report knows " + KNOWN):
+            report_markdown([record(ChessRun({}))])
         with pytest.raises(EvaluationError, match="no results"):
-            report_markdown([record("sts", {})])
-        with pytest.raises(EvaluationError, match="make the records anew"):
-            report_markdown([record("ablations", {"base": {"group": "base"}})])
+            report_markdown([record(StsRun({}))])
+        path = tmp_path / "broken.json"
+        write_records([record(AblationsRun({"base": ablation("base", 0.8)}))], path)
+        values = json.loads(path.read_text())
+        del values["run"]["models"]["base"]["runs"]
+        path.write_text(json.dumps(values))
+        with pytest.raises(EvaluationError, match=r"models\.base\.runs: .*make the record anew"):
+            read_sources([path])
+        values["run"]["models"] = 3
+        path.write_text(json.dumps(values))
+        with pytest.raises(EvaluationError, match=r"broken\.json: .*make the record anew"):
+            read_sources([path])
+
+    def test_every_kind_of_record_is_read_back(self, tmp_path):
+        runs = [
+            StsRun({"one": sts_results(), "two": StsResult(against=Against("one", {"2012": None}))}, ("n",), {"k": 1}),
+            HardStsRun({"one": HardStsResult({"all": graded(None)})}),
+            TatoebaRun({"one": TatoebaResult({"spa": tatoeba(0.1, 0.2)})}, 4),
+            BuccRun({"one": BuccResult({"zh-en": BuccScores(2, {"ratio": margin()})}, 1.0)}, {"zh-en": "h"}, 4, "max"),
+            MtebRun({"one": MtebResult({"STS12": {"default": MtebScores(None, {"f1": 0.5})}})}, {"STS12": "local-1"}),
+            AblationsRun({"base": ablation("base", 0.8, None, dim=8)}, ["text"], {"dev": 3}, {"dim": 8}),
+        ]
+        records = [record(run, training={"one": TRAINING}) for run in runs]
+        write_records(records, tmp_path / "all.json")
+        write_records(records[:1], tmp_path / "one.json")
+        assert read_sources([tmp_path / "all.json"]) == (records, [])
+        assert read_sources([tmp_path / "one.json"]) == (records[:1], [])
 
 
 class TestModels:
     def test_figures(self):
         text = section(
-            report_markdown([replace(sts(one=sts_results(), two=sts_results()), training={"one": FACTS})]), "Mo"
+            report_markdown([replace(sts(one=sts_results(), two=sts_results()), training={"one": TRAINING})]), "Mo"
         )
         assert cells(text, "one") == ["en, es", "123,456", "300", "20,000", "2.5", "60", "96", "4,322", "x86_64"]
-        assert "Without a record of a training: two." in text
+        assert "Without a record of a training run: two." in text
 
     def test_records_of_different_trainings_are_told(self):
-        first = replace(sts(), training={"one": FACTS})
-        second = record("tatoeba", {"one": {"languages": {"spa": tatoeba(0.1, 0.2)}}})
-        same = replace(second, results={"/x/one": second.results["one"]})
-        text = report_markdown([first, replace(same, training={"/x/one": FACTS})])
-        assert "trainings of this name" not in text
+        first = replace(sts(), training={"one": TRAINING})
+        result = TatoebaResult({"spa": tatoeba(0.1, 0.2)})
+        second = record(TatoebaRun({"one": result}, 4))
+        same = replace(second, run=TatoebaRun({"/x/one": result}, 4))
+        text = report_markdown([first, replace(same, training={"/x/one": TRAINING})])
+        assert "training runs of this name" not in text
         assert "different paths" not in text
         assert "one: the records have it under different paths" in report_markdown([first, same])
-        again = replace(second, training={"one": FACTS | {"seconds": 1.0}}, date="2030-01-09")
+        again = replace(second, training={"one": replace(TRAINING, seconds=1.0)}, date="2030-01-09")
         text = report_markdown([first, again])
-        assert "one: the records are of 2 trainings of this name" in text
+        assert "one: the records are of 2 training runs of this name" in text
         assert cells(section(text, "Models"), "one")[6] == "1"
 
 
@@ -204,16 +247,16 @@ class TestSts:
 
     def test_constant_scores_are_named_wherever_they_would_be_averaged(self):
         results = sts_results(pearson=None, average=None)
-        results["protocols"]["papers"]["2012"] = None
+        results.papers["2012"] = None
         text = report_markdown([sts(one=results)])
         assert cells(section(text, "STS 2012-2016, every"), "one") == ["constant"]
         papers = cells(section(text, "STS 2012-2016, the papers'"), "one")
         assert (papers[0], papers[1], papers[5]) == ("constant", "-", "constant")
-        results["sets"]["2012/MSRpar"]["undefined"] = "NaN"
+        results.sets["2012/MSRpar"] = replace(results.sets["2012/MSRpar"], undefined="NaN")
         assert cells(section(report_markdown([sts(one=results)]), "STS 2012-2016, every"), "one") == ["NaN"]
 
     def test_what_is_missing_is_left_out(self):
-        results = {"sets": {"2017/en-en": graded(0.8, 0.79)}, "protocols": {"mteb": {"STS17/en-en": 0.79}}}
+        results = StsResult(sets={"2017/en-en": graded(0.8, 0.79)}, mteb={"STS17/en-en": 0.79})
         text = report_markdown([sts(one=results)])
         assert [line for line in text.split("\n") if line.startswith("## ")] == [
             "## Models",
@@ -224,18 +267,16 @@ class TestSts:
         assert "SP 20k, random (published, ACL 2019)" in text
 
     def test_models_on_other_sets_have_dashes(self):
-        other = {"sets": {"2017/ar-ar": graded(0.7, 0.71)}}
+        other = StsResult(sets={"2017/ar-ar": graded(0.7, 0.71)})
         text = section(report_markdown([sts(one=sts_results(), two=other)]), "STS 2017")
         assert cells(text, "model") == ["ar-ar (250)", "es-en (250)"]
         assert cells(text, "two") == ["70.0 / 71.0", "-"]
 
     def test_differences(self):
-        difference = {"difference": 0.012, "low": -0.003, "high": 0.027, "p_value": 0.114}
-        against = {"model": "/m/one", "differences": {"average": difference, "2017/es-en": dict.fromkeys(difference)}}
-        rec = replace(
-            sts(one=sts_results(), two=sts_results() | {"against": against}),
-            data={"bootstrap": {"resamples": 10_000, "seed": 3}},
-        )
+        difference = Comparison(0.012, -0.003, 0.027, 0.114)
+        against = Against("/m/one", {"average": difference, "2017/es-en": None})
+        models = {"one": sts_results(), "two": replace(sts_results(), against=against)}
+        rec = record(StsRun(models, resamples=10_000, seed=3))
         text = section(report_markdown([rec]), "STS, differences")
         assert "Compared with one:" in text
         assert cells(text, "average") == ["+1.2 (-0.3 to +2.7), p 0.114"]
@@ -243,28 +284,29 @@ class TestSts:
         assert "Resamples: 10,000, seed 3." in text
 
     def test_hard(self):
-        rec = record("hard-sts", {"one": {"all": graded(0.5, 0.4, 12_273), "negation": graded(None, None, 3)}})
+        splits = {"all": graded(0.5, 0.4, 12_273), "negation": graded(None, None, 3)}
+        rec = record(HardStsRun({"one": HardStsResult(splits)}))
         text = section(report_markdown([rec]), "Hard STS")
         assert cells(text, "model") == ["all (12,273)", "negation (3)"]
         assert cells(text, "one") == ["50.0 / 40.0", "constant / constant"]
         assert cells(text, "BGT (1M en-fr pairs) (published, EMNLP 2020)") == ["75.3", "73.1"]
 
 
-def tatoeba(forward: float, backward: float) -> dict:
-    cosine = {"forward": forward, "backward": backward, "mean": (forward + backward) / 2}
-    margin = {name: value / 2 for name, value in cosine.items()}
-    return {"pairs": 1000, "cosine": cosine, "margin": margin, "accuracy": 1 - forward, "f1": 0.9 * (1 - forward)}
+def tatoeba(forward: float, backward: float) -> RetrievalScores:
+    cosine, by_margin = RetrievalError(forward, backward), RetrievalError(forward / 2, backward / 2)
+    return RetrievalScores(1000, cosine, by_margin, 1 - forward, 0.9 * (1 - forward))
+
+
+def margin(threshold: float | None = 1.0614) -> MarginResult:
+    return MarginResult(threshold, 225, 180, 0.8, 0.7, 0.747)
 
 
 class TestRetrieval:
     def test_tatoeba(self):
         published = ("ara", "deu", "spa", "fra", "rus", "tur")
         every = {name: tatoeba(0.1 * place, 0.1) for place, name in enumerate(published)}
-        results = {
-            "one": {"seconds": 1.26, "languages": {"spa": tatoeba(0.1, 0.2)}},
-            "all": {"seconds": 7.0, "languages": every},
-        }
-        text = section(report_markdown([record("tatoeba", results)]), "Tatoeba")
+        results = {"one": TatoebaResult({"spa": tatoeba(0.1, 0.2)}, 1.26), "all": TatoebaResult(every, 7.0)}
+        text = section(report_markdown([record(TatoebaRun(results, 4))]), "Tatoeba")
         assert cells(text, "model") == ["spa", "ara", "deu", "fra", "rus", "tur", "average", "seconds"]
         assert cells(text, "one") == ["15.0", "-", "-", "-", "-", "-", "-", "1.26"]
         # errors there 0, 10, ..., 50, back 10 each: mean (25 + 10) / 2
@@ -276,27 +318,26 @@ class TestRetrieval:
 
     def test_many_languages_become_rows(self):
         languages = {f"l{number:02}": tatoeba(number / 100, 0.0) for number in range(20)}
-        text = section(report_markdown([record("tatoeba", {"one": {"languages": languages}})]), "Tatoeba")
+        text = section(report_markdown([record(TatoebaRun({"one": TatoebaResult(languages)}, 4))]), "Tatoeba")
         assert cells(text, "language") == ["one"]
         assert cells(text, "l10") == ["5.0"]
         assert cells(text, "seconds") == ["-"]
 
     def test_bucc(self):
-        figures = {"threshold": 1.0614, "precision": 0.8, "recall": 0.7, "f1": 0.747}
-        results = {
-            "one": {"seconds": 12.3, "languages": {"zh-en": {"pairs": 257, "cosine": figures, "ratio": figures}}}
-        }
-        rec = record("bucc", results, data={"headings": {"zh-en": "oracle threshold"}})
+        margins = {"cosine": margin(), "ratio": margin(), "distance": margin(None)}
+        results = {"one": BuccResult({"zh-en": BuccScores(257, margins)}, 12.3)}
+        rec = record(BuccRun(results, {"zh-en": "oracle threshold"}, 4, "max"))
         text = section(report_markdown([rec]), "BUCC")
+        assert "distance" not in text  # nothing was extracted
         assert "### zh-en: oracle threshold (257 gold pairs)" in text
         assert cells(text, "one") == ["cosine", "1.061", "80.0", "70.0", "74.7"]
         assert cells(text, "one", 1)[0] == "ratio"
         assert "Seconds: one 12.3." in text
 
     def test_mteb_and_agreement(self):
-        years = {f"STS{year}": {"default": {"main_score": 0.6 + year / 1000}} for year in range(12, 17)}
-        results = {"one": {**years, "STS17": {"es-en": {"main_score": 0.60093}, "en-en": {"main_score": None}}}}
-        text = section(report_markdown([record("mteb", results), sts()]), "mteb's own")
+        tasks = {f"STS{year}": {"default": MtebScores(0.6 + year / 1000)} for year in range(12, 17)}
+        tasks["STS17"] = {"es-en": MtebScores(0.60093), "en-en": MtebScores(None)}
+        text = section(report_markdown([record(MtebRun({"one": MtebResult(tasks)})), sts()]), "mteb's own")
         assert cells(text, "one") == ["61.2", "61.3", "61.4", "61.5", "61.6", "61.4"]
         assert cells(text, "one", 1) == ["60.1", "constant"]
         assert cells(text, "LaBSE (transformer) (published, mteb)")[-1] == "69.3"
@@ -304,16 +345,16 @@ class TestRetrieval:
         assert "at most 1.0e-03 from mteb's (one, STS12; 2 figures compared" in text
 
 
-def ablation(group: str, *scores: float | None, pairs: int | None = None, **overrides) -> dict:
+def ablation(group: str, *scores: float | None, pairs: int | None = None, **overrides) -> AblationResult:
     runs = [
-        {"seed": seed, "seconds": 100.0 + seed, "scores": {"track5.en-en": {"pearson": score, "spearman": 0.5}}}
+        AblationRun(seed, {"track5.en-en": graded(score, 0.5)}, pairs, 100.0 + seed)
         for seed, score in enumerate(scores)
     ]
-    return {"group": group, "overrides": overrides, "runs": [run | ({"pairs": pairs} if pairs else {}) for run in runs]}
+    return AblationResult(group, overrides, runs)
 
 
 def test_notes_stand_on_top():
-    text = report_markdown([record("ablations", {"base": ablation("base", 0.8, 0.81)})], notes=["Mind this."])
+    text = report_markdown([record(AblationsRun({"base": ablation("base", 0.8, 0.81)}))], notes=["Mind this."])
     assert text.index("Mind this.") < text.index("## ")
 
 
@@ -324,7 +365,7 @@ class TestAblations:
             "base": ablation("base", 0.80, 0.81),
             "margin 0.2": ablation("loss", 0.9, None),
         }
-        text = section(report_markdown([record("ablations", results, data={"text": ["/d/en-es.tsv"]})]), "Ablations")
+        text = section(report_markdown([record(AblationsRun(results, ["/d/en-es.tsv"]))]), "Ablations")
         assert cells(text, "base") == ["base", "0, 1", "80.5 (80.0 - 81.0)", "-", "100"]
         assert cells(text, "largest M") == [
             "megabatch_size 1",
@@ -337,12 +378,19 @@ class TestAblations:
         assert text.index("| base |") < text.index("| largest M |")
         assert "STS 2017 en-en: difference" in text
         assert "Trained on en-es.tsv." in text
-        assert "## Models" not in report_markdown([record("ablations", results)])
+        assert "## Models" not in report_markdown([record(AblationsRun(results))])
 
     def test_only_rows_of_the_same_data_are_compared(self):
-        one = record("ablations", {"base": ablation("base", 0.8)}, data={"text": ["a"]})
-        two = record("ablations", {"base": ablation("base", 0.6)}, data={"text": ["b"]})
+        one = record(AblationsRun({"base": ablation("base", 0.8)}, ["a"]))
+        two = record(AblationsRun({"base": ablation("base", 0.6)}, ["b"]))
         assert report_markdown([one, two]).count("## Ablations") == 2
+
+    def test_the_table_that_the_script_prints(self):
+        rows = {"base": ablation("base", 0.8, 0.81), "margin 0.2": ablation("loss", 0.9, None)}
+        text = seeds_table(AblationsRun(rows, development={"track5.en-en": 250}))
+        assert cells(text, "row") == ["track5.en-en", "seconds"]
+        assert cells(text, "base") == ["80.5 (80.0 - 81.0)", "100"]
+        assert cells(text, "margin 0.2") == ["constant", "100"]
 
 
 class TestSpeed:
@@ -351,9 +399,9 @@ class TestSpeed:
         return Table("encode-1-threads", "Text to vectors, 1 thread", "sentences/s", Measure.RATE, rows, "st_paragram")
 
     def test_of_both_kinds(self, tmp_path):
-        values = {"date": "2030-01-01", "machine": MACHINE, "settings": {}, "tables": [self.table().as_json()]}
+        values = {"date": "2030-01-01", "machine": asdict(MACHINE), "settings": {}, "tables": [self.table().as_json()]}
         (tmp_path / "speed.json").write_text(json.dumps(values))
-        write_record(sts(), tmp_path / "sts.json")
+        write_records([sts()], tmp_path / "sts.json")
         records, speeds = read_sources([tmp_path / "sts.json", tmp_path / "speed.json"])
         text = report_markdown(records, speeds)
         assert cells(section(text, "Speed while"), "one") == ["98,765", "Test CPU, 2 cores, 1 thread"]
@@ -377,7 +425,7 @@ class TestPlots:
             "pairs 1000": ablation("pairs", 0.6, 0.63, pairs=1000),
         }
         models = {"one": sts_results(), "two": sts_results(average=0.7)}
-        return [replace(sts(**models), training={"one": FACTS}), record("ablations", rows)]
+        return [replace(sts(**models), training={"one": TRAINING}), record(AblationsRun(rows))]
 
     def test_files_and_captions(self, tmp_path):
         from reports.plots import draw_plots
@@ -395,9 +443,9 @@ class TestPlots:
     def test_nothing_to_draw(self, tmp_path):
         from reports.plots import draw_plots
 
-        results = {"one": {"languages": {"spa": tatoeba(0.1, 0.2)}}}
-        assert draw_plots([record("tatoeba", results)], tmp_path) == []
-        assert draw_plots([sts(one={"sets": {"2017/en-en": graded(None)}})], tmp_path) == []
+        results = {"one": TatoebaResult({"spa": tatoeba(0.1, 0.2)})}
+        assert draw_plots([record(TatoebaRun(results, 4))], tmp_path) == []
+        assert draw_plots([sts(one=StsResult(sets={"2017/en-en": graded(None)}))], tmp_path) == []
 
     def test_labels_cover_nothing(self):
         from reports.labels import Point, label_points
@@ -425,16 +473,17 @@ class TestScript:
         return run_reporting_errors("report", module.main)
 
     def test_writes_the_report(self, tmp_path, monkeypatch):
-        write_record(sts(), tmp_path / "sts.json")
+        write_records([sts()], tmp_path / "sts.json")
         output = tmp_path / "docs" / "results.md"
         assert self.run(monkeypatch, tmp_path / "sts.json", "--output", output, "--no-plots") == 0
         assert output.read_text(encoding="utf-8") == report_markdown([sts()])
         assert [path.name for path in output.parent.iterdir()] == ["results.md"]
 
     def test_errors_are_one_line(self, tmp_path, monkeypatch, capsys):
-        write_record(record("chess", {"a": {}}), tmp_path / "bad.json")
-        assert self.run(monkeypatch, tmp_path / "bad.json", "--output", tmp_path / "r.md") == 1
-        assert capsys.readouterr().err == "report: a record of 'chess'; the report knows " + KNOWN + "\n"
+        bad = tmp_path / "bad.json"
+        write_records([record(ChessRun({"a": 1}))], bad)
+        assert self.run(monkeypatch, bad, "--output", tmp_path / "r.md") == 1
+        assert capsys.readouterr().err == f"report: {bad}: a record of 'chess'; known are {KNOWN}\n"
         assert not (tmp_path / "r.md").exists()
 
 

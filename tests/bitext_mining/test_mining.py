@@ -29,7 +29,7 @@ from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours
 from st_paragram.search.sentences import Sentences, write_sentences
 from st_paragram.search.settings import parse_memory
-from st_paragram.search.stored_search import approximate, exact, without_self
+from st_paragram.search.stored_search import approximate, exact, ranked, without_self
 from st_paragram.search.vectors import StoredVectors, VectorType, pack, unpack
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.stages.work import Work
@@ -294,6 +294,25 @@ def test_a_search_in_parts_is_a_search(tmp_path_factory, count, k, part_rows, se
     if count <= k + 12:  # all rows are candidates: of equally near ones the earlier
         order = np.lexsort((np.broadcast_to(np.arange(count), cosines.shape), -cosines), axis=1)[:, :k]
         np.testing.assert_array_equal(np.sort(found.indices, 1), np.sort(order, 1))
+
+
+@given(st.integers(2, 40), st.integers(1, 3), st.integers(0, 9))
+def test_given_rows_are_ranked_wherever_none_stand_among_them(tmp_path_factory, count, k, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("v") / "x.npy"
+    np.save(path, pack(rng.integers(-2, 3, size=(count, 4)).astype(np.float32) + 0.25, VectorType.FLOAT16, "x"))
+    corpus = StoredVectors((path,))
+    whole = corpus.rows(0, count)
+    rows = np.stack([rng.permutation(count) for _ in range(count)])
+    rows[rng.random(rows.shape) < 0.4] = -1
+    k = min(k, count)
+    cosines = (whole.astype(np.float64) @ whole.astype(np.float64).T).astype(np.float32)
+    found = ranked(whole, corpus, rows, k)
+    for query, given_rows in enumerate(rows):
+        best = sorted((-cosines[query, row], row) for row in given_rows if row >= 0)[:k]
+        expected = [(-minus, row) for minus, row in best] + [(-1, 0)] * (k - len(best))
+        assert found.indices[query].tolist() == [row for _, row in expected]
+        np.testing.assert_allclose(found.similarities[query], [cosine for cosine, _ in expected], atol=1e-6)
 
 
 def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):

@@ -14,8 +14,7 @@ from st_paragram.bitext_mining.background import Background
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.score_report import lowest_threshold, read_labels, suggest, table, wilson_lower
 from st_paragram.bitext_mining.settings import MarginSettings
-from st_paragram.cli import score as command
-from st_paragram.cli.main import run_reporting_errors
+from st_paragram.cli.main import main
 from st_paragram.data.text import TextSource
 from st_paragram.errors import MiningError, MissingExtraError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
@@ -69,10 +68,7 @@ def read_scores(path):
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args(["score", *map(str, arguments)])
-    return run_reporting_errors("st-paragram score", lambda: command.run(parsed))
+    return main(["score", *map(str, arguments)])
 
 
 def test_scores_computed_by_hand():

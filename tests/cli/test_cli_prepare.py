@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from st_paragram.cleaning.config import only_length
 from st_paragram.cli import prepare
+from st_paragram.cli.main import build_parser
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError, StoreError
 
@@ -21,9 +21,7 @@ def text(path: Path, count: int = 40) -> str:
 
 
 def command(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
-    prepare.add_parser(parser.add_subparsers(dest="command"))
-    return prepare.run(parser.parse_args(["prepare", "--vocab-size", "80", *map(str, arguments)]))
+    return prepare.run(build_parser("prepare").parse_args(["prepare", "--vocab-size", "80", *map(str, arguments)]))
 
 
 def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

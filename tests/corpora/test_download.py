@@ -3,6 +3,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import ssl
 import struct
 import threading
@@ -11,6 +12,7 @@ import urllib.request
 import zipfile
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from support.http_server import Answer, opus_zip, serving
@@ -20,6 +22,7 @@ from st_paragram.corpora.fetching import download as engine
 from st_paragram.corpora.fetching import http
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.download import download
+from st_paragram.corpora.fetching.transfer import HostNotFound
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.corpora.resolve import corpora_for
 from st_paragram.data import archives
@@ -390,11 +393,44 @@ def test_ctrl_c_ends_it_soon_and_keeps_the_parts(tmp_path, server, monkeypatch):
 
 
 def test_a_part_is_of_one_process_at_a_time(tmp_path, server):
-    fcntl = pytest.importorskip("fcntl")
-    with (tmp_path / f"{NAME}.part").open("ab") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+    with FileLock(tmp_path / f"{NAME}.part.lock"):
         with pytest.raises(DownloadError, match="another process is fetching this file"):
             fetch(server, tmp_path)
+        assert server.gets() == []
+    assert fetch(server, tmp_path).fresh
+    assert names(tmp_path) == [NAME, "manifest.json"]  # the lock goes with the transfer
+
+
+def test_a_name_that_is_not_known_is_final(tmp_path, server, monkeypatch):
+    asked = []
+
+    def unknown(host, *args, **kwargs):
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    files = corpora_for(("en", "de"), mirror="http://name.invalid")
+    with pytest.raises(HostNotFound) as failed:
+        download(files, tmp_path, parallel=1, settings=FAST)
+    assert asked == ["name.invalid"] * 2  # for the sizes, and for the first file; the others are not tried
+    message = str(failed.value)
+    assert message.startswith(f"{len(files)} of {len(files)} files not fetched: ") and "\n" not in message
+    assert message.count("no address is known for name.invalid (Name or service not known)") == len(files)
+    assert "tries" not in message and "--mirror" in message
+    assert names(tmp_path) == []
+
+
+def test_one_unknown_name_does_not_speak_for_other_servers(tmp_path, server):
+    files = [corpora_for(("en", "es"), [name], mirror=url)[0] for name, url in (("Tanzil", server.url),
+             ("GlobalVoices", "http://name.invalid"))]  # fmt: skip
+    server.always[PATH] = Answer(status=404)
+    with pytest.raises(DownloadError) as failed:
+        download(files, tmp_path, settings=FAST)
+    assert type(failed.value) is DownloadError
+    server.always.clear()
+    with pytest.raises(HostNotFound, match="1 of 2 files not fetched"):
+        download(files, tmp_path, settings=FAST)
+    assert (tmp_path / NAME).is_file()
 
 
 # --- the manifest

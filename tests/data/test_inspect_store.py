@@ -1,8 +1,7 @@
-"""The look into a pair store, compared with plain counting; text, picture, JSON and the command."""
+"""The inspection of a pair store, compared with plain counting; text, picture, JSON and the command."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import subprocess
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 from st_paragram.cli import inspect_store as command
+from st_paragram.cli.main import build_parser
 from st_paragram.data.inspection import scan
 from st_paragram.data.inspection.plot import plot
 from st_paragram.data.inspection.scan import inspect
@@ -32,9 +32,7 @@ def pieces(store: PairStore, side: str) -> list[list[int]]:
 
 
 def run(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers(dest="command"))
-    return command.run(parser.parse_args(["inspect", *map(str, arguments)]))
+    return command.run(build_parser("inspect").parse_args(["inspect", *map(str, arguments)]))
 
 
 @pytest.fixture

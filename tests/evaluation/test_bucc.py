@@ -208,11 +208,12 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, ca
     printed = capsys.readouterr().out
     assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold); candidates: max" in printed
     assert "threshold chosen on one half of the gold, scored on the other" in printed
-    languages = json.loads(record.read_text())["results"][str(model)]["languages"]
+    languages = json.loads(record.read_text())["run"]["models"][str(model)]["languages"]
     assert list(languages) == ["zh-en", "zh-en half"]
-    assert languages["zh-en"]["pairs"] == 20 > languages["zh-en half"]["pairs"] > 0
-    assert languages["zh-en"]["cosine"]["f1"] == 1
-    assert all(languages["zh-en"][score]["f1"] > 0.8 for score in ("ratio", "distance"))
+    assert languages["zh-en"]["gold"] == 20 > languages["zh-en half"]["gold"] > 0
+    margins = languages["zh-en"]["margins"]
+    assert margins["cosine"]["f1"] == 1
+    assert all(margins[score]["f1"] > 0.8 for score in ("ratio", "distance"))
     trained = ("--train-gold", tmp_path / "zh-en.training.gold")
     assert run(monkeypatch, model, *data, *trained, "--candidates", "forward") == 0
     printed = capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from st_paragram.evaluation.mteb import model as mteb_model  # noqa: E402
 from st_paragram.evaluation.mteb.data import read_local_data  # noqa: E402
 from st_paragram.evaluation.mteb.model import register  # noqa: E402
 from st_paragram.evaluation.mteb.tasks import evaluate, make_tasks  # noqa: E402
+from st_paragram.evaluation.results import MtebScores  # noqa: E402
 from st_paragram.evaluation.tatoeba import weighted_f1  # noqa: E402
 
 SETS_2012 = ("MSRpar", "MSRvid", "SMTeuroparl", "OnWN", "SMTnews")
@@ -103,62 +105,65 @@ def correlations(model: Path, rows) -> tuple[float, float]:
 
 
 def test_sts_of_a_year_is_that_of_all_its_pairs(model, data):
-    scores = evaluate(str(model), make_tasks(["STS12"], data))["STS12"]["default"]
+    scores = evaluate(str(model), make_tasks(["STS12"], data)).tasks["STS12"]["default"]
     rows = [row for name in SETS_2012 for row in rows_of(data / "sts2012" / f"{name}.tsv")]
     spearman, pearson = correlations(model, rows)
-    assert scores["main_score"] == pytest.approx(spearman, abs=1e-4)
-    assert scores["cosine_pearson"] == pytest.approx(pearson, abs=1e-4)
+    assert scores.main_score == pytest.approx(spearman, abs=1e-4)
+    assert scores.metrics["cosine_pearson"] == pytest.approx(pearson, abs=1e-4)
 
 
 def test_tracks_of_2017_are_subsets(model, data):
-    scores = evaluate(str(model), make_tasks(["STS17"], data))["STS17"]
+    scores = evaluate(str(model), make_tasks(["STS17"], data)).tasks["STS17"]
     assert list(scores) == ["es-en", "es-es"]  # mteb has no track 4b
     for subset, track in (("es-en", "track4a.es-en"), ("es-es", "track3.es-es")):
         spearman, _ = correlations(model, rows_of(data / "sts2017" / f"{track}.tsv"))
-        assert scores[subset]["main_score"] == pytest.approx(spearman, abs=1e-4)
+        assert scores[subset].main_score == pytest.approx(spearman, abs=1e-4)
 
 
-def check_retrieval(scores: dict[str, float], model: Path, chosen) -> None:
+def check_retrieval(scores: MtebScores, model: Path, chosen) -> None:
     found = cosines(model, *map(list, zip(*chosen, strict=True))).argmax(1)
     accuracy = np.mean(found == np.arange(len(chosen)))
     assert 0.1 < accuracy < 0.9  # or this would show nothing
-    assert scores["accuracy"] == pytest.approx(accuracy, abs=1e-6)
-    assert scores["main_score"] == pytest.approx(weighted_f1(found), abs=1e-6)
+    assert scores.metrics["accuracy"] == pytest.approx(accuracy, abs=1e-6)
+    assert scores.main_score == pytest.approx(weighted_f1(found), abs=1e-6)
 
 
 def test_translations(model, data, parts):
-    scores = evaluate(str(model), make_tasks(["Tatoeba", "BUCC.v2"], data))
+    scores = evaluate(str(model), make_tasks(["Tatoeba", "BUCC.v2"], data)).tasks
     assert list(scores["Tatoeba"]) == ["spa-eng", "tur-eng"]
     check_retrieval(scores["Tatoeba"]["spa-eng"], model, parts[:90])
     check_retrieval(scores["Tatoeba"]["tur-eng"], model, parts[90:])
     check_retrieval(scores["BUCC.v2"]["zh-en"], model, parts[:60:3])  # the gold alone
 
 
+def f1(tasks: dict[str, dict[str, MtebScores]], subset: str) -> float | None:
+    return tasks["Tatoeba"][subset].metrics["f1"]
+
+
 def test_results_are_filed_under_name_and_weights_and_reused(model, data, tmp_path, monkeypatch):
     meta = register(str(model))
     assert (meta.name, meta.embed_dim) == ("st-paragram/p-sp-xx", 24)
     output = tmp_path / "out"
-    first = evaluate(str(model), make_tasks(["Tatoeba"], data, ["es"]), output)
+    first = evaluate(str(model), make_tasks(["Tatoeba"], data, ["es"]), output).tasks
     path = output / "results" / "st-paragram__p-sp-xx" / meta.revision / "Tatoeba.json"
     filed = json.loads(path.read_text())
     assert filed["dataset_revision"].startswith("local-")
-    assert filed["scores"]["test"][0]["main_score"] == pytest.approx(first["Tatoeba"]["spa-eng"]["f1"], abs=1e-6)
+    assert filed["scores"]["test"][0]["main_score"] == pytest.approx(f1(first, "spa-eng"), abs=1e-6)
     assert str(model) not in path.with_name("model_meta.json").read_text()  # no path of this machine
 
-    both = evaluate(str(model), make_tasks(["Tatoeba"], data, ["tur", "spa-eng"]), output)  # gathers in one file
+    both = evaluate(str(model), make_tasks(["Tatoeba"], data, ["tur", "spa-eng"]), output).tasks  # gathers in one file
     assert len(json.loads(path.read_text())["scores"]["test"]) == len(both["Tatoeba"]) == 2
-    assert list(evaluate(str(model), make_tasks(["Tatoeba"], data, ["es"]), output)["Tatoeba"]) == ["spa-eng"]
+    assert list(evaluate(str(model), make_tasks(["Tatoeba"], data, ["es"]), output).tasks["Tatoeba"]) == ["spa-eng"]
 
     task = make_tasks(["Tatoeba"], data)[0]
     monkeypatch.setattr(task, "evaluate", lambda *args, **kwargs: pytest.fail("computed again"))
-    assert evaluate(str(model), [task], output)["Tatoeba"]["tur-eng"]["f1"] == pytest.approx(
-        both["Tatoeba"]["tur-eng"]["f1"], abs=1e-6
-    )
+    kept = evaluate(str(model), [task], output).tasks
+    assert f1(kept, "tur-eng") == pytest.approx(f1(both, "tur-eng"), abs=1e-6)
     path.write_text("{")
     with pytest.raises(EvaluationError, match=r"Tatoeba.*--overwrite"):
         evaluate(str(model), make_tasks(["Tatoeba"], data), output)
-    again = evaluate(str(model), make_tasks(["Tatoeba"], data), output, overwrite=True)
-    assert again["Tatoeba"]["tur-eng"] == pytest.approx(both["Tatoeba"]["tur-eng"], abs=1e-6)
+    again = evaluate(str(model), make_tasks(["Tatoeba"], data), output, overwrite=True).tasks
+    assert asdict(again["Tatoeba"]["tur-eng"])["metrics"] == pytest.approx(both["Tatoeba"]["tur-eng"].metrics, abs=1e-6)
 
 
 def test_other_weights_are_another_revision(model, vocabulary, tmp_path):
@@ -222,6 +227,17 @@ def test_languages_choose_subsets(data):
     assert [task.metadata.name for task in both] == ["STS12", "Tatoeba"]
 
 
+def test_a_language_that_only_a_task_of_one_language_has_is_not_absent(data):
+    tasks = make_tasks(["STS12", "Tatoeba"], data, ["es", "en"])
+    assert [(task.metadata.name, list(task.hf_subsets)) for task in tasks] == [
+        ("STS12", ["default"]),
+        ("Tatoeba", ["spa-eng"]),
+    ]
+    assert [task.metadata.name for task in make_tasks(["STS12", "Tatoeba"], data, ["en"])] == ["STS12"]
+    with pytest.raises(EvaluationError, match="nothing of de in STS12 Tatoeba"):
+        make_tasks(["STS12", "Tatoeba"], data, ["de", "en"])
+
+
 def test_a_folder_of_other_languages_is_refused(tmp_path, parts):
     write_rows(tmp_path / "tatoeba" / "qqq-eng.tsv", parts[:5])
     with pytest.raises(EvaluationError, match="no subset of Tatoeba"):
@@ -248,10 +264,10 @@ def test_development_scores_are_labelled(model, tmp_path, pairs):
     for part, chosen in (("dev", pairs[:20]), ("test", pairs[20:50])):
         write_rows(tmp_path / "stsb" / f"en-{part}.tsv", graded_rows(chosen, 1))
     (task,) = make_tasks(["STSBenchmark"], tmp_path)
-    scores = evaluate(str(model), [task.filter_eval_splits(["validation", "test"])])["STSBenchmark"]
+    scores = evaluate(str(model), [task.filter_eval_splits(["validation", "test"])]).tasks["STSBenchmark"]
     for label, part in (("default", "test"), ("default (validation)", "dev")):
         spearman, _ = correlations(model, rows_of(tmp_path / "stsb" / f"en-{part}.tsv"))
-        assert scores[label]["main_score"] == pytest.approx(spearman, abs=1e-4)
+        assert scores[label].main_score == pytest.approx(spearman, abs=1e-4)
 
 
 def test_without_data_the_task_is_mtebs_own(model):

@@ -15,11 +15,12 @@ from st_paragram.evaluation import published
 from st_paragram.evaluation.bootstrap import pearson_interval
 from st_paragram.evaluation.correlation import correlation, pair_cosines
 from st_paragram.evaluation.graded_pairs import GradedPairs, read_benchmark_pairs, read_senteval_pairs
+from st_paragram.evaluation.results import StsRun
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS, select_sets
 from st_paragram.evaluation.sts.protocols import concatenation_means, concatenations, mteb_label, papers_means
-from st_paragram.evaluation.sts.scores import Bootstrap, ModelScores, SetScores, results_of, score_sts
+from st_paragram.evaluation.sts.scores import Bootstrap, ModelScores, SetScores, score_sts, sts_result
 from st_paragram.evaluation.sts.sts_files import StsData, find_sts
-from st_paragram.evaluation.sts.sts_tables import comparison_table, sts_tables
+from st_paragram.evaluation.sts.sts_tables import sts_report
 from st_paragram.tables import hundredths, markdown_table
 
 ROWS = [(5, "a b c", "a b c"), (2.5, "a b", "b d"), (0, "x y", "c d"), (1, "a c", "d x")]
@@ -340,17 +341,22 @@ def test_constant_and_broken_scores_are_reported_not_averaged():
     )
     assert math.isnan(bad.papers()["2012"]) and bad.sets["2012/MSRvid"].undefined == "constant"
     bootstrap = Bootstrap({"good": good, "bad": bad}, 50)
-    text = "\n".join(sts_tables({"good": good, "bad": bad}, bootstrap))
+    results = {"good": sts_result(good, "good", bootstrap), "bad": sts_result(bad, "bad", bootstrap, "good")}
+    parts = list(sts_report(StsRun(results, resamples=50)))
+    text = "\n".join(parts)
     assert "undefined (constant on MSRvid)" in text and "| constant |" in text and "nan" not in text.lower()
-    assert "undefined" in "\n".join(comparison_table({"good": good, "bad": bad}, bootstrap))
-    assert math.isnan(results_of(bad, "bad", bootstrap)["sets"]["2012/MSRvid"]["pearson"])
+    (compared,) = (part for part in parts if "bad against good" in part)
+    assert "| mean 2012 | undefined | - | undefined |" in compared
+    of_set = results["bad"].sets["2012/MSRvid"]
+    assert (of_set.pearson, of_set.low, of_set.undefined) == (None, None, "constant")
+    assert results["bad"].papers["2012"] is None and results["bad"].against.differences["2012"] is None
 
     same = score_sts(Words(constant=True), data)
     assert all(scores.undefined == "constant" for scores in same.sets.values())
     assert math.isnan(same.sentence_bert()["2012"]) and math.isnan(same.mteb()["STS17/en-en"])
     broken = score_sts(Words(broken=True), data)
     assert broken.sets["2012/MSRpar"].undefined == "NaN" and math.isnan(broken.papers()["2012"])
-    assert "| NaN |" in "\n".join(sts_tables({"broken": broken}))
+    assert "| NaN |" in "\n".join(sts_report(StsRun({"broken": sts_result(broken, "broken")})))
     assert not correlation([1, 2, math.inf], [1, 2, 3]).defined
 
 
@@ -385,7 +391,9 @@ def test_bootstrap_of_sets_and_means():
 
 def test_every_table_names_its_protocol_and_has_the_published_rows():
     scores = score_sts(Words(), ALL)
-    tables = list(sts_tables({"m": scores}, Bootstrap({"m": scores}, 20)))
+    result = sts_result(scores, "m", Bootstrap({"m": scores}, 20))
+    *tables, intervals = sts_report(StsRun({"m": result}, resamples=20))
+    assert intervals == "Intervals: 95 %, percentiles of 20 bootstrap resamples, seed 0."
     heads = [table.split("\n")[0] for table in tables]
     assert sum("papers' protocol" in head for head in heads) == 5 + 1 + 1
     assert sum("Sentence-BERT's protocol" in head for head in heads) == 1
@@ -458,13 +466,13 @@ def test_the_script(model_directory, tmp_path, monkeypatch, capsys):
     status, output, _ = run("--data", tmp_path, *options)
     assert status == 0 and "untrained against" in output and "- 2017/ar-ar is missing" in output
     record = json.loads(file.read_text())
-    results = record["results"][str(model_directory)]
-    assert record["benchmark"] == "sts" and record["data"]["notes"]
-    assert results["protocols"]["papers"]["average"] is None
+    results = record["run"]["models"][str(model_directory)]
+    assert record["benchmark"] == "sts" and record["run"]["notes"]
+    assert results["papers"]["average"] is None
     of_set = results["sets"]["2012/MSRpar"]
-    assert set(of_set) == {"pairs", "pearson", "spearman", "low", "high"} and of_set["pairs"] == 20
+    assert set(of_set) == {"pairs", "pearson", "spearman", "low", "high", "undefined"} and of_set["pairs"] == 20
     assert of_set["low"] <= of_set["pearson"] <= of_set["high"]
-    assert record["results"]["untrained"]["against"]["model"] == str(model_directory)
+    assert record["run"]["models"]["untrained"]["against"]["model"] == str(model_directory)
 
     for options, reason in (
         (("--data", tmp_path, "--only", "2011"), "sts: '2011' is no STS benchmark"),

@@ -1,6 +1,7 @@
 import io
 import logging
 import runpy
+import socket
 import sys
 import tarfile
 import zipfile
@@ -135,6 +136,24 @@ def test_no_server_no_name_and_no_patience(tmp_path, server):
     for base in (server.base, "http://name.invalid/"):
         with pytest.raises(EvaluationError, match=r"5 of 7"):
             download_sts(tmp_path, base=base, settings=FAST)
+
+
+def test_a_name_that_is_not_known_is_asked_for_once_and_the_advice_exists(tmp_path, monkeypatch):
+    asked = []
+
+    def unknown(host, *args, **kwargs):
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(EvaluationError) as failed:
+        download_sts(tmp_path)
+    message = str(failed.value)
+    assert set(asked) == {"ixa2.si.ehu.eus"} and len(asked) <= 2  # for its size, and for itself
+    assert message.startswith("5 of 7 benchmarks not complete: ") and "\n" not in message
+    assert message.count("no address is known for ixa2.si.ehu.eus") == 1
+    assert "`st-paragram evaluate --hub`" in message and "`st-paragram download --sets sts`" in message
+    assert "--mirror" not in message and "--corpus" not in message and ".py" not in message
 
 
 def test_too_much_is_refused(tmp_path, server):

@@ -9,7 +9,8 @@ from sentence_transformers.util import cos_sim
 
 from st_paragram.data.text import TextSource
 from st_paragram.errors import EvaluationError, SettingsError, TextError
-from st_paragram.evaluation.tatoeba import RetrievalError, retrieval_error, retrieval_scores, weighted_f1
+from st_paragram.evaluation.results import RetrievalError
+from st_paragram.evaluation.tatoeba import retrieval_error, retrieval_scores, weighted_f1
 from st_paragram.evaluation.tatoeba_files import tatoeba_sets
 from st_paragram.evaluation.translations import Translations, read_translations
 from st_paragram.models import directory as model_directory
@@ -46,13 +47,6 @@ def test_retrieval_scores_by_hand():
     assert got.cosine == retrieval_error(Fixed(), list(FIRST), list(SECOND))
     # x was chosen twice: precision 1/2, F1 2/3; y once: F1 1; z never: 0
     assert got.f1 == pytest.approx((2 / 3 + 1 + 0) / 3)
-    assert got.figures == {
-        "pairs": 3,
-        "cosine": {"forward": got.cosine.forward, "backward": got.cosine.backward, "mean": got.cosine.mean},
-        "margin": {"forward": got.margin.forward, "backward": got.margin.backward, "mean": got.margin.mean},
-        "accuracy": got.accuracy,
-        "f1": got.f1,
-    }
 
 
 def test_margin_finds_what_a_hub_hides():
@@ -169,9 +163,9 @@ def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, 
     printed = capsys.readouterr().out
     assert "| spa | 20 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 | 100.0 |" in printed
     assert "| mean of 2 | 21 |" in printed and "P-SP (published" in printed
-    results = json.loads(record.read_text())["results"]
-    assert list(results) == ["untrained", str(model)] and list(results[str(model)]["languages"]) == ["spa", "xxx"]
-    assert results[str(model)]["languages"]["spa"]["margin"] == {"forward": 0, "backward": 0, "mean": 0}
+    results = json.loads(record.read_text())["run"]["models"]
+    assert list(results) == [str(model), "untrained"] and list(results[str(model)]["languages"]) == ["spa", "xxx"]
+    assert results[str(model)]["languages"]["spa"]["margin"] == {"forward": 0, "backward": 0}
     assert run(monkeypatch, model, "--data", tmp_path / "spa-eng.tsv", tmp_path / "xxx-eng.tsv") == 0
     assert "| spa | 20 |" in capsys.readouterr().out
     for wrong, message in (

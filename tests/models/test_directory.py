@@ -1,3 +1,4 @@
+import hashlib
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
+from support.tokenizer import WordTokenizer
 
 import st_paragram
 from st_paragram.cli.main import main
@@ -15,9 +17,9 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models import weights_file
 from st_paragram.models.encoder import pipeline
-from st_paragram.models.find import find, only_model_here
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.native import kernels
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 
@@ -106,7 +108,7 @@ def test_other_directories_are_left_alone(model, saved, tmp_path):
 @pytest.mark.parametrize("place", ["/", "{}/file/x"])
 def test_impossible_places_are_refused(model, tmp_path, place):
     (tmp_path / "file").touch()
-    with pytest.raises(ModelDirectoryError, match=r"no directory can be made|exists"):
+    with pytest.raises(ModelDirectoryError, match=r"no folder can be made|exists"):
         model_directory.check_free(place.format(tmp_path))
 
 
@@ -125,14 +127,6 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
         model_directory.check_savable(model)
 
 
-def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert only_model_here() == "p-sp-xx"
-    saved.rename(tmp_path / "other")
-    with pytest.raises(ModelDirectoryError, match="--model"):
-        only_model_here()
-
-
 def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("no space left on device")
@@ -149,6 +143,11 @@ def test_a_missing_file_is_named(saved, name):
     with pytest.raises(ModelDirectoryError, match=f"{name} is missing") as caught:
         st_paragram.load(saved)
     assert str(saved) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def _options(saved, **changes):
+    options = json.loads((saved / "st_paragram.json").read_text())["tokenizer_options"]
+    _config(saved, tokenizer_options=options | changes)
 
 
 def _config(saved, **changes):
@@ -170,10 +169,23 @@ def _config(saved, **changes):
         (lambda s: _config(s, format_version=9), "format version 9"),
         (lambda s: _config(s, vocabulary_size=7), "st_paragram.json says 7"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
-        (lambda s: _config(s, segmentation="scissors"), "scissors"),
+        (lambda s: _options(s, segmentation="scissors"), "scissors"),
         (lambda s: _config(s, embedding_dimension="12"), "embedding_dimension is '12'"),
-        (lambda s: _config(s, lower_case="no"), "lower_case is 'no'"),
+        (lambda s: _options(s, lower_case="no"), "lower_case is 'no'"),
+        (lambda s: _options(s, surprise=1), "surprise"),
         (lambda s: _config(s, dropout=None), "dropout is None"),
+        (lambda s: _config(s, architecture="castle"), "architecture 'castle', this st_paragram knows averaging, stock"),
+        (lambda s: _config(s, architecture=3), "architecture is 3"),
+        (lambda s: _config(s, architecture="stock"), "embedding_dimension is unknown"),
+        (lambda s: _config(s, tokenizer_kind="runes"), r"runes\.model is missing"),
+        (lambda s: _config(s, tokenizer_options=None), "tokenizer_options is None"),
+        (lambda s: (s / "st_paragram.json").write_text("[]"), "not a configuration"),
+        (lambda s: (s / "st_paragram.json").write_text('{"format_version": 3}'), "architecture"),
+        (lambda s: (s / "config_sentence_transformers.json").write_text("{"), "not readable"),
+        (
+            lambda s: (s / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "taste"}'),
+            "config_sentence_transformers.json: .*taste",
+        ),
     ],
 )
 def test_damage_is_named(saved, damage, message):
@@ -181,27 +193,6 @@ def test_damage_is_named(saved, damage, message):
     with pytest.raises(ModelDirectoryError, match=message) as caught:
         st_paragram.load(saved)
     assert "\n" not in str(caught.value)
-
-
-def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert find("p-sp-xx").samefile(saved)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    monkeypatch.setenv("ST_PARAGRAM_HOME", str(tmp_path))
-    assert find("p-sp-xx") == saved
-    with pytest.raises(ModelDirectoryError) as caught:
-        find("p-sp-yy")
-    assert str(tmp_path / "p-sp-yy") in str(caught.value) and "cache" in str(caught.value)
-
-
-def test_hub_failure_is_one_line(monkeypatch):
-    def offline(*args, **kwargs):
-        raise OSError("offline\nwith a long explanation")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
-    with pytest.raises(ModelDirectoryError, match=r"on the hub \(offline\)$"):
-        find("somebody/p-sp-xx")
 
 
 def test_other_pipelines_are_refused(model, tmp_path):
@@ -281,17 +272,74 @@ def test_a_small_table_saved_as_float32_can_be_trained(model, tmp_path):
     whole.train()
 
 
-def test_version_1_is_still_written_for_float32_and_read(saved):
-    config = json.loads((saved / "st_paragram.json").read_text())
-    assert config["format_version"] == 1 and "table_type" not in config
-
-
-def test_version_2_names_the_type(model, tmp_path):
+def test_the_configuration_names_architecture_tokenizer_and_type(model, tmp_path):
     folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int8")
-    config = json.loads((folder / "st_paragram.json").read_text())
-    assert (config["format_version"], config["table_type"]) == (2, "int8")
+    assert json.loads((folder / "st_paragram.json").read_text()) == {
+        "format_version": 3,
+        "architecture": "averaging",
+        "embedding_dimension": 12,
+        "vocabulary_size": len(model[0].tokenizer),
+        "tokenizer_kind": "sentencepiece",
+        "tokenizer_options": {"lower_case": True, "segmentation": "none"},
+        "dropout": 0.1,
+        "table_type": "int8",
+    }
     card = (folder / "README.md").read_text()
     assert card.startswith("# x\n") and "6.2" in card
+
+
+OLD = {"embedding_dimension": 12, "vocabulary_size": 300, "lower_case": True, "segmentation": "none", "dropout": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "old"),
+    [
+        ("float32", {"format_version": 1} | OLD),
+        ("float32", {"format_version": 2} | OLD | {"table_type": "float32"}),
+        ("float16", {"format_version": 2} | OLD | {"table_type": "float16"}),
+        ("int8", {"format_version": 2} | OLD | {"table_type": "int8"}),
+    ],
+)
+def test_older_versions_are_read(model, tmp_path, kind, old):
+    """What stands beside `st_paragram.json` is byte for byte what the code that wrote these versions left there."""
+    old["vocabulary_size"] = len(model[0].tokenizer)
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    expected = st_paragram.load(folder, device="cpu").encode(TEXTS)
+    (folder / "st_paragram.json").write_text(json.dumps(old, indent=2) + "\n")
+    loaded = st_paragram.load(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.encode(TEXTS), expected)
+    assert loaded[0].get_config_dict() == model[0].get_config_dict()
+    assert model_directory.table_type(folder).value == kind
+    digest = hashlib.sha256()
+    for name in ("st_paragram.json", "sentencepiece.model", "model.safetensors"):
+        digest.update((folder / name).read_bytes())
+    assert model_directory.fingerprint(folder) == digest.hexdigest()
+    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
+    assert json.loads((again / "st_paragram.json").read_text())["format_version"] == 3
+    (folder / "st_paragram.json").write_text(json.dumps(old | {"lower_case": "no"}))
+    with pytest.raises(ModelDirectoryError, match="lower_case is 'no'"):
+        st_paragram.load(folder)
+
+
+def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
+    embedding = SentencePieceEmbedding(vocabulary, 6)
+    prompts = {"query": "ba ", "document": "ce "}
+    model = pipeline(embedding, "cpu", prompts=prompts, default_prompt_name="query", similarity_fn_name="dot")
+    folder = model_directory.save(model, tmp_path / "x")
+    for loaded in (st_paragram.load(folder, device="cpu"), SentenceTransformer(str(folder), device="cpu")):
+        assert (loaded.prompts, loaded.default_prompt_name, loaded.similarity_fn_name) == (prompts, "query", "dot")
+        np.testing.assert_allclose(loaded.encode(["di"]), model.encode(["ba di"], prompt=""), rtol=1e-5)
+    (folder / "config_sentence_transformers.json").unlink()
+    assert st_paragram.load(folder, device="cpu").similarity_fn_name == "cosine"
+
+
+def test_a_tokenizer_without_a_stock_form_is_refused_early(tmp_path):
+    model = pipeline(TokenEmbedding(WordTokenizer(b"ba\nce"), 4), device="cpu")
+    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
+        model_directory.check_savable(model)
+    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
+        model_directory.save(model, tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": "int4"}, {"truncate_dim": 0}, {"truncate_dim": -1}])

@@ -315,20 +315,6 @@ def test_copies(model, copied):
     np.testing.assert_array_equal(other.encode(TEXTS), model.encode(TEXTS))
 
 
-def test_save_pretrained(small, tmp_path):
-    small.save_pretrained(str(tmp_path / "x"))
-    loaded = SentenceTransformer(str(tmp_path / "x"), device="cpu", trust_remote_code=True)
-    np.testing.assert_array_equal(loaded.encode(TEXTS), small.encode(TEXTS))
-    card = (tmp_path / "x" / "README.md").read_text()
-    assert "SentenceTransformer" in card and "import ParagramEncoder" not in card
-
-
-def test_small_tables_save_pretrained(model, tmp_path):
-    model.save_pretrained(str(tmp_path / "x"))
-    loaded = SentenceTransformer(str(tmp_path / "x"), device="cpu", trust_remote_code=True)
-    np.testing.assert_array_equal(loaded.encode(TEXTS), model.encode(TEXTS))
-
-
 def test_small_tables_cannot_be_trained(model):
     if isinstance(model[0].embedding, CompactEmbedding):
         with pytest.raises(SettingsError, match="cannot be trained"):

@@ -1,4 +1,3 @@
-import argparse
 import gzip
 import json
 import shutil
@@ -7,9 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from st_paragram.cli import index as index_command
 from st_paragram.cli import search as search_command
-from st_paragram.cli.main import run_reporting_errors
+from st_paragram.cli.main import main
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
@@ -57,11 +55,8 @@ def copy(tmp_path, flat):
     return shutil.copytree(flat.folder, tmp_path / "copy.index")
 
 
-def run(command, name, *arguments):
-    parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers())
-    parsed = parser.parse_args([name, *map(str, arguments)])
-    return run_reporting_errors(f"st-paragram {name}", lambda: command.run(parsed))
+def run(name, *arguments):
+    return main([name, *map(str, arguments)])
 
 
 def brute_force(texts, queries, model, k, kind=VectorType.FLOAT16):
@@ -274,19 +269,19 @@ def test_metadata_are_read_as_they_were_written(flat):
 
 def test_commands(tmp_path, source, model, texts, flat, capsys, monkeypatch):
     folder = tmp_path / "lines.index"
-    assert run(index_command, "index", source, "--model", model, "--output", folder, "--index", "IVF4,Flat") == 0
+    assert run("index", source, "--model", model, "--output", folder, "--index", "IVF4,Flat") == 0
     said = capsys.readouterr().out
     assert f"{len(flat)} sentences of {len(texts) + 2} lines" in said and "IVF4,Flat: finds" in said
-    assert run(search_command, "search", folder, texts[0], "-k", 3) == 0
+    assert run("search", folder, texts[0], "-k", 3) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.split("\n")[:-1]]
     assert [len(row) for row in rows] == [3, 3, 3] and rows[0][1:] == ["3", texts[0]]
-    assert run(search_command, "search", folder, texts[0], "ba ce", "-k", 2) == 0
+    assert run("search", folder, texts[0], "ba ce", "-k", 2) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.split("\n")[:-1]]
     assert [row[0] for row in rows] == [texts[0]] * 2 + ["ba ce"] * 2 and len(rows[0]) == 4
     (tmp_path / "queries").write_text(f"{texts[1]}\n\nba\tce\n")
     monkeypatch.setattr(search_command, "_BLOCK", 1)
     out = tmp_path / "out.tsv"
-    assert run(search_command, "search", folder, "--queries", tmp_path / "queries", "-k", 1, "--output", out) == 0
+    assert run("search", folder, "--queries", tmp_path / "queries", "-k", 1, "--output", out) == 0
     rows = [line.split("\t") for line in out.read_text(encoding="utf-8").split("\n")[:-1]]
     assert [row[0] for row in rows] == [texts[1], "ba ce"]
     assert capsys.readouterr().out == "" and not list(tmp_path.glob("*.part"))
@@ -305,7 +300,7 @@ def test_commands(tmp_path, source, model, texts, flat, capsys, monkeypatch):
     ],
 )
 def test_bad_commands_are_refused_in_a_line(flat, arguments, message, capsys):
-    assert run(search_command, "search", flat.folder, *arguments) == 1
+    assert run("search", flat.folder, *arguments) == 1
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1
 

@@ -17,10 +17,8 @@ def hardest(query, candidates, allowed):
     return max((j for j in range(len(candidates)) if allowed(j)), key=lambda j: float(cosines[j]), default=None)
 
 
-def mine(table, s, t, both_sides, mask_duplicates):
-    """Negatives of each s and each t of a mega-batch, as sentences, chosen with frozen parameters."""
-    with torch.no_grad():
-        embeddings = embed(table, s), embed(table, t)
+def mine(embeddings, s, t, both_sides, mask_duplicates):
+    """Negatives of each s and each t of a mega-batch, as sentences, by the embeddings of all s and all t."""
     texts, n = (s, t), len(s)
     negatives = ([], [])
     for side in (0, 1):
@@ -53,7 +51,8 @@ def train(table, epochs, batch_size, maximum, interval, margin=0.4, rate=1e-3, b
                 size, passed = size + 1, seen // interval
             mega, batches = batches[:size], batches[size:]
             s, t = ([pair[side] for batch in mega for pair in batch] for side in (0, 1))
-            of_s, of_t = mine(table.detach(), s, t, both_sides, mask_duplicates)
+            frozen = table.detach()
+            of_s, of_t = mine((embed(frozen, s), embed(frozen, t)), s, t, both_sides, mask_duplicates)
             start = 0
             for batch in mega:
                 rows = slice(start, start + len(batch))

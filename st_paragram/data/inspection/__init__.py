@@ -1,1 +1,1 @@
-"""Look at a pair store: numbers, text and a picture."""
+"""Inspect a pair store: numbers, text and a picture."""

@@ -19,7 +19,7 @@ _SHOWN = 0.998  # share of the sentences that the axes of lengths reach
 
 
 def plot(inspection: StoreInspection, path: str | Path) -> None:
-    """Draw an inspection into a PNG file, in a folder that is made if need be.
+    """Draw an inspection into a PNG file; its folder is made if it is missing.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -65,18 +65,17 @@ def _draw_lengths(axes: Axes, inspection: StoreInspection, longest: int) -> None
 
 
 def _draw_frequencies(axes: Axes, inspection: StoreInspection) -> None:
-    """Occurrences of pieces by rank, beside what Zipf's law would have; where the pieces in use end."""
+    """Occurrences of pieces by rank, a curve for each tokenizer, beside those that Zipf's law predicts."""
     labels = []
     for use, color in zip(inspection.tokenizers, (OURS, THEIRS), strict=False):
         seen = use.frequencies[: use.used]
-        if len(seen):
-            ranks = np.arange(1, len(seen) + 1)
-            axes.loglog(ranks, seen, color=color, linewidth=1.6)
-            _draw_law(axes, ranks, int(seen[0]))
+        axes.loglog(np.arange(1, len(seen) + 1), seen, color=color, linewidth=1.6)
         share = 100 * use.used / max(use.ordinary, 1)
         labels.append(f"{use.used:,} of {use.ordinary:,} pieces occur, {share:.1f} %; {use.once:,} once")
     if len(labels) > 1:
         labels = [f"side {side}: {label}" for side, label in zip("ab", labels, strict=True)]
+    if ranks := max(use.used for use in inspection.tokenizers):
+        _draw_law(axes, np.arange(1, ranks + 1), max(int(use.frequencies[:1].sum()) for use in inspection.tokenizers))
     axes.grid(alpha=0.25)
     _finish(axes, "Pieces", "rank ({})".format("\n".join(labels)), "occurrences")
 

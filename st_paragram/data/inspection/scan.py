@@ -1,4 +1,4 @@
-"""Look through a pair store: what it says of itself, lengths, use of the vocabularies, labels, some pairs."""
+"""Go through a pair store and count lengths, pieces, languages and labels of rows; draw some pairs."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def inspect(store: PairStore, sample: int = 10, seed: int = 0, frequent: int = 2
     """Look through a store; memory does not grow with the number of pairs.
 
     Args:
-        store: The store.
-        sample: Pairs to draw at random and decode.
-        seed: Of the drawing.
-        frequent: Most frequent pieces to name.
+        store: the store.
+        sample: how many pairs to draw at random and decode.
+        seed: of that drawing.
+        frequent: how many of the most frequent pieces to name.
 
     Raises:
-        SettingsError: A negative number of pairs or pieces.
+        SettingsError: the number of pairs or pieces is negative.
     """
     if min(sample, frequent) < 0:
         raise SettingsError(f"{sample} pairs and {frequent} pieces to show; give numbers from 0 up")
@@ -76,7 +76,7 @@ def inspect(store: PairStore, sample: int = 10, seed: int = 0, frequent: int = 2
 
 def _blocks(pairs: int) -> Iterator[NDArray[np.int64]]:
     """Go through the rows of a store."""
-    with tqdm(total=pairs, unit="pair", unit_scale=True, desc="look", disable=None) as bar:
+    with tqdm(total=pairs, unit="pair", unit_scale=True, desc="inspecting", disable=None) as bar:
         for start in range(0, pairs, _BLOCK):
             rows = np.arange(start, min(start + _BLOCK, pairs))
             yield rows
@@ -87,8 +87,8 @@ class _Vocabulary:
     """A tokenizer and its ids.
 
     Attributes:
-        ordinary: Which ids stand for text, bool (V,).
-        telling: Which of these stand for more than white space, bool (V,).
+        ordinary: which ids stand for text, bool (V,).
+        telling: which of these stand for more than white space, bool (V,).
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:

@@ -1,4 +1,4 @@
-"""What is to be seen in a pair store, in numbers; `scan` finds them."""
+"""What an inspection of a pair store finds, in numbers; `scan` counts them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class SideInspection:
     """One side of a store.
 
     Attributes:
-        language: Its name.
-        pieces: Pieces of all sentences.
-        lengths: How many sentences have 0, 1, 2, ... pieces, int64.
-        at_limit: Share of sentences as long as the store's limit: what was cut, and what just fits.
-        unknown: Share of sentences of which the tokenizer knows nothing: only the unknown piece is left, or pieces of
+        language: its name.
+        pieces: the number of pieces of all sentences.
+        lengths: how many sentences have 0, 1, 2, ... pieces, int64.
+        at_limit: share of sentences as long as the store's limit: those that were cut, and those that just fit.
+        unknown: share of sentences of which the tokenizer knows nothing: only the unknown piece is left, or pieces of
             white space alone.
-        used: Share of the ordinary pieces of the side's tokenizer that occur on this side.
+        used: share of the ordinary pieces of the side's tokenizer that occur on this side.
     """
 
     language: str
@@ -52,17 +52,17 @@ class SideInspection:
 
 @dataclass(frozen=True)
 class TokenizerUse:
-    """A tokenizer, and what of its vocabulary occurs in the sentences that it made ids of.
+    """A tokenizer, and how much of its vocabulary occurs in the sentences that it encoded.
 
     Attributes:
-        kind: Its kind.
-        options: Its options.
-        size: Pieces in all, those for unknown text and control included.
-        ordinary: Pieces without them.
-        used: Ordinary pieces that occur.
-        once: Ordinary pieces that occur once.
-        frequencies: Occurrences of the ordinary pieces, from the most frequent down, int64.
-        most_frequent: The first of them, with their occurrences.
+        kind: its kind.
+        options: its options.
+        size: pieces in all, those for unknown text and control included.
+        ordinary: pieces without them.
+        used: ordinary pieces that occur.
+        once: ordinary pieces that occur once.
+        frequencies: occurrences of the ordinary pieces, from the most frequent down, int64.
+        most_frequent: the first of them, with their occurrences.
     """
 
     kind: str
@@ -80,10 +80,10 @@ class LabelUse:
     """The labels of rows.
 
     Attributes:
-        least: The smallest.
-        mean: Of all rows.
-        greatest: The largest.
-        counts: Rows of each label, in order; None if there are too many different ones.
+        least: the smallest.
+        mean: of all rows.
+        greatest: the largest.
+        counts: rows of each label, in order; None if there are too many different ones.
     """
 
     least: float
@@ -97,10 +97,10 @@ class Example:
     """A row of a store.
 
     Attributes:
-        row: Its number, from 0.
-        languages: Of both sentences.
-        texts: Both sentences.
-        label: Its label, if rows have labels.
+        row: its number, from 0.
+        languages: of both sentences.
+        texts: both sentences.
+        label: its label, if rows have labels.
     """
 
     row: int
@@ -111,23 +111,23 @@ class Example:
 
 @dataclass(frozen=True)
 class StoreInspection:
-    """What is to be seen in a store.
+    """What an inspection of a store finds.
 
     Attributes:
-        path: The file.
-        size: Its bytes.
-        pairs: Pairs.
-        row_languages: How many pairs are of each pair of languages.
-        max_length: Where sentences were cut, in pieces, if they were.
-        seed: Of the shuffle.
-        settings: What preparation noted, its report included.
-        sides: Both sides.
-        tokenizers: The tokenizer that both sides share, or that of each side.
-        joint: How many pairs have i pieces on side a and j on side b, int64; the last row and column stand for all
+        path: the file.
+        size: of the file, in bytes.
+        pairs: the number of pairs.
+        row_languages: how many pairs are of each pair of languages.
+        max_length: where sentences were cut, in pieces, if they were.
+        seed: of the shuffle.
+        settings: what the preparation noted, its report included.
+        sides: both sides.
+        tokenizers: the tokenizer that both sides share, or that of each side.
+        joint: how many pairs have i pieces on side a and j on side b, int64; the last row and column stand for all
             longer ones.
-        ratio: Quantiles of the length of side b over that of side a.
-        labels: The labels of rows, if they have any.
-        examples: Pairs drawn at random, in their order.
+        ratio: quantiles of the length of side b over that of side a.
+        labels: the labels of rows, if they have any.
+        examples: pairs drawn at random, in their order.
     """
 
     path: str

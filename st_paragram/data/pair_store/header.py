@@ -54,6 +54,7 @@ class Header:
     """The head of a pair store.
 
     Attributes:
+        format_version: of the file.
         languages: names of side a and side b.
         pairs: rows.
         max_length: where sentences were cut, in ids, if they were.
@@ -64,6 +65,7 @@ class Header:
         extents: the arrays of the file by their names in it.
     """
 
+    format_version: int
     languages: tuple[str, str]
     pairs: int
     max_length: int | None
@@ -90,6 +92,7 @@ def read_header(path: Path) -> Header:
             tokenizers = _tokenizers(file) if version > 1 else (_sentencepiece(file),)
             extents = _extents(file)
             header = Header(
+                format_version=version,
                 languages=languages,
                 pairs=int(file.attrs["pairs"]),
                 max_length=int(file.attrs["max_length"]) or None,

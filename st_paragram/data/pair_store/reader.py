@@ -56,6 +56,7 @@ class PairStore:
         if check_ids:
             check_rows(self.path, header, self.tokenizers)
         self.pairs = header.pairs if limit is None else min(header.pairs, limit)
+        self.format_version = header.format_version
         self.languages = header.languages
         self.language_pairs = header.language_pairs
         self.max_length = header.max_length
@@ -116,7 +117,7 @@ class PairStore:
         return taken.astype(dtype), offsets
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
-        """Decode sentences of one side (lower-cased and truncated as stored, unknown characters missing)."""
+        """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
         tokenizer = self.tokenizer(side)
         ids, offsets = self.take(side, np.asarray(rows))
         for start, end in itertools.pairwise(offsets):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ from st_paragram.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT, YE
 from st_paragram.evaluation.sts.sts_files import find_sts
 from st_paragram.evaluation.tatoeba_files import tatoeba_folder, tatoeba_sets
 from st_paragram.evaluation.translations import read_translations
-
-logger = logging.getLogger(__name__)
 
 Columns = Mapping[str, "list[str] | list[float]"]
 
@@ -38,10 +35,12 @@ class LocalData:
     Args:
         subsets: mteb's name of a subset -> split -> columns, as in the hub's data set.
         kind: how the revision begins.
+        notes: one line for everything missing or odd.
     """
 
     subsets: Mapping[str, Mapping[str, Columns]]
     kind: str = "local"
+    notes: tuple[str, ...] = ()
 
     @property
     def revision(self) -> str:
@@ -95,17 +94,16 @@ def _sts(task: str, folder: Path) -> LocalData:
     if benchmark.name == "2017":
         infos = [info for info in infos if info.mteb]
     data = find_sts(folder, [info.key for info in infos])
-    for note in data.notes:
-        logger.warning("%s", note)
     needed = infos if benchmark.name in YEARS else [info for info in infos if info.key == "stsb/test"]
     if missing := [info.key for info in needed if info.key not in data.sets]:
         raise EvaluationError(f"{folder}: {', '.join(missing)} missing, without which there is no {task}; add the file")
     if benchmark.name in YEARS:
-        return LocalData({"default": {"test": _graded(concatenate(task, data.sets.values()))}})
+        whole = _graded(concatenate(task, data.sets.values()))
+        return LocalData({"default": {"test": whole}}, notes=data.notes)
     columns = {info.mteb: _graded(data.sets[info.key]) for info in infos if info.key in data.sets}
     if benchmark.name == "2017":
-        return LocalData({track: {"test": graded} for track, graded in columns.items()})
-    return LocalData({"default": columns})  # splits "validation" and "test"
+        return LocalData({track: {"test": graded} for track, graded in columns.items()}, notes=data.notes)
+    return LocalData({"default": columns}, notes=data.notes)  # splits "validation" and "test"
 
 
 def _tatoeba(folder: Path) -> LocalData:

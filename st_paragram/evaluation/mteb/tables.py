@@ -12,7 +12,7 @@ _SHOWN = ("cosine_spearman", "cosine_pearson", "f1", "accuracy")
 
 
 def mteb_report(run: MtebRun) -> Iterator[str]:
-    """One table with a row for each task, subset and metric; where there are several subsets, their mean after them."""
+    """A row for each task, subset and metric; where there are several subsets, their mean after them. Then notes."""
     yield "mteb's scores x 100 (STS: Spearman is the main score; Tatoeba, BUCC: F1)\n"
     models = list(run.models.values())
     rows = []
@@ -26,6 +26,8 @@ def mteb_report(run: MtebRun) -> Iterator[str]:
                     [task, f"mean of {len(subsets)}", metric, *(hundredths(_mean(column)) for column in columns)]
                 )
     yield markdown_table(["task", "subset", "metric", *run.models], rows)
+    if run.notes:
+        yield "\n" + "\n".join(f"- {note}" for note in run.notes)
 
 
 def _metrics(scores: MtebScores) -> list[str]:

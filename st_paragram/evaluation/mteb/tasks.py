@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def make_tasks(names: Sequence[str], data: str | Path | None = None, languages: Sequence[str] = ()) -> list[AbsTask]:
+def make_tasks(
+    names: Sequence[str],
+    data: str | Path | None = None,
+    languages: Sequence[str] = (),
+    read: Callable[[str, str | Path], LocalData] = read_local_data,
+) -> list[AbsTask]:
     """Fresh tasks: mteb changes a task as it runs, so make them anew for each model.
 
     Args:
         names: mteb's, e.g. "STS12", "Tatoeba".
-        data: folder of local files, see `read_local_data`. Results then name as revision of the data "local-" and a hash of
-            the task's sentences and scores, so that mteb mixes them neither with its own data's results nor with those
-            of other files. If not given, mteb fetches its own data.
+        data: folder of local files, see `read_local_data`. Results then name as revision of the data "local-" and a
+            hash of the task's sentences and scores, so that mteb mixes them neither with its own data's results nor
+            with those of other files. If not given, mteb fetches its own data.
         languages: of tasks of several languages, take the subsets of these languages alone or with English (ISO 639-3,
             or two letters for this project's languages), or of that name ("es-en"). All there are if not given. A task
             of several languages with none of these is left out; a task of one language stays, whichever that is.
+        read: reads a task's local files.
 
     Raises:
         EvaluationError: mteb has no such task, it cannot be fed from local files, its files are not there, or no task
@@ -44,7 +50,7 @@ def make_tasks(names: Sequence[str], data: str | Path | None = None, languages: 
     wanted = [CODES.get(language, "eng" if language == "en" else language) for language in languages]
     for name in names:
         task = _task(name)
-        local = read_local_data(name, data) if data is not None else None
+        local = read(name, data) if data is not None else None
         subsets = [subset for subset in task.hf_subsets if local is None or subset in local.subsets]
         if not subsets:
             raise EvaluationError(f"{data}: no subset of {name}; mteb has {', '.join(task.hf_subsets[:8])} ...")

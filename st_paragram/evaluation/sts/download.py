@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -65,7 +65,7 @@ ARCHIVES = (
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What came of it.
+    """What `download_sts` did.
 
     Args:
         written: files made.
@@ -79,7 +79,12 @@ class Downloaded:
 
 
 def download_sts(
-    folder: str | Path, accept_msr_terms: bool = False, base: str = BASE, settings: TransferSettings = SETTINGS
+    folder: str | Path,
+    accept_msr_terms: bool = False,
+    base: str = BASE,
+    settings: TransferSettings = SETTINGS,
+    *,
+    benchmarks: Collection[str] = tuple(BENCHMARKS),
 ) -> Downloaded:
     """Fetch all sets that are not there yet; one that cannot be fetched does not keep the others from it.
 
@@ -90,13 +95,17 @@ def download_sts(
         accept_msr_terms: the caller agrees with `MICROSOFT_TERMS`; nothing they concern is fetched otherwise.
         base: address of the archives, ending in a slash. From https no redirection to anything else is followed.
         settings: how patient to be, and how large an archive may be.
+        benchmarks: to fetch, of "2012" to "2017" and "stsb".
 
     Raises:
         EvaluationError: archives could not be fetched or are not what was published; the message names their addresses.
     """
     folder = Path(folder)
-    missing = missing_sets(folder)
-    wanted = wanted_archives(folder, accept_msr_terms)
+    paths = {name: {info: _path(folder, info) for info in _sets(name)} for name in BENCHMARKS}
+    missing = {name: {info: path for info, path in sets.items() if not path.is_file()} for name, sets in paths.items()}
+    forbidden = [archives.benchmark for archives in ARCHIVES if archives.microsoft and not accept_msr_terms]
+    asked = [archives for archives in ARCHIVES if archives.benchmark in benchmarks and missing[archives.benchmark]]
+    wanted = [archives for archives in asked if archives.benchmark not in forbidden]
     written: list[Path] = []
     failures: list[str] = []
     for number, archives in enumerate(wanted):
@@ -109,29 +118,9 @@ def download_sts(
             failures.append(str(error))
     if failures:
         raise EvaluationError(_incomplete(len(failures), failures))
-    every = [_path(folder, info) for archives in ARCHIVES for info in _sets(archives.benchmark)]
-    kept = tuple(path for path in every if path.is_file() and path not in written)
-    refused = tuple(name for name, sets in missing.items() if sets and name not in {a.benchmark for a in wanted})
-    return Downloaded(tuple(written), kept, refused)
-
-
-def missing_sets(folder: str | Path) -> dict[str, dict[SetInfo, Path]]:
-    """Benchmark -> sets that can be fetched and have no file yet, with the paths of these files."""
-    paths = {archives.benchmark: _sets(archives.benchmark) for archives in ARCHIVES}
-    return {
-        name: {info: path for info in sets if not (path := _path(Path(folder), info)).is_file()}
-        for name, sets in paths.items()
-    }
-
-
-def wanted_archives(folder: str | Path, accept_msr_terms: bool = False) -> list[Archives]:
-    """What `download_sts` would fetch."""
-    missing = missing_sets(folder)
-    return [
-        archives
-        for archives in ARCHIVES
-        if missing[archives.benchmark] and (accept_msr_terms or not archives.microsoft)
-    ]
+    kept = [path for name, sets in paths.items() for info, path in sets.items() if info not in missing[name]]
+    refused = tuple(name for name in forbidden if missing[name])
+    return Downloaded(tuple(written), tuple(kept), refused)
 
 
 def _incomplete(count: int, reasons: Sequence[str]) -> str:

@@ -169,7 +169,6 @@ def sts_result(
         bootstrap: of this model and others, for intervals and comparisons.
         against: name of the model to compare this one with; needs a bootstrap of both.
     """
-    compared = bootstrap.compare(against, name) if bootstrap and against else {}
     sets = {
         key: of_set.result(bootstrap.interval(name, key) if bootstrap else None) for key, of_set in scores.sets.items()
     }
@@ -180,12 +179,13 @@ def sts_result(
         _defined(scores.sentence_bert()),
         _defined(scores.mteb()),
         scores.sentences_per_second,
-        Against(
-            against, {label: found if math.isfinite(found.difference) else None for label, found in compared.items()}
-        )
-        if against
-        else None,
+        _against(bootstrap, against, name) if bootstrap and against else None,
     )
+
+
+def _against(bootstrap: Bootstrap, first: str, second: str) -> Against:
+    found = bootstrap.compare(first, second)
+    return Against(first, {label: of if math.isfinite(of.difference) else None for label, of in found.items()})
 
 
 def _defined(means: Mapping[str, float | None]) -> Means:

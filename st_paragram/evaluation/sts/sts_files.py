@@ -41,7 +41,7 @@ class StsData:
     notes: tuple[str, ...]
 
     def everything(self) -> dict[str, GradedPairs]:
-        """Sets and concatenations under one roof."""
+        """Sets and concatenations together."""
         return {**self.sets, **self.concatenations}
 
 

@@ -25,6 +25,7 @@ void check_shape(const Array<T>& array, const char* name, std::initializer_list<
     if (!same) throw std::invalid_argument(std::string(name) + " has another shape than expected");
 }
 
+void bind_gather(py::module_& module);
 void bind_mean_rows(py::module_& module);
 void bind_training_step(py::module_& module);
 void bind_hardest_negatives(py::module_& module);

@@ -68,12 +68,12 @@ private:
     int64_t dropped_;  // of 65536
 };
 
-// Row-lazy Adam over one table, on the very arrays that hold the state of the torch optimiser.
-class RowLazyAdam {
+// The whole training step over one table, on the very arrays that hold the state of the torch optimiser.
+class TrainingStep {
 public:
-    RowLazyAdam(Array<float> table, Array<float> moment, Array<float> square, Array<int64_t> last_step,
-                Array<int64_t> step, Array<double> moves, Array<int64_t> moves_from, double beta1, double beta2,
-                double epsilon, int64_t window)
+    TrainingStep(Array<float> table, Array<float> moment, Array<float> square, Array<int64_t> last_step,
+                 Array<int64_t> step, Array<double> moves, Array<int64_t> moves_from, double beta1, double beta2,
+                 double epsilon, int64_t window)
         : arrays_{table, moment, square},
           last_step_(last_step), step_(step), moves_(moves), moves_from_(moves_from),
           rows_(table.ndim() == 2 ? table.shape(0) : 0), dim_(table.ndim() == 2 ? table.shape(1) : 0),
@@ -349,52 +349,27 @@ Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int6
     return masks;
 }
 
-// Copy sentences out of a store's ids: the map may lie on a slow disk, so other threads run meanwhile.
-template <class Id>
-void gather(const Array<Id>& ids, const Array<int64_t>& begins, const Array<int64_t>& offsets, Array<int32_t>& out) {
-    const int64_t n = begins.shape(0);
-    if (offsets.shape(0) != n + 1 || (n > 0 && (offsets.data()[0] != 0 || offsets.data()[n] != out.shape(0)))) {
-        throw std::invalid_argument("offsets do not fit");
-    }
-    const Id* from = ids.data();
-    const int64_t *begin = begins.data(), *offset = offsets.data(), total = ids.shape(0);
-    int32_t* to = out.mutable_data();
-    for (int64_t i = 0; i < n; ++i) {
-        const int64_t count = offset[i + 1] - offset[i];
-        if (count < 0 || begin[i] < 0 || begin[i] > total - count) throw std::invalid_argument("a sentence outside ids");
-    }
-    py::gil_scoped_release release;
-    for (int64_t i = 0; i < n; ++i) {
-        for (int64_t k = offset[i]; k < offset[i + 1]; ++k) to[k] = static_cast<int32_t>(from[begin[i] + k - offset[i]]);
-    }
-}
-
 }  // namespace
 
 void bind_training_step(py::module_& module) {
     using namespace py::literals;
-    py::class_<RowLazyAdam>(module, "RowLazyAdam",
-                            "Steps of row-lazy Adam on the arrays of st_paragram.training.row_lazy_adam's state.")
+    py::class_<TrainingStep>(module, "TrainingStep",
+                             "Training steps on the arrays of st_paragram.training.row_lazy_adam's state.")
         .def(py::init<Array<float>, Array<float>, Array<float>, Array<int64_t>, Array<int64_t>, Array<double>,
                       Array<int64_t>, double, double, double, int64_t>(),
              "table"_a.noconvert(), "exp_avg"_a.noconvert(), "exp_avg_sq"_a.noconvert(), "last_step"_a.noconvert(),
              "step"_a.noconvert(), "moves"_a.noconvert(), "moves_from"_a.noconvert(), "beta1"_a, "beta2"_a,
              "epsilon"_a, "window"_a)
-        .def("catch_up", &RowLazyAdam::catch_up, "ids"_a.noconvert(), "threads"_a,
+        .def("catch_up", &TrainingStep::catch_up, "ids"_a.noconvert(), "threads"_a,
              "Make the steps that the rows `ids`, int32 (n,), have slept through.")
-        .def("train", &RowLazyAdam::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
+        .def("train", &TrainingStep::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
              "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0,
              "One optimiser step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
              "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Each component of each token is dropped with "
              "probability dropout, rounded to a multiple of 2^-16. Returns the loss.");
     module.def("dropout_mask", &dropout_mask, "seed"_a, "step"_a, "occurrences"_a, "dim"_a, "dropout"_a,
-               "What RowLazyAdam.train keeps in the step after `step` others: 1 or 0, float32 (occurrences, dim), for the "
+               "What TrainingStep.train keeps in the step after `step` others: 1 or 0, float32 (occurrences, dim), for the "
                "tokens of the batch's first sentence, its second one, and so on.");
-    const auto name = "gather";
-    const auto doc = "Fill out, int32 (total,), with sentences of a store: sentence i begins at ids[begins[i]].";
-    module.def(name, &gather<uint8_t>, "ids"_a.noconvert(), "begins"_a, "offsets"_a, "out"_a.noconvert(), doc);
-    module.def(name, &gather<uint16_t>, "ids"_a.noconvert(), "begins"_a, "offsets"_a, "out"_a.noconvert(), doc);
-    module.def(name, &gather<uint32_t>, "ids"_a.noconvert(), "begins"_a, "offsets"_a, "out"_a.noconvert(), doc);
 }
 
 }  // namespace st_paragram

@@ -89,5 +89,5 @@ class CompiledStep:
             names = ("exp_avg", "exp_avg_sq", "last_step", "step", "moves", "moves_from")
             arrays = [self.table.detach().numpy(), *(state[name].numpy() for name in names)]
             group = self.optimizer.param_groups[0]
-            self._kernel = kernels().RowLazyAdam(*arrays, *group["betas"], group["eps"], self.optimizer.window)
+            self._kernel = kernels().TrainingStep(*arrays, *group["betas"], group["eps"], self.optimizer.window)
         return self._kernel

@@ -14,7 +14,7 @@ from st_paragram.tokenizers import flat_ids
 from st_paragram.training.batch_order import EpochPermutation
 from st_paragram.training.mega_batch.schedule import MegaBatch, text_labels
 
-FILE = "mega_batch.npz"
+_FILE = "mega_batch.npz"
 COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
 
 
@@ -74,18 +74,19 @@ class MinedMegaBatch:
     def save(self, folder: Path) -> None:
         """Write the columns to a checkpoint; the texts are in the store."""
         mega = self.texts.mega
-        np.savez(folder / FILE, mega=np.array([mega.epoch, mega.start, mega.stop, mega.size]), columns=self.columns)
+        np.savez(folder / _FILE, mega=np.array([mega.epoch, mega.start, mega.stop, mega.size]), columns=self.columns)
 
     @classmethod
     def load(cls, folder: Path, store: PairStore, batch_size: int, seed: int) -> MinedMegaBatch:
         """Read back what `save` wrote.
 
         Raises:
-            StoreError: the store's texts are other ones than those of the checkpoint.
+            StoreError: the checkpoint was mined in another store, or with another batch size.
         """
-        with np.load(folder / FILE, allow_pickle=False) as saved:
+        with np.load(folder / _FILE, allow_pickle=False) as saved:
             mega, columns = MegaBatch(*saved["mega"].tolist()), saved["columns"]
         texts = MegaBatchTexts.read(store, mega, batch_size, seed)
         if columns.shape != (len(COLUMNS), texts.pairs) or columns.max() >= 2 * texts.pairs:
-            raise StoreError(f"{folder / FILE}: of another store or batch size than {store.path}; resume with the same")
+            seen = f"mined in another store than {store.path}, or with another batch size"
+            raise StoreError(f"{folder / _FILE}: {seen}; resume with the same store and settings")
         return cls(texts, columns)

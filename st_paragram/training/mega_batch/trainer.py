@@ -70,7 +70,7 @@ class MegaBatchTrainer(StoreTrainer):
         """
         if len(train_dataset) < 2:
             raise StoreError(f"{train_dataset.path}: {len(train_dataset)} pair; a negative needs at least two pairs")
-        if train_dataset.tokenizer(side="a") != train_dataset.tokenizer(side="b"):
+        if not train_dataset.shared_tokenizer:
             raise StoreError(
                 f"{train_dataset.path}: each side has a tokenizer of its own; mega-batches need one for both, so "
                 "prepare the pairs with one"
@@ -131,7 +131,7 @@ class MegaBatchTrainer(StoreTrainer):
         features = {
             name: self._features(current.texts, sentences) for name, sentences in zip(COLUMNS, columns, strict=True)
         }
-        return self.loss_step(model, features, ONLY_STORE, *args, **kwargs), columns.shape[1]
+        return self.loss_step(model, features, ONLY_STORE, None, *args, **kwargs), columns.shape[1]
 
     def _features(self, texts: MegaBatchTexts, sentences: np.ndarray[Any, Any]) -> dict[str, Tensor]:
         return self.features(ONLY_STORE, "a", *texts.take(sentences))

@@ -17,7 +17,7 @@ import numpy as np
 import sentencepiece
 
 
-def prepare_straight(text: Path, model: Path, output: Path, max_pieces: int = 100) -> dict[str, float]:
+def prepare_baseline(text: Path, model: Path, output: Path, max_pieces: int = 100) -> dict[str, float]:
     """Prepare a text of two tab-separated columns, without compression.
 
     The filters are those of `st-paragram prepare` for scripts with spaces: 3 to 100 words on both sides.
@@ -65,5 +65,5 @@ def prepare_straight(text: Path, model: Path, output: Path, max_pieces: int = 10
 
 if __name__ == "__main__":
     given_text, given_model, given_output = map(Path, sys.argv[1:4])
-    result = prepare_straight(given_text, given_model, given_output)
+    result = prepare_baseline(given_text, given_model, given_output)
     sys.stdout.write(" ".join(f"{name}={value:.3f}" for name, value in result.items()) + "\n")

@@ -30,7 +30,7 @@ def flat_search(
     return similarities, rows
 
 
-def mine_straight(source: NDArray[np.float32], target: NDArray[np.float32], k: int = 4) -> list[Pair]:
+def mine_baseline(source: NDArray[np.float32], target: NDArray[np.float32], k: int = 4) -> list[Pair]:
     """Pairs (score, source row, target row) by ratio margin, best first, each row once.
 
     Args:
@@ -60,7 +60,7 @@ def mine_straight(source: NDArray[np.float32], target: NDArray[np.float32], k: i
     return pairs
 
 
-def mine_files_straight(source: Path, target: Path, model: Any, output: Path, k: int = 4) -> dict[str, float]:  # noqa: ANN401
+def mine_files_baseline(source: Path, target: Path, model: Any, output: Path, k: int = 4) -> dict[str, float]:  # noqa: ANN401
     """Mine two texts, a sentence a line, none twice; write `score TAB source TAB target`.
 
     Returns:
@@ -70,7 +70,7 @@ def mine_files_straight(source: Path, target: Path, model: Any, output: Path, k:
     texts = [path.read_text(encoding="utf-8").removesuffix("\n").split("\n") for path in (source, target)]
     first, second = (model.encode(text, normalize_embeddings=True, show_progress_bar=False) for text in texts)
     embedded = time.perf_counter()
-    pairs = mine_straight(first, second, k)
+    pairs = mine_baseline(first, second, k)
     mined = time.perf_counter()
     with output.open("w", encoding="utf-8", newline="\n") as file:
         for score, one, other in pairs:
@@ -84,7 +84,7 @@ if __name__ == "__main__":
     from st_paragram.models.directory import load
 
     given_source, given_target, given_model, given_output = sys.argv[1:5]
-    result = mine_files_straight(
+    result = mine_files_baseline(
         Path(given_source), Path(given_target), load(given_model), Path(given_output), int(sys.argv[5])
     )
     sys.stdout.write(" ".join(f"{name}={value:.3f}" for name, value in result.items()) + "\n")

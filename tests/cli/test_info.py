@@ -1,0 +1,119 @@
+"""`st-paragram info`: what it tells of models, stores, indexes and the installation, and what it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
+from st_paragram.models.training_record import TRAINING_FILE
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.search.search_index import SearchIndex
+
+CARD = "---\nlanguage:\n- en\nlicense: cc-by-4.0\n---\n# p-sp-xx\n\nlicense: none of this\n"
+
+
+@pytest.fixture
+def model(tmp_path, vocabulary):
+    embedding = SentencePieceEmbedding(vocabulary, 12, dropout=0.1)
+    return model_directory.save(pipeline(embedding, device="cpu"), tmp_path / "p-sp-xx", card=CARD)
+
+
+def described(capsys, *names):
+    assert main(["info", *map(str, names), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_model_tells_its_properties_licence_and_checksums(model, vocabulary, capsys):
+    (found,) = described(capsys, model)
+    assert (found["kind"], found["name"], found["architecture"]) == ("model", "p-sp-xx", "averaging")
+    assert found["properties"]["embedding_dimension"] == 12
+    assert found["properties"]["vocabulary_size"] == len(vocabulary)
+    assert found["licence"] == "cc-by-4.0"
+    assert found["training"] is None
+    assert set(found["files"]) == {file.name for file in model.iterdir()}
+    for name, file in found["files"].items():
+        content = (model / name).read_bytes()
+        assert file == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_a_model_is_found_by_its_name(model, capsys, monkeypatch):
+    monkeypatch.setenv("ST_PARAGRAM_HOME", str(model.parent))
+    assert main(["info", "p-sp-xx"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("model p-sp-xx\n  architecture: averaging\n")
+    assert "  licence: cc-by-4.0\n  training: none\n  files\n" in shown
+    assert hashlib.sha256((model / "README.md").read_bytes()).hexdigest() in shown
+
+
+def test_a_store_tells_its_languages_and_preparation(store, vocabulary, capsys):
+    (found,) = described(capsys, store.path)
+    assert (found["kind"], found["languages"], found["pairs"]) == ("pair store", ["en", "xx"], 700)
+    options = {"lower_case": True, "segmentation": "none"}
+    assert found["tokenizers"] == [{"kind": "sentencepiece", "ids": len(vocabulary), **options}]
+    assert found["settings"] == {"note": "made for tests"}
+    assert list(found["files"]) == ["en-xx.h5"]
+
+
+def test_an_index_tells_its_model_and_size(model, pairs, tmp_path, capsys):
+    source = tmp_path / "lines.txt"
+    source.write_text("".join(f"{text}\n" for text, _ in pairs[:50]), encoding="utf-8")
+    SearchIndex.build(source, tmp_path / "lines.index", str(model))
+    found, again = described(capsys, tmp_path / "lines.index", model)
+    assert (found["kind"], found["name"], again["kind"]) == ("index", "lines.index", "model")
+    assert (found["properties"]["lines"], found["properties"]["dimension"]) == (50, 12)
+    assert "index.json" in found["files"] and "vectors.npy" in found["files"]
+    assert main(["info", str(tmp_path / "lines.index")]) == 0
+    assert "  properties\n    format version: 2\n" in capsys.readouterr().out
+
+
+def test_without_a_name_it_tells_of_the_installation(capsys):
+    (found,) = described(capsys)
+    assert (found["kind"], found["name"]) == ("installation of", f"st_paragram {st_paragram.__version__}")
+    assert found["packages"]["sentence-transformers"] and found["kernels"]
+    assert found["extras"]["dev"] == "installed"
+
+
+def test_models_and_stores_are_described_without_torch(model, store):
+    script = (
+        "import sys; from st_paragram.cli.main import main; main(['info', *sys.argv[1:]]); "
+        "sys.exit(sum(name in sys.modules for name in ('torch', 'sentence_transformers', 'faiss')))"
+    )
+    subprocess.run([sys.executable, "-c", script, str(model), str(store.path)], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"trained_on": 3}'])
+def test_a_damaged_training_record_is_refused_by_name(model, content, capsys):
+    (model / TRAINING_FILE).write_text(content, encoding="utf-8")
+    assert main(["info", str(model)]) == 1
+    assert f"{model}" in capsys.readouterr().err
+
+
+def test_what_is_nothing_of_ours_is_refused(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("no store", encoding="utf-8")
+    assert main(["info", str(tmp_path / "notes.txt")]) == 1
+    assert "notes.txt: not a readable pair store" in capsys.readouterr().err
+    assert main(["info", str(tmp_path / "p-sp-zz")]) == 1
+    assert "no model" in capsys.readouterr().err
+    assert main(["info", str(tmp_path)]) == 1
+    assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_the_description_of_another_pipeline_is_read_from_its_directory(tmp_path, vocabulary, capsys):
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+
+    words = Tokenizer(WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    pipeline_of_others = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)], device="cpu")
+    folder = model_directory.save(pipeline_of_others, tmp_path / "static")
+    (found,) = described(capsys, folder)
+    assert found["architecture"] == "stock"

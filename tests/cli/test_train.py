@@ -1,0 +1,214 @@
+"""`st-paragram train`: what it refuses at once, and what it makes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from support.data import make_pairs
+
+from st_paragram.cli import train
+from st_paragram.cli.main import main
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.losses.hardest_negatives import Precision
+from st_paragram.models.training_record import read_training_record
+from st_paragram.setting_fields import choices
+from st_paragram.settings import read, read_yaml
+from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.training.objectives.mega_batch_margin import arguments
+from st_paragram.training.run import TrainingRun, run_training
+from st_paragram.training.settings import TrainingSettings, config_names, config_path
+from st_paragram.training.train import check_device
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib")
+QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
+
+REFUSED = {
+    "train bitext --help": "--learning-rate X",
+    "train paraphrase --help": "--config NAME|FILE.yaml",
+    "train --help": "bitext",
+    "train bitext": "--lang",
+    "train bitext --lang es --dim x": "--dim: invalid int value: 'x'",
+    "train bitext --lang es --optimizer sgd": "--optimizer: invalid choice: 'sgd'",
+    "train bitext --lang es --dim 0": "dim is 0; it must be at least 1",
+    "train bitext --lang es --dropout 1": "dropout is 1.0; it must be at least 0 and below 1",
+    "train bitext --lang es --config large": "config is 'large'; it must be one of paper, paper_paraphrase, ",
+    "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known are anneal_interval, ",
+    "train bitext --lang es --vocab-size 3": "vocab_size is 3; it must be at least 8",
+    "train bitext --lang es --data none.tsv": "none.tsv: no such file",
+    "train bitext --lang es --data none.h5": "none.h5: no such pair store",
+    "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
+    "train bitext --lang es --dev none.tsv": "none.tsv: no such file",
+    "train bitext --lang es --dev-bitext none.tsv": "none.tsv: no such file",
+    "train bitext --lang ../es": "'../es' is no language code",
+    "train bitext --lang fi": "no data/en-fi.h5 and no built-in bitext for 'fi'",
+    "train bitext --lang es --output taken": "taken exists; choose another name or give --overwrite",
+    "train paraphrase --output full --overwrite": "full exists and is no model directory of st_paragram",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(400)), encoding="utf-8")
+    return tmp_path
+
+
+def test_help_and_refusals_come_before_heavy_imports(tmp_path):
+    (tmp_path / "bad.yaml").write_text("dims: 3\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "st_paragram.json").write_text("{}")
+    program = f"""
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from st_paragram.cli import train
+from st_paragram.cli.main import main
+seen = {{}}
+for line in {list(REFUSED)!r}:
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        try:
+            status = main(line.split())
+        except SystemExit as ended:
+            status = ended.code
+    seen[line] = [status, out.getvalue(), [name for name in {HEAVY!r} if name in sys.modules]]
+print(json.dumps(seen))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    seen = json.loads(done.stdout)
+    for line, text in REFUSED.items():
+        status, out, heavy = seen[line]
+        assert text in out, line
+        assert status == (0 if "--help" in line else 2 if "usage:" in out else 1), line
+        assert heavy == [], line
+
+
+def test_the_command_trains_as_the_recipe_does(folder, capsys):
+    data = ["--data", "pairs.tsv", "--vocab-size", "200", "--config", "small", *QUICK]
+    assert main(["train", "bitext", "--lang", "es", *data]) == 0
+    out = capsys.readouterr().out
+    assert "training on pairs.tsv: 400 pairs, 2 epochs\n" in out
+    assert "built-in-en-es, Pearson x 100: " in out and "; model in p-sp-es\n" in out
+    assert read_training_record("p-sp-es").settings == asdict(
+        TrainingSettings(dim=8, epochs=2, batch_size=16, megabatch_size=4, anneal_interval=5, device="cpu")
+    )
+    assert main(["train", "paraphrase", *data, "--output", "mine"]) == 0
+    assert read_training_record("mine").languages == ("en", "en")
+    assert sorted(path.name for path in folder.iterdir()) == ["mine", "p-sp-es", "pairs.tsv"]
+
+
+def test_a_training_run_in_python(folder):
+    overrides = {"dim": 8, "epochs": 1, "batch_size": 16, "device": "cpu"}
+    run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides, vocab_size=200)
+    started = []
+    report = run_training(run, lambda data, settings: started.append((len(data.store), settings)))
+    settings = TrainingSettings(**overrides)
+    assert started == [(400, settings)]
+    assert (report.output, report.development, report.points) == (Path("model"), "built-in-en-es", ())
+    assert report.best.settings == settings and report.best.pairs_per_second > 0
+    assert read_training_record("model").scores[1].correlation == report.best.after
+    assert not run.checkpoints.exists()
+
+
+def test_which_configuration_serves(folder):
+    def settings(language="es", **asked):
+        return TrainingRun(language, Path("x"), **asked).check()[0]
+
+    assert settings() == read(TrainingSettings, config_path("small"))
+    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("paper"))
+    paraphrase = read(TrainingSettings, config_path("paraphrase"))
+    assert settings("en", data=["pairs.tsv"], default_config="paraphrase") == paraphrase
+    assert settings(config="paraphrase") == settings(config=ROOT / "recipes/configs/paraphrase.yaml") == paraphrase
+    Path("own.yaml").write_text("dim: 10\nmargin: 1e-1\n")
+    assert settings(config="own.yaml", overrides={"dim": 11}) == TrainingSettings(dim=11, margin=0.1)
+
+
+def test_standard_input_cannot_be_trained_on(folder):
+    with pytest.raises(TextError, match="standard input"):
+        TrainingRun("es", Path("x"), ["-"]).check()
+
+
+def test_an_unknown_device_is_refused():
+    check_device("auto")
+    check_device("cpu")
+    with pytest.raises(SettingsError, match=r"device is 'gpu', which cannot be used here \(.*\); try cpu"):
+        check_device("gpu")
+
+
+def test_configurations_are_named_and_stand_in_recipes_too():
+    assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "small"]
+    for name in config_names():
+        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
+        assert path.is_symlink() and path.resolve() == config_path(name).resolve()
+
+
+@pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "small"])
+def test_the_header_of_a_configuration_says_how_to_launch_it(name):
+    commands = [line[1:].split() for line in config_path(name).read_text().split("\n") if line.startswith("#   ")]
+    parser = argparse.ArgumentParser()
+    train.add_options(parser)
+    assert [words[0] for words in commands] == ["st-paragram", "python"]
+    by_name = parser.parse_args(commands[0][2:])
+    kind = Path(commands[1][1]).stem.removeprefix("train_")
+    by_path = parser.parse_args([kind, *commands[1][2:]])
+    assert (by_name.kind, by_name.config) == (kind, name)
+    assert config_path(ROOT / by_path.config).resolve() == config_path(name).resolve()
+    assert {"lang": by_name.lang, "tune": by_name.tune} == {"lang": by_path.lang, "tune": by_path.tune}
+
+
+def test_the_trainers_defaults_are_those_of_the_settings(tmp_path):
+    ours = arguments(TrainingSettings(device="cpu"), tmp_path)
+    plain = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
+    differing = {name for name, value in asdict(ours).items() if asdict(plain)[name] != value}
+    assert differing == {"seed", "eval_strategy", "do_eval"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"megabatch_size": 0}, "megabatch_size is 0; it must be at least 1"),
+        ({"anneal_interval": -1}, "anneal_interval is -1; it must be at least 0"),
+        ({"mining_precision": "half"}, "mining_precision is 'half'; it must be one of auto, float32"),
+    ],
+)
+def test_the_trainer_refuses_what_the_settings_refuse(tmp_path, wrong, message):
+    with pytest.raises(SettingsError, match=message):
+        MegaBatchTrainingArguments(str(tmp_path), use_cpu=True, **wrong)
+
+
+def test_the_words_of_the_precision_are_those_of_the_search_for_negatives():
+    annotation = TrainingSettings.__pydantic_fields__["mining_precision"].annotation
+    assert choices(annotation) == [precision.value for precision in Precision]
+
+
+def test_help_shows_the_defaults_of_the_configuration(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "paraphrase", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert read_yaml(config_path("paraphrase"))["megabatch_size"] == 20
+    assert "negatives are sought (default: 20)" in shown
+    assert "--tune" not in shown
+
+
+@pytest.mark.parametrize("name", ["train_bitext", "train_paraphrase", "mine_bitext"])
+def test_recipes_are_thin(name):
+    lines = (ROOT / "recipes" / f"{name}.py").read_text().splitlines()
+    assert len(lines) <= 25
+
+
+def test_examples_in_help_are_commands(monkeypatch):
+    parser = argparse.ArgumentParser()
+    train.add_options(parser)
+    for text in (train._BITEXT_EPILOG, train._PARAPHRASE_EPILOG):
+        for line in text.split("\n"):
+            words = shlex.split(line, comments=True)
+            if words[:2] == ["st-paragram", "train"]:
+                parser.parse_args(words[2:])
