@@ -5,15 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import Enum
 from typing import Any, ClassVar
+
+from st_paragram.cleaning.options import plain
 
 Row = tuple[str, ...]
 """Two texts in their original case, words parted by single spaces; then whatever further columns the text has."""
 
 
 class RowStep(ABC):
-    """A filter or a repair. Subclasses are frozen dataclasses; their fields are the options, checked when it is made.
+    """A filter or a repair. Its options are the fields of its class, see `options.options`.
 
     Steps travel to worker processes, so what is costly to load is loaded on first use and not pickled.
 
@@ -30,8 +31,7 @@ class RowStep(ABC):
 
         A step whose identity is unchanged need not run again.
         """
-        options = asdict(self)  # type: ignore[call-overload]
-        return {name: value.value if isinstance(value, Enum) else value for name, value in options.items()}
+        return {name: plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
 
 class RowFilter(RowStep):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
 from st_paragram.cleaning.base import RowStep
-from st_paragram.cleaning.duplicates import Duplicates
+from st_paragram.cleaning.duplicates import Duplicates, Key
+from st_paragram.cleaning.length import Length
+from st_paragram.cleaning.near_duplicates import NearDuplicates
+from st_paragram.cleaning.options import plain
 from st_paragram.cleaning.registry import LANGUAGES, STEPS, needs_languages, option_names, step_class
 from st_paragram.errors import ParagramError, SettingsError
 
-DUPLICATES = "duplicates"
-
 Made = TypeVar("Made")
+_WHOLE: dict[str, type] = {Duplicates.name: Duplicates, NearDuplicates.name: NearDuplicates}  # for the whole text
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,12 @@ class Cleaning:
     Attributes:
         steps: Filters and repairs, in the order in which they see the rows.
         duplicates: Which repeated rows go, after all steps.
+        near_duplicates: Which rows go because they are near others, after the repeated ones; None for none.
     """
 
     steps: tuple[Step, ...] = ()
-    duplicates: Duplicates = field(default_factory=Duplicates)
+    duplicates: Duplicates = field(default_factory=lambda: Duplicates(on=()))
+    near_duplicates: NearDuplicates | None = None
 
     def make_steps(self, languages: tuple[str, str]) -> list[RowStep]:
         """The filters and repairs for rows of these languages, in order.
@@ -65,15 +68,17 @@ class Cleaning:
 
     def as_json(self) -> list[dict[str, Any]]:
         """The list as JSON values; `parse_cleaning` reads it back."""
-        steps = [{step.name: {name: _plain(value) for name, value in step.options.items()}} for step in self.steps]
-        return [*steps, {DUPLICATES: self.duplicates.as_json()}]
+        steps = [{step.name: {name: plain(value) for name, value in step.options.items()}} for step in self.steps]
+        near = [{NearDuplicates.name: self.near_duplicates.as_json()}] if self.near_duplicates else []
+        return [*steps, {Duplicates.name: self.duplicates.as_json()}, *near]
 
 
 def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
     """Read a list of cleaning steps.
 
     Args:
-        items: Names of steps, or mappings of one name to its options; `duplicates` is one of the names.
+        items: Names of steps, or mappings of one name to its options; `duplicates` and `near_duplicates` are among
+            the names, and apply to the whole text after the steps, wherever they stand.
         where: The name of the list in messages, for example that of its file.
 
     Raises:
@@ -83,19 +88,18 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise SettingsError(f"{where}: a list of steps is expected, like `- markup`; saw {_short(items)}")
     steps: dict[str, Step] = {}
-    duplicates = Duplicates()
-    seen: set[str] = set()
+    whole: dict[str, Any] = {}
     for number, item in enumerate(items, start=1):
         entry = f"{where}: entry {number}"
         name, options = _entry(item, entry)
-        if name in seen:
+        if name in steps or name in whole:
             raise SettingsError(f"{entry}: {name} occurs twice; remove one of the entries")
-        seen.add(name)
-        if name == DUPLICATES:
-            duplicates = _duplicates(options, entry)
+        if name in _WHOLE:
+            _check_names(name, options, option_names(_WHOLE[name]), entry)
+            whole[name] = _made(_WHOLE[name], options, entry)
         else:
             steps[name] = _step(name, options, entry)
-    return Cleaning(tuple(steps.values()), duplicates)
+    return Cleaning(tuple(steps.values()), **whole)
 
 
 def read_cleaning(path: str | Path) -> Cleaning:
@@ -125,28 +129,13 @@ def paper_cleaning() -> Cleaning:
     return read_cleaning(Path(__file__).with_name("paper.yaml"))
 
 
-def only_length(
-    min_length: int = 3, max_length: int = 100, max_characters: int = 200, length_on: str = "both"
-) -> Cleaning:
-    """Filter by length alone, and keep one of equal pairs.
-
-    Args:
-        min_length: See `Length`.
-        max_length: See `Length`.
-        max_characters: See `Length`.
-        length_on: "both", or "english" for the first side.
+def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
+    """Filter by length alone, with the options of `Length`, and keep one of equal pairs.
 
     Raises:
         SettingsError: The value of an option is refused.
     """
-    options = {
-        "min_length": min_length,
-        "max_length": max_length,
-        "max_characters": max_characters,
-        "length_on": _plain(length_on),
-    }
-    step_class("length")(**options)
-    return Cleaning((Step("length", options),), Duplicates(on="pair"))  # type: ignore[arg-type]
+    return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates((Key.PAIR,)))
 
 
 class _Loader(yaml.SafeLoader):
@@ -162,7 +151,7 @@ _Loader.add_implicit_resolver(_BOOL, re.compile("true|True|TRUE|false|False|FALS
 
 
 def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
-    known = ", ".join([*STEPS, DUPLICATES])
+    known = ", ".join([*STEPS, *_WHOLE])
     if isinstance(item, str):
         item = {item: None}
     if not isinstance(item, Mapping) or len(item) != 1:
@@ -170,7 +159,7 @@ def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
             f"{entry}: one step is expected, `- name` or `- name: {{option: value}}`; saw {_short(item)}"
         )
     ((name, options),) = item.items()
-    if name not in STEPS and name != DUPLICATES:
+    if name not in STEPS and name not in _WHOLE:
         raise SettingsError(f"{entry}: unknown step {_short(name)}; known are {known}")
     options = {} if options is None else options
     if not isinstance(options, Mapping) or not all(isinstance(option, str) for option in options):
@@ -181,37 +170,25 @@ def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
 def _step(name: str, options: dict[str, Any], entry: str) -> Step:
     cls = step_class(name)
     names = option_names(cls)
-    _check_names(name, options, list(names), entry)
+    _check_names(name, options, names, entry)
     if missing := [option for option, needed in names.items() if needed and option not in options]:
         raise SettingsError(f"{entry}: {name} needs {', '.join(missing)}")
     step = Step(name, {option: tuple(v) if isinstance(v, list) else v for option, v in options.items()})
-    _made(step.make, (("en", "en"),), entry)  # whether options are accepted does not depend on the languages
+    _made(step.make, {"languages": ("en", "en")}, entry)  # options are accepted or not whatever the languages
     return step
 
 
-def _duplicates(options: dict[str, Any], entry: str) -> Duplicates:
-    _check_names(DUPLICATES, options, ["on", "copies"], entry)
-    on = options.get("on", "pair")
-    return _made(Duplicates, (tuple(on) if isinstance(on, list) else on, options.get("copies", "one")), entry)
-
-
-def _check_names(name: str, options: Mapping[str, Any], known: list[str], entry: str) -> None:
+def _check_names(name: str, options: Mapping[str, Any], known: Collection[str], entry: str) -> None:
     if unknown := [option for option in options if option not in known]:
         there = f"known are {', '.join(known)}" if known else "it has no options"
         raise SettingsError(f"{entry}: {name} has no option {', '.join(map(_short, unknown))}; {there}")
 
 
-def _made(make: Callable[..., Made], arguments: tuple[Any, ...], entry: str) -> Made:
+def _made(make: Callable[..., Made], arguments: Mapping[str, Any], entry: str) -> Made:
     try:
-        return make(*arguments)
+        return make(**arguments)
     except ParagramError as error:
         raise SettingsError(f"{entry}: {error}") from error
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, Enum):
-        return value.value
-    return [_plain(part) for part in value] if isinstance(value, (tuple, list)) else value
 
 
 def _short(value: object) -> str:

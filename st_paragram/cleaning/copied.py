@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.normalized_key import normalized_key
-from st_paragram.cleaning.options import check_number
+from st_paragram.cleaning.options import options
+from st_paragram.settings import setting
 
 IDENTICAL, COPIED = "identical sides", "mostly copied"
 
@@ -17,7 +17,7 @@ _FEWEST_WORDS = 4  # that a side needs: a few names may well be all there is
 _START = 16  # characters
 
 
-@dataclass(frozen=True)
+@options
 class Copied(RowFilter):
     """Drop pairs whose sides are identical or mostly the same words: they were not translated. Not for paraphrases.
 
@@ -25,23 +25,14 @@ class Copied(RowFilter):
     (between spaces) of at least three characters and not without letters that the side with more of them has (four at
     least), more than `max_share` stand on the other side too. So names and code, which stay as they are in
     translations, do no harm beside a few words of prose.
-
-    Attributes:
-        max_share: Largest share of words that may stand on both sides, 0 .. 1; 1 drops identical sides alone.
     """
 
     name: ClassVar[str] = "copied"
     reasons: ClassVar[tuple[str, ...]] = (IDENTICAL, COPIED)
 
-    max_share: float = 0.8
-
-    def __post_init__(self) -> None:
-        """Check the option.
-
-        Raises:
-            SettingsError: It is out of range.
-        """
-        check_number(self.name, "max_share", self.max_share, low=0, high=1)
+    max_share: float = setting(
+        0.8, "largest share of words that may stand on both sides; 1 drops only identical sides", least=0, most=1
+    )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
-from st_paragram.cleaning.options import as_choice, as_choices, set_field
+from st_paragram.cleaning.options import AnyOf, options, plain
+from st_paragram.settings import setting
 
 
 class Key(str, Enum):
@@ -24,27 +24,15 @@ class Copies(str, Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
+@options
 class Duplicates:
-    """Which repeated rows go.
+    """Which repeated rows go."""
 
-    Attributes:
-        on: What makes rows the same, in the order in which it is applied; nothing keeps all rows.
-        copies: "one" or "none" of the rows with the same key stays.
-    """
+    name: ClassVar[str] = "duplicates"
 
-    on: tuple[Key, ...] = ()
-    copies: Copies = Copies.ONE
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            SettingsError: An unknown key or number of copies.
-        """
-        set_field(self, "on", as_choices("duplicates", "on", self.on, Key) if self.on != () else ())
-        set_field(self, "copies", as_choice("duplicates", "copies", self.copies, Copies))
+    on: AnyOf[Key] = setting((Key.PAIR,), "what makes rows the same, one after the other; an empty list keeps all rows")
+    copies: Copies = setting(Copies.ONE, "how many of the rows that are the same stay")
 
     def as_json(self) -> dict[str, Any]:
         """The options as JSON values."""
-        return {"on": [key.value for key in self.on], "copies": self.copies.value}
+        return {"on": plain(self.on), "copies": plain(self.copies)}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from st_paragram.cleaning.base import Row, RowFilter
-from st_paragram.cleaning.options import check_count, refuse
+from st_paragram.cleaning.options import options
 from st_paragram.errors import TextError
+from st_paragram.settings import setting
 
 
 def further_column(row: Row, column: int, wanted: str) -> str:
@@ -32,30 +32,15 @@ def further_column(row: Row, column: int, wanted: str) -> str:
         ) from None
 
 
-@dataclass(frozen=True)
+@options
 class Label(RowFilter):
-    """Keep rows with a given value in a further column.
-
-    Attributes:
-        column: 0 for the first column after the two texts.
-        value: What it must say, letter by letter.
-    """
+    """Keep rows with a given value in a further column."""
 
     name: ClassVar[str] = "label"
     reasons: ClassVar[tuple[str, ...]] = ("other label",)
 
-    column: int
-    value: str
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            SettingsError: The column is no number from 0 up, or the value no text.
-        """
-        check_count(self.name, "column", self.column)
-        if not isinstance(self.value, str):  # YAML reads a bare `no` as False
-            refuse(self.name, "value", self.value, "a text, in quotation marks")
+    column: int = setting(..., "the column to look at; 0 is the first column after the two texts", least=0)
+    value: str = setting(..., "what it must say, letter by letter")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "other label" for rows that say something else.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -12,10 +10,11 @@ from typing import Any, ClassVar
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.languages import short_code
-from st_paragram.cleaning.options import as_choice, check_count, check_languages, check_number, set_field
+from st_paragram.cleaning.options import Languages, options
 from st_paragram.errors import SettingsError
 from st_paragram.extras import require
-from st_paragram.files import cache_folder
+from st_paragram.files import cache_folder, content_digest
+from st_paragram.settings import setting
 
 WRONG_LANGUAGE = "wrong language"
 
@@ -52,45 +51,23 @@ class Sides(str, Enum):
     SECOND = "second"
 
 
-@dataclass(frozen=True)
+@options
 class Language(RowFilter):
     """Drop pairs with a side that fastText's lid.176 takes for another language than it should be in.
 
     A side goes if the model gives its language, with those it confuses with it, less than `min_probability`, and
     another at least `min_other`. Text in a language that the model does not know passes.
-
-    Attributes:
-        languages: Codes of the two sides.
-        sides: "both", "first" or "second".
-        min_probability: The least probability of the right language, 0 .. 1.
-        min_other: The least probability of a wrong one, 0 .. 1; lower ones are guesses.
-        min_characters: Shorter sides pass; names and exclamations have no language.
-        model: File of the model; None: `lid/lid.176.bin` or `lid/lid.176.ftz` in the cache folder.
     """
 
     name: ClassVar[str] = "language"
     reasons: ClassVar[tuple[str, ...]] = (WRONG_LANGUAGE,)
 
-    languages: tuple[str, str]
-    sides: Sides = Sides.BOTH
-    min_probability: float = 0.1
-    min_other: float = 0.7
-    min_characters: int = 30
-    model: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            SettingsError: An option is out of range.
-        """
-        check_languages(self.name, self.languages)
-        set_field(self, "sides", as_choice(self.name, "sides", self.sides, Sides))
-        check_number(self.name, "min_probability", self.min_probability, low=0, high=1)
-        check_number(self.name, "min_other", self.min_other, low=0, high=1)
-        check_count(self.name, "min_characters", self.min_characters)
-        if self.model is not None:
-            set_field(self, "model", str(self.model))
+    languages: Languages
+    sides: Sides = setting(Sides.BOTH, "the sides to look at")
+    min_probability: float = setting(0.1, "least probability of the right language", least=0, most=1)
+    min_other: float = setting(0.7, "least probability of a wrong language; lower ones are guesses", least=0, most=1)
+    min_characters: int = setting(30, "shorter sides pass, for names and exclamations have no language", least=0)
+    model: Path | None = setting(None, "file of the model; none: lid/lid.176.bin or .ftz in the cache folder")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it.
@@ -124,7 +101,7 @@ class Language(RowFilter):
             SettingsError: There is none.
         """
         folder = cache_folder() / "lid"
-        choices = [Path(self.model).expanduser()] if self.model else [folder / name for name in MODEL_NAMES]
+        choices = [self.model.expanduser()] if self.model else [folder / name for name in MODEL_NAMES]
         if found := next((path for path in choices if path.is_file()), None):
             return found
         command = f"get it with `st-paragram download --sets lid --folder {choices[0].parent}`"
@@ -167,9 +144,5 @@ def _digest(path: Path) -> str:
 
 @cache
 def _file_digest(path: Path, size: int, modified: int) -> str:
-    """SHA-256 of a file, taken anew only when its size or time has changed."""
-    whole = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            whole.update(block)
-    return whole.hexdigest()
+    """SHA-256 of a file, computed again only when its size or time has changed."""
+    return content_digest(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
@@ -12,8 +11,10 @@ from numpy.typing import NDArray
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import as_verdicts
-from st_paragram.cleaning.options import as_choice, check_count, refuse, set_field
+from st_paragram.cleaning.options import options
 from st_paragram.cleaning.unsegmented_scripts import Measures
+from st_paragram.errors import SettingsError
+from st_paragram.settings import setting
 
 EMPTY, SHORT, LONG = "empty side", "too short", "too long"
 _EMPTY, _SHORT, _LONG = 1, 2, 3  # places in `reasons`, from 1
@@ -26,40 +27,33 @@ class LengthOn(str, Enum):
     ENGLISH = "english"
 
 
-@dataclass(frozen=True)
+@options
 class Length(RowFilter):
     """Drop pairs with a side that is too short or too long.
 
     The original procedure counts whitespace tokens of the English side, 3 to 100 of them (EMNLP 2022,
     section 3); here both sides count unless `length_on` says otherwise.
-
-    Attributes:
-        min_length: Least number of words, or of characters of a side in a script without spaces.
-        max_length: Largest number of words.
-        max_characters: Largest number of characters, spaces left out, of a side in a script without spaces.
-        length_on: The sides looked at, "english" being the first; an empty side is dropped in any case.
     """
 
     name: ClassVar[str] = "length"
     reasons: ClassVar[tuple[str, ...]] = (EMPTY, SHORT, LONG)
 
-    min_length: int = 3
-    max_length: int = 100
-    max_characters: int = 200
-    length_on: LengthOn = LengthOn.BOTH
+    min_length: int = setting(3, "words a side needs, or characters in a script without spaces", least=1)
+    max_length: int = setting(100, "words a side may have", least=1)
+    max_characters: int = setting(200, "characters a side may have in a script without spaces", least=1)
+    length_on: LengthOn = setting(
+        LengthOn.BOTH, "sides whose length counts; english is the first; an empty side is dropped in any case"
+    )
 
     def __post_init__(self) -> None:
-        """Check the options.
+        """Compare the options.
 
         Raises:
-            SettingsError: An option is out of range, or no text could pass.
+            SettingsError: No text could pass.
         """
-        for option in ("min_length", "max_length", "max_characters"):
-            check_count(self.name, option, getattr(self, option), low=1)
         for option in ("max_length", "max_characters"):
             if (value := getattr(self, option)) < self.min_length:
-                refuse(self.name, option, value, f"at least min_length ({self.min_length})")
-        set_field(self, "length_on", as_choice(self.name, "length_on", self.length_on, LengthOn))
+                raise SettingsError(f"{option} is {value}; it must be at least min_length ({self.min_length})")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""

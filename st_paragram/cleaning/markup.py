@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from html.entities import html5
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.broken_characters import SUSPECT, SUSPICIOUS, flag_misread, has_broken_characters
 from st_paragram.cleaning.code_points import CodePoints, table
-from st_paragram.cleaning.options import as_choices, set_field
+from st_paragram.cleaning.options import SomeOf, options
+from st_paragram.settings import setting
 
 MARKUP, BROKEN = "markup", "broken characters"
 
@@ -42,29 +42,20 @@ class Kind(str, Enum):
     CHARACTERS = "characters"
 
 
-@dataclass(frozen=True)
+@options
 class Markup(RowFilter):
     r"""Drop pairs with markup or broken characters.
 
-    Attributes:
-        which: The kinds looked for: tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if
-            the sides differ in them; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, notes of music); addresses (a
-            side of nothing but web or mail addresses); characters (control characters, replacement and private
-            characters, UTF-8 read as something else).
+    The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if the sides differ in
+    them; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, notes of music); addresses (a side of nothing but web or mail
+    addresses); characters (control characters, replacement and private characters, UTF-8 that was read as another
+    encoding).
     """
 
     name: ClassVar[str] = "markup"
     reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
 
-    which: tuple[Kind, ...] = tuple(Kind)
-
-    def __post_init__(self) -> None:
-        """Check the option.
-
-        Raises:
-            SettingsError: An unknown kind, or none.
-        """
-        set_field(self, "which", as_choices(self.name, "which", self.which, Kind))
+    which: SomeOf[Kind] = setting(tuple(Kind), "the kinds to look for")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
@@ -78,10 +69,6 @@ class Markup(RowFilter):
             elif Kind.CHARACTERS in which and (has_broken_characters(first) or has_broken_characters(second)):
                 verdicts[index] = BROKEN
         return verdicts
-
-    def identity(self) -> dict[str, Any]:
-        """The kinds looked for."""
-        return {"which": [kind.value for kind in self.which]}
 
 
 def _flags(texts: list[str]) -> NDArray[np.uint8]:

@@ -1,78 +1,78 @@
-"""Checks of a filter's options; what they refuse is named by filter, option and value."""
+"""Options of cleaning steps: settings, refused in messages that begin with the name of the step."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+import functools
 from enum import Enum
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator
+from typing_extensions import dataclass_transform
 
 from st_paragram.errors import SettingsError
+from st_paragram.settings import settings
 
-Choice = TypeVar("Choice", bound=Enum)
-
-
-def refuse(filter_name: str, option: str, value: object, expected: str) -> NoReturn:
-    """Raise a SettingsError: `ratio: max is 0.5; it must be a number of at least 1`."""
-    raise SettingsError(f"{filter_name}: {option} is {value!r}; it must be {expected}")
+_Options = TypeVar("_Options")
+_Choice = TypeVar("_Choice", bound=Enum)
 
 
-def check_number(filter_name: str, option: str, value: object, low: float, high: float = math.inf) -> None:
-    """Refuse what is no finite number in `low` .. `high`, both included.
+@dataclass_transform(frozen_default=True)
+def options(cls: type[_Options]) -> type[_Options]:
+    """Make a class with fields made by `setting` a frozen dataclass whose options are checked, see `settings`.
 
-    Raises:
-        SettingsError: it is not.
+    A wrong value raises `SettingsError`: `ratio: max is 0.5; it must be at least 1`. Text is not taken for a number.
     """
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:  # type: ignore[arg-type, operator]
-        span = f"of at least {low:g}" if high == math.inf else f"in {low:g} .. {high:g}"
-        refuse(filter_name, option, value, f"a number {span}")
+    made = settings(cls)
+    make = made.__init__
+    fields: dict[str, Any] = made.__pydantic_fields__  # type: ignore[attr-defined]
+
+    @functools.wraps(make)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        values = dict(zip(list(fields)[: len(args)], args, strict=True)) | kwargs
+        try:
+            for name, value in values.items():
+                if isinstance(value, str) and name in fields and fields[name].annotation is float:
+                    raise SettingsError(f"{name} is {value!r}; a number is expected")
+            make(self, **values)
+        except SettingsError as error:
+            raise SettingsError(f"{cls.name}: {error}") from error.__cause__  # type: ignore[attr-defined]
+
+    made.__init__ = checked  # type: ignore[assignment]
+    return made
 
 
-def check_count(filter_name: str, option: str, value: object, low: int = 0) -> None:
-    """Refuse what is no whole number of at least `low`.
-
-    Raises:
-        SettingsError: it is not.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        refuse(filter_name, option, value, f"a whole number of at least {low}")
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """The value of an option as JSON holds it."""
+    if isinstance(value, Enum):
+        return value.value
+    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value
 
 
-def check_languages(filter_name: str, value: object) -> None:
-    """Refuse what is no pair of language codes.
+def _listed(value: object) -> object:
+    """One word alone stands for a list of one."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
-    Raises:
-        SettingsError: it is not.
-    """
-    pair = isinstance(value, tuple) and len(value) == 2
+
+def _once(values: tuple[_Choice, ...]) -> tuple[_Choice, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _some(values: tuple[_Choice, ...]) -> tuple[_Choice, ...]:
+    if not values:
+        raise ValueError("at least one is expected")
+    return values
+
+
+def _pair_of_codes(value: object) -> object:
+    pair = isinstance(value, (tuple, list)) and len(value) == 2
     if not pair or not all(isinstance(code, str) and code for code in value):  # type: ignore[attr-defined]
-        refuse(filter_name, "languages", value, 'a pair of language codes like ("en", "es")')
+        raise ValueError('a pair of language codes like ("en", "es") is expected')
+    return value
 
 
-def as_choice(filter_name: str, option: str, value: object, choices: type[Choice]) -> Choice:
-    """The member of an enum that a value names.
-
-    Raises:
-        SettingsError: there is none.
-    """
-    try:
-        return choices(value)
-    except ValueError:
-        refuse(filter_name, option, value, " or ".join(str(choice.value) for choice in choices))
-
-
-def as_choices(filter_name: str, option: str, value: object, choices: type[Choice]) -> tuple[Choice, ...]:
-    """The members of an enum that a list names, or one name alone; at least one, each once, in the order given.
-
-    Raises:
-        SettingsError: an item names none, or there is none.
-    """
-    items: Iterable[Any] = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    found = tuple(dict.fromkeys(as_choice(filter_name, option, item, choices) for item in items))
-    return found or refuse(filter_name, option, value, "at least one of " + ", ".join(str(c.value) for c in choices))
-
-
-def set_field(instance: object, name: str, value: object) -> None:
-    """Set a field of a frozen dataclass while it is being made: an option in its proper form."""
-    object.__setattr__(instance, name, value)
+AnyOf = Annotated[tuple[_Choice, ...], BeforeValidator(_listed), AfterValidator(_once)]
+"""Members of an enum, each once, in the order given."""
+SomeOf = Annotated[AnyOf[_Choice], AfterValidator(_some)]
+"""At least one member of an enum, each once, in the order given."""
+Languages = Annotated[tuple[str, str], BeforeValidator(_pair_of_codes)]
+"""Codes of the two sides of a row."""

@@ -6,7 +6,6 @@ import math
 import multiprocessing
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.label import further_column
-from st_paragram.cleaning.options import check_count, check_number, refuse
-from st_paragram.errors import TextError
+from st_paragram.cleaning.options import options
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.settings import setting
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -24,39 +24,33 @@ if TYPE_CHECKING:
 _BATCH = 2048  # pairs embedded at a time: 2 x 8 MB of embeddings at 1024 dimensions
 
 
-@dataclass(frozen=True)
+@options
 class ParaphraseScore(RowFilter):
     """Drop rows whose score lies outside `low` to `high`; both ends stay (EMNLP 2022, ParaNMT: 0.4 to 1).
 
     The score is a number in a further column, or the cosine of the two texts' embeddings.
-
-    Attributes:
-        low: Least score that stays.
-        high: Largest score that stays.
-        column: Where the score stands, 0 for the first column after the two texts; not looked at if a model is given.
-        model: Directory, name or hub id of a model of ours, which scores the texts; loaded when first needed.
     """
 
     name: ClassVar[str] = "paraphrase_score"
     reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high")
 
-    low: float = 0.4
-    high: float = 1.0
-    column: int | None = 0
-    model: str | None = None
+    low: float = setting(0.4, "least score that stays")
+    high: float = setting(1.0, "largest score that stays")
+    column: int | None = setting(
+        0, "column of the score; 0 is the first after the two texts; ignored if a model is given", least=0
+    )
+    model: str | None = setting(None, "directory, name or hub id of a model of ours that is to score the texts")
 
     def __post_init__(self) -> None:
-        """Check the options.
+        """Compare the options.
 
         Raises:
-            SettingsError: No limits, neither a column nor a model, or no number where one belongs.
+            SettingsError: The limits leave nothing, or there is neither a column nor a model.
         """
-        check_number(self.name, "low", self.low, -math.inf)
-        check_number(self.name, "high", self.high, self.low)
-        if self.model is not None and not (isinstance(self.model, str) and self.model):
-            refuse(self.name, "model", self.model, "the directory or name of a model")
-        if self.column is not None or self.model is None:
-            check_count(self.name, "column", self.column)
+        if self.high < self.low:
+            raise SettingsError(f"high is {self.high:g}; it must be at least low ({self.low:g})")
+        if self.model == "" or (self.model is None and self.column is None):
+            raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give one of them")
         object.__setattr__(self, "_made_in", os.getpid())  # not a field: no part of what it is
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:

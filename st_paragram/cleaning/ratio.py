@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import as_verdicts
-from st_paragram.cleaning.options import check_number
+from st_paragram.cleaning.options import options
 from st_paragram.cleaning.unsegmented_scripts import Measures
+from st_paragram.settings import setting
 
 LENGTH_RATIO = "length ratio"
 _WORD = 5  # letters: what a word is worth where words cannot be counted
 
 
-@dataclass(frozen=True)
+@options
 class Ratio(RowFilter):
     """Drop pairs whose longer side has more words than `max` times those of the shorter side, and `slack` more.
 
     If a side is in a script without spaces, five letters of either side count as a word; a Han character counts as
     three letters and a kana as two, for that is what they are worth in translations.
-
-    Attributes:
-        max: Largest ratio.
-        slack: Words that may come on top, for short sentences.
     """
 
     name: ClassVar[str] = "ratio"
     reasons: ClassVar[tuple[str, ...]] = (LENGTH_RATIO,)
 
-    max: float = 2.5
-    slack: float = 3.0
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            SettingsError: An option is out of range.
-        """
-        check_number(self.name, "max", self.max, low=1)
-        check_number(self.name, "slack", self.slack, low=0)
+    max: float = setting(2.5, "largest ratio of the number of words of the two sides", least=1)
+    slack: float = setting(3.0, "words that may come on top of it, for short sentences", least=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import MISSING, fields
+from dataclasses import fields
 
 from st_paragram.cleaning.base import RowStep
 
@@ -41,10 +41,7 @@ def needs_languages(cls: type[RowStep]) -> bool:
     return any(field.name == LANGUAGES for field in fields(cls))  # type: ignore[arg-type]
 
 
-def option_names(cls: type[RowStep]) -> dict[str, bool]:
-    """The options of a step, in order, and whether each must be given."""
-    return {
-        field.name: field.default is MISSING and field.default_factory is MISSING
-        for field in fields(cls)  # type: ignore[arg-type]
-        if field.init and field.name != LANGUAGES
-    }
+def option_names(cls: type) -> dict[str, bool]:
+    """The options of a class made by `options`, in order, and whether each must be given."""
+    described = cls.__pydantic_fields__  # type: ignore[attr-defined]
+    return {name: field.is_required() for name, field in described.items() if name != LANGUAGES}

@@ -6,7 +6,6 @@ Source: R. Speer (2019), ftfy, Zenodo, doi:10.5281/zenodo.2591652; https://ftfy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar
@@ -15,10 +14,11 @@ import numpy as np
 
 from st_paragram.cleaning.base import Row, RowRepair
 from st_paragram.cleaning.broken_characters import has_broken_characters, may_be_broken
+from st_paragram.cleaning.options import options
 from st_paragram.extras import require
 
 
-@dataclass(frozen=True)
+@options
 class RepairEncoding(RowRepair):
     """Repair texts whose UTF-8 was read as another encoding: "donâ€™t" becomes "don’t".
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import CodePoints, as_verdicts, letters_table, table
 from st_paragram.cleaning.languages import scripts
-from st_paragram.cleaning.options import check_languages, check_number
+from st_paragram.cleaning.options import Languages, options
 from st_paragram.cleaning.unicode_scripts import NEUTRAL, SCRIPTS
 from st_paragram.cleaning.unsegmented_scripts import HAN_LETTERS, KANA_LETTERS
+from st_paragram.settings import setting
 
 NO_LETTERS, WRONG_SCRIPT = "no letters", "wrong script"
 
@@ -25,32 +25,24 @@ _OWN, _FOREIGN = 1, 2
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@options
 class Script(RowFilter):
     """Drop pairs with a side of no letters, or of which too few letters are of a script of the side's language.
 
     A Han character counts as three letters and a kana as two, so that names and code in Latin letters do not outweigh
     a Chinese sentence. Sides in a language that is not known here must only have letters.
-
-    Attributes:
-        languages: Codes of the two sides.
-        min_share: Least share of a side's letters that must be of the scripts of its language, 0 .. 1.
     """
 
     name: ClassVar[str] = "script"
     reasons: ClassVar[tuple[str, ...]] = (NO_LETTERS, WRONG_SCRIPT)
 
-    languages: tuple[str, str]
-    min_share: float = 0.25
+    languages: Languages
+    min_share: float = setting(
+        0.25, "least share of the letters of a side that must be of the scripts of its language", least=0, most=1
+    )
 
     def __post_init__(self) -> None:
-        """Check the options; warn, once, of a language that is not known here.
-
-        Raises:
-            SettingsError: An option is out of range.
-        """
-        check_languages(self.name, self.languages)
-        check_number(self.name, "min_share", self.min_share, low=0, high=1)
+        """Warn, once, of a language that is not known here."""
         for code in self.languages:
             if not scripts(code):
                 _warn_unknown(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,12 +15,14 @@ from st_paragram.cleaning.code_points import as_verdicts
 from st_paragram.cleaning.known_sentence_files import files_digest, known_sentence_files, read_sentences
 from st_paragram.cleaning.known_test_sentences import SetFamily, digest, known_hashes, sentence_hashes, telling
 from st_paragram.cleaning.near_sentences import NearSentences
-from st_paragram.cleaning.options import as_choices, check_languages, refuse, set_field
+from st_paragram.cleaning.options import Languages, SomeOf, options
+from st_paragram.errors import SettingsError
+from st_paragram.settings import setting
 
 TEST, NEAR = "test sentence", "near a test sentence"
 
 
-@dataclass(frozen=True)
+@options
 class KnownTestSentences(RowFilter):
     """Drop pairs with a side that is a sentence of a test set by its letters and digits.
 
@@ -29,32 +30,26 @@ class KnownTestSentences(RowFilter):
     with the package; sentences that everybody says ("How old is he?") are not among them. A folder of test sets adds
     what it holds, of Tatoeba for the languages of the rows, and sentences that differ from these by one word.
 
-    Attributes:
-        languages: Codes of the two sides.
-        sets: The families of test sets, "sts" and "tatoeba".
-        folder: A folder with `sts2012/*.tsv`, ..., `stsb/*.tsv` (`grade TAB sentence TAB sentence`) and
-            `tatoeba/xxx-eng.tsv` (`foreign TAB English`), as `data_prep/get_sts.py` makes it.
+    The folder holds `sts2012/*.tsv`, ..., `stsb/*.tsv` (`grade TAB sentence TAB sentence`) and `tatoeba/xxx-eng.tsv`
+    (`foreign TAB English`), as `data_prep/get_sts.py` makes it.
     """
 
     name: ClassVar[str] = "test_sets"
     reasons: ClassVar[tuple[str, ...]] = (TEST, NEAR)
 
-    languages: tuple[str, str]
-    sets: tuple[SetFamily, ...] = tuple(SetFamily)
-    folder: str | None = None
+    languages: Languages
+    sets: SomeOf[SetFamily] = setting(tuple(SetFamily), "the families of test sets")
+    folder: Path | None = setting(None, "a folder of test sets whose sentences must not be in the text either")
 
     def __post_init__(self) -> None:
-        """Check the options.
+        """Look for the files of the folder.
 
         Raises:
-            SettingsError: An unknown family of test sets, or a folder without files of them.
+            SettingsError: There are none.
         """
-        check_languages(self.name, self.languages)
-        set_field(self, "sets", as_choices(self.name, "sets", self.sets, SetFamily))
-        if self.folder is not None:
-            set_field(self, "folder", str(self.folder))
-            if not self._files():
-                refuse(self.name, "folder", self.folder, "a folder with sts20XX/*.tsv, stsb/*.tsv or tatoeba/*.tsv")
+        if self.folder is not None and not self._files():
+            wanted = "a folder with sts20XX/*.tsv, stsb/*.tsv or tatoeba/*.tsv"
+            raise SettingsError(f"folder is {str(self.folder)!r}; it must be {wanted}")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it.
@@ -86,8 +81,8 @@ class KnownTestSentences(RowFilter):
 
 
 @cache
-def _files(folder: str, sets: tuple[SetFamily, ...], languages: tuple[str, str]) -> tuple[Path, ...]:
-    return tuple(path for kind in sets for path in known_sentence_files(Path(folder).expanduser(), kind, languages))
+def _files(folder: Path, sets: tuple[SetFamily, ...], languages: tuple[str, str]) -> tuple[Path, ...]:
+    return tuple(path for kind in sets for path in known_sentence_files(folder.expanduser(), kind, languages))
 
 
 def _among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:

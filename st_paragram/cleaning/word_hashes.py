@@ -33,7 +33,7 @@ _ALONE = re.compile(
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2010-\u2bff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff9f\U00020000-\U0003134f]"
 )
-_PLAIN = str.maketrans("‘’‚‛ʼ“”„‟«»", '\'\'\'\'\'""""""')
+_QUOTES = dict(zip("‘’‚‛ʼ“”„‟«»", '\'\'\'\'\'""""""', strict=True))
 
 
 def words(text: str) -> list[str]:
@@ -63,10 +63,10 @@ def word_hashes(texts: Sequence[str], lower_case: bool = True) -> tuple[NDArray[
     Returns:
         Hashes, uint64 (words,), and the text that each is of, int64 (words,).
     """
-    prepared = [_prepare(text) for text in texts]
-    joined = "\n".join(prepared)
-    if joined.count("\n") >= max(len(prepared), 1):  # a line feed inside a text
-        joined = "\n".join(text.replace("\n", " ") for text in prepared)
+    joined = "\n".join(texts)
+    if joined.count("\n") >= max(len(texts), 1):  # a line feed inside a text
+        joined = "\n".join(text.replace("\n", " ") for text in texts)
+    joined = _prepare(joined)
     data = np.frombuffer((joined.lower() if lower_case else joined).encode("utf-8", "surrogatepass"), np.uint8)
     starts, ends = _word_edges(data)
     text_of = np.searchsorted(np.flatnonzero(data == ord("\n")), starts)
@@ -97,7 +97,11 @@ def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _prepare(text: str) -> str:
     """Give typographic quotation marks their plain form, and spaces to the words that are one character."""
-    return text if text.isascii() else _ALONE.sub(r" \g<0> ", text.translate(_PLAIN))
+    if text.isascii():
+        return text
+    for mark, plain in _QUOTES.items():
+        text = text.replace(mark, plain)
+    return "\n".join(line if line.isascii() else _ALONE.sub(r" \g<0> ", line) for line in text.split("\n"))
 
 
 def _word_edges(data: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

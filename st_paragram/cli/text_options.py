@@ -31,7 +31,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     """Add options that choose filters; `default` says in words what filters if none is given."""
-    from st_paragram.preparation.settings import LengthSettings
+    from st_paragram.cleaning.length import Length
 
     group = parser.add_argument_group("filters")
     group.add_argument(
@@ -39,7 +39,7 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
         metavar="NAME|FILE.yaml",
         help=f"a list of filters: `default`, `paper`, or a file of your own (default: {default})",
     )
-    add_setting_options(group, LengthSettings)
+    add_setting_options(group, Length)
 
 
 def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[TextSource]:
@@ -66,9 +66,9 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         SettingsError: Lengths were given beside a list of filters, or the list is refused.
     """
     from st_paragram.cleaning.config import default_cleaning, only_length, paper_cleaning, read_cleaning
-    from st_paragram.preparation.settings import LengthSettings
+    from st_paragram.cleaning.length import Length
 
-    lengths = given(arguments, LengthSettings)
+    lengths = given(arguments, Length)
     chosen = arguments.cleaning or (None if lengths else otherwise)
     if chosen is None:
         return only_length(**lengths)

@@ -16,6 +16,7 @@ from st_paragram.cleaning.config import Cleaning, parse_cleaning
 from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import TextError
 from st_paragram.files import atomic, digest
+from st_paragram.preparation.band import Band
 from st_paragram.preparation.read_stage import ReadStage, read_shard
 from st_paragram.preparation.report import PrepareReport
 from st_paragram.preparation.row_files import Keys, RowStage, rejects_file, write_rows
@@ -50,7 +51,7 @@ class CleanStage(RowStage):
     identities: tuple[str, ...]
     lower_case: bool
     segmentation: Segmentation
-    by: Key
+    by: Key | Band
     seed: int
     rejects: bool
 

@@ -1,7 +1,8 @@
 """Third stage: bring equal rows together, drop repeated ones, leave the rest in the order of their keys.
 
 Rows equal by a key lie in the same range of keys of every file, so a task reads a slice of each file, sorts it and
-looks at neighbours: an external sort whose memory is one slice, whatever the size of the text.
+looks at neighbours: an external sort whose memory is one slice, whatever the size of the text. Near rows are found in
+the same way, in a stage for each band: rows with the same key are compared, and those that are near an earlier one go.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from st_paragram.cleaning.duplicates import Copies, Key
+from st_paragram.cleaning.near_duplicates import NearDuplicates
 from st_paragram.files import atomic, digest
+from st_paragram.preparation.band import Band
 from st_paragram.preparation.report import PrepareReport
 from st_paragram.preparation.row_files import (
     KEY_DIGITS,
@@ -26,12 +31,14 @@ from st_paragram.preparation.row_files import (
     read_range,
     rejects_file,
     row_as_seen,
+    texts_of,
     write_rows,
 )
 from st_paragram.stages.metadata import read_metadata, write_metadata
 
 VERSION = 1  # of the results: count it up when they change
 TASK_BYTES = 1 << 23
+NEAR = "near duplicate"
 DUPLICATE = {Key.PAIR: "duplicate", Key.FIRST: "repeated first side", Key.SECOND: "repeated second side"}
 
 
@@ -39,13 +46,13 @@ DUPLICATE = {Key.PAIR: "duplicate", Key.FIRST: "repeated first side", Key.SECOND
 class DeduplicateStage(RowStage):
     """A task deduplicates the rows of some ranges of keys and gives those that stay the next stage's keys.
 
-    Of equal rows that of the first text stays; within a text, by one side, a random one. The metadata of a task have
-    `kept` and `dropped`, by number of the source.
+    Of equal rows that of the first text stays; within a text, where one side makes them equal, the one whose other side
+    comes first in the alphabet. The metadata of a task have `kept` and `dropped`, by number of the source.
 
     Attributes:
         rows: Where rows come from; their keys are by `by`.
-        by: What makes rows equal.
-        copies: How many of equal rows stay; None for all.
+        by: What makes rows equal, or may make them near.
+        copies: How many of equal rows stay; None for all. Of near rows the band says how many.
         then: What the keys of the rows that go out are made of.
         seed: Of the keys.
         rejects: Leave the rows dropped in files, too.
@@ -54,9 +61,9 @@ class DeduplicateStage(RowStage):
 
     name: ClassVar[str] = "deduplicate"
     rows: RowStage
-    by: Key
+    by: Key | Band
     copies: Copies | None
-    then: Key
+    then: Key | Band
     seed: int
     rejects: bool
     task_bytes: int = TASK_BYTES
@@ -66,6 +73,11 @@ class DeduplicateStage(RowStage):
         copies = self.copies and self.copies.value
         how = [self.by.value, copies, self.then.value, self.seed, self.rejects, self.task_bytes]
         return [digest(VERSION, sorted(self.rows.digests()), how)]
+
+    @property
+    def reason(self) -> str:
+        """Why rows are dropped."""
+        return NEAR if isinstance(self.by, Band) else DUPLICATE[self.by]
 
     def ranges(self) -> list[tuple[int, int]]:
         """The ranges of keys that each task takes."""
@@ -78,12 +90,12 @@ class DeduplicateStage(RowStage):
 
     def report(self) -> PrepareReport:
         """The numbers so far."""
-        report, reason = self.rows.report(), DUPLICATE[self.by]
+        report = self.rows.report()
         dropped = Counter[str]()
         for path in self.results():
             dropped.update(read_metadata(path)["dropped"])
         for number, source in enumerate(report.sources):
-            source.drop(reason, dropped[str(number)])
+            source.drop(self.reason, dropped[str(number)])
         return report
 
     def run(self, task: int) -> None:
@@ -91,12 +103,12 @@ class DeduplicateStage(RowStage):
         started = time.perf_counter()
         result, (begin, end) = self.results()[task], self.ranges()[task]
         rows = read_range(self.rows.results(), begin, end)
-        keep = _keep(rows, self.copies)
+        keep = _keep_far(rows, self.by.near) if isinstance(self.by, Band) else _keep(rows, self.copies)
         kept = [row for row, stays in zip(rows, keep, strict=True) if stays]
         lost = [row for row, stays in zip(rows, keep, strict=True) if not stays]
         if self.rejects:
             with atomic(rejects_file(result)) as handle:
-                handle.writelines(DUPLICATE[self.by].encode() + b"\t" + row_as_seen(row) for row in lost)
+                handle.writelines(self.reason.encode() + b"\t" + row_as_seen(row) for row in lost)
         counts = [Counter(int(row[SOURCE]) for row in part) for part in (kept, lost)]
         write_rows(result, kept if self.then is self.by else Keys(self.then, self.seed).again(kept))
         seconds = time.perf_counter() - started
@@ -111,6 +123,16 @@ def _keep(rows: Sequence[bytes], copies: Copies | None) -> list[bool]:
     for count in _run_lengths(rows):
         keep += [copies is Copies.ONE or count == 1] + [False] * (count - 1)
     return keep
+
+
+def _keep_far(rows: Sequence[bytes], near: NearDuplicates) -> list[bool]:
+    """Whether each of the sorted rows stays; those with one key are compared."""
+    sizes = np.fromiter(_run_lengths(rows), np.int64)
+    compared = np.repeat(sizes > 1, sizes)
+    pairs = texts_of([row for row, several in zip(rows, compared.tolist(), strict=True) if several])
+    keep = np.ones(len(rows), np.bool_)
+    keep[compared] = near.keep(pairs, sizes[sizes > 1].tolist())
+    return keep.tolist()
 
 
 def _run_lengths(rows: Sequence[bytes]) -> Iterator[int]:

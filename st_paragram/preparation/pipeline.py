@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.cleaning.duplicates import Copies, Duplicates, Key
+from st_paragram.cleaning.config import Cleaning
+from st_paragram.cleaning.duplicates import Copies, Key
 from st_paragram.data.text import TextSource
 from st_paragram.files import atomic
+from st_paragram.preparation.band import Band
 from st_paragram.preparation.clean_stage import CleanStage, filters_digest
 from st_paragram.preparation.deduplicate_stage import TASK_BYTES, DeduplicateStage
 from st_paragram.preparation.encode_stage import EncodeStage
@@ -84,7 +86,7 @@ def build(
         SettingsError: A filter's options are refused.
     """
     sizes = sizes or Sizes()
-    steps = _steps(settings.cleaning.duplicates)
+    steps = _steps(settings.cleaning)
     read, clean = _read_and_clean(sources, settings, folder, steps[0][0], rejects, sizes)
     rows: RowStage = clean
     deduplicate: list[DeduplicateStage] = []
@@ -100,16 +102,18 @@ def build(
     return Pipeline(read, clean, tuple(deduplicate), plan, trained, encode, store)
 
 
-def _steps(duplicates: Duplicates) -> list[tuple[Key, Copies | None]]:
-    """What makes rows equal and how many copies stay, step by step; the last step brings the order of the store."""
-    steps: list[tuple[Key, Copies | None]] = [(key, duplicates.copies) for key in duplicates.on]
+def _steps(cleaning: Cleaning) -> list[tuple[Key | Band, Copies | None]]:
+    """What makes rows equal or near and how many stay, step by step; the last step brings the order of the store."""
+    duplicates, near = cleaning.duplicates, cleaning.near_duplicates
+    steps: list[tuple[Key | Band, Copies | None]] = [(key, duplicates.copies) for key in duplicates.on]
+    steps += [(Band(near, number), Copies.ONE) for number in range(near.bands)] if near else []
     if not steps or steps[-1][0] is not Key.PAIR:
         steps.append((Key.PAIR, None))
     return steps
 
 
 def _read_and_clean(
-    sources: Sequence[TextSource], settings: PrepareSettings, folder: Path, by: Key, rejects: bool, sizes: Sizes
+    sources: Sequence[TextSource], settings: PrepareSettings, folder: Path, by: Key | Band, rejects: bool, sizes: Sizes
 ) -> tuple[ReadStage, CleanStage]:
     texts = tuple(text_digest(source, settings.drop_invalid, sizes.shard_rows) for source in sources)
     read = ReadStage(folder, tuple(sources), texts, settings.drop_invalid, sizes.shard_rows)

@@ -1,8 +1,9 @@
 r"""Rows between stages: files sorted by a random key, so that any range of keys is one slice of each file.
 
 A row is `key TAB source TAB first text TAB second text \n`: the key 32 hexadecimal digits of BLAKE2b, keyed with the
-seed, of what makes two rows equal; the source a number of four digits. Where dropped rows are to be written out, the
-columns of the row as the filters saw it stand behind the texts, with tabs between.
+seed, of what makes two rows equal (or as many digits of a band of near duplicates); the source a number of four digits.
+Where dropped rows are to be written out, the columns of the row as the filters saw it stand behind the texts, with tabs
+between.
 
 Keys look random, so their order is a uniform shuffle; it depends on the seed and on the rows alone, not on their order
 in the input nor on who worked on them, and equal rows stand side by side. The index of a file, `<file>.npy`, says where
@@ -12,7 +13,7 @@ each of the 4,096 ranges of keys begins.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.duplicates import Key
 from st_paragram.errors import StoreError
 from st_paragram.files import atomic
+from st_paragram.preparation.band import Band
 from st_paragram.preparation.report import PrepareReport
 from st_paragram.stages.stage import Stage
 
@@ -55,11 +57,11 @@ class Keys:
     """Makes the keys of rows.
 
     Attributes:
-        by: What makes two rows equal.
+        by: What makes two rows equal, or may make them near.
         seed: Keys the hash, hence the order of the rows.
     """
 
-    by: Key
+    by: Key | Band
     seed: int
 
     def pack(
@@ -85,13 +87,16 @@ class Keys:
         return self._rows(texts, carried, [row[SOURCE] for row in rows])
 
     def _rows(self, texts: Sequence[bytes], carried: Sequence[bytes], sources: Sequence[bytes]) -> list[bytes]:
+        keys = self.by.keys(texts, self.seed) if isinstance(self.by, Band) else self._hashes(texts)
+        parts = zip(keys, sources, texts, carried, strict=True)
+        return [b"%s\t%s\t%s%s\n" % part for part in parts]
+
+    def _hashes(self, texts: Iterable[bytes]) -> Iterator[bytes]:
         hasher = blake2b(digest_size=KEY_DIGITS // 2, key=self.seed.to_bytes(8, "little"))
-        rows = []
-        for text, more, source in zip(texts, carried, sources, strict=True):
+        for text in texts:
             keyed = hasher.copy()
             keyed.update(text if self.by is Key.PAIR else text.split(b"\t")[self.by is Key.SECOND])
-            rows.append(b"%s\t%s\t%s%s\n" % (keyed.hexdigest().encode(), source, text, more))
-        return rows
+            yield keyed.hexdigest().encode()
 
 
 def texts_of(rows: Iterable[bytes]) -> list[list[str]]:

@@ -9,26 +9,11 @@ from typing import Any
 from pydantic import InstanceOf
 
 from st_paragram.cleaning.config import Cleaning, only_length
-from st_paragram.cleaning.length import Length, LengthOn
 from st_paragram.errors import SettingsError
 from st_paragram.settings import setting, settings
 from st_paragram.tokenizers.sentencepiece import Segmentation
 
 _MANY_CHARACTERS = ("zh", "ja")
-
-
-@settings
-class LengthSettings:
-    """The lengths that rows are filtered by where no list of filters is named; see the filter `Length`."""
-
-    min_length: int = setting(
-        Length.min_length, "words a side needs, or characters in a script without spaces", least=1
-    )
-    max_length: int = setting(Length.max_length, "words a side may have", least=1)
-    max_characters: int = setting(
-        Length.max_characters, "characters a side may have in a script without spaces", least=1
-    )
-    length_on: LengthOn = setting(Length.length_on, "sides whose length counts; english is the first")
 
 
 @settings

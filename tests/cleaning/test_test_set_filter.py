@@ -137,7 +137,7 @@ def test_rows_end_at_newlines_alone(tmp_path):
 
 
 def test_options_are_checked(tmp_path):
-    with pytest.raises(SettingsError, match="test_sets: sets is 'bucc'; it must be sts or tatoeba"):
+    with pytest.raises(SettingsError, match="test_sets: sets is 'bucc'; it must be 'sts' or 'tatoeba'"):
         KnownTestSentences(("en", "es"), sets=["bucc"])
     with pytest.raises(SettingsError, match=r"test_sets: folder is .*; it must be a folder with"):
         KnownTestSentences(("en", "es"), folder=str(tmp_path))
