@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from st_paragram.embed_files import embed_file
     from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
     from st_paragram.models.directory import load, save
+    from st_paragram.models.encoder import pipeline
     from st_paragram.modules.mean_pool import MeanPool
     from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
     from st_paragram.modules.token_embedding import TokenEmbedding
@@ -52,6 +53,7 @@ __all__ = [
     "embed_file",
     "load",
     "mine",
+    "pipeline",
     "prepare",
     "save",
     "score_file",
@@ -75,6 +77,7 @@ _MODULES = {
     "embed_file": "embed_files",
     "load": "models.directory",
     "mine": "bitext_mining.miner",
+    "pipeline": "models.encoder",
     "prepare": "preparation.prepare",
     "save": "models.directory",
     "score_file": "score_files",

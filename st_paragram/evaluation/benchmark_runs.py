@@ -65,7 +65,7 @@ def run_sts(
         raise SettingsError("--bootstrap and --seed are numbers from 0 on")
     if compare and not (resamples and len(set(names)) + untrained > 1):
         raise SettingsError("--compare needs two models or --untrained, and --bootstrap above 0")
-    scores = _each(names, lambda model: score_sts(model, data), untrained)
+    scores = score_each(names, lambda model: score_sts(model, data), untrained)
     bootstrap = Bootstrap(scores, resamples, seed) if resamples else None
     first = next(iter(scores)) if compare else None
     results = {name: sts_result(of, name, bootstrap, first if name != first else None) for name, of in scores.items()}
@@ -81,7 +81,9 @@ def run_hard_sts(names: Sequence[str], data: StsData, untrained: bool = False) -
     """
     pairs = different_pairs(data.everything().values())
     rows = split_rows(pairs)
-    return HardStsRun(_each(names, lambda model: score_hard_sts(model, pairs, rows), untrained), (*NOTES, *data.notes))
+    return HardStsRun(
+        score_each(names, lambda model: score_hard_sts(model, pairs, rows), untrained), (*NOTES, *data.notes)
+    )
 
 
 def run_tatoeba(
@@ -100,13 +102,13 @@ def run_tatoeba(
         ModelDirectoryError: a model is not there or cannot be read.
     """
     require("faiss", "mining")
-    return TatoebaRun(_each(names, lambda model: score_tatoeba(model, sets, k), untrained), k)
+    return TatoebaRun(score_each(names, lambda model: score_tatoeba(model, sets, k), untrained), k)
 
 
 def run_bucc(names: Sequence[str], task: BuccTask, untrained: bool = False) -> BuccRun:
     """Score models on finding translations in comparable texts; errors as of `run_tatoeba`."""
     require("faiss", "mining")
-    results = _each(names, lambda model: score_bucc(model, task), untrained)
+    results = score_each(names, lambda model: score_bucc(model, task), untrained)
     return BuccRun(results, task.headings(), task.k, task.candidates.value)
 
 
@@ -145,13 +147,24 @@ def run_mteb(
     return MtebRun(results, revisions, tuple(notes))
 
 
-def _each(names: Sequence[str], score: Callable[[SentenceTransformer], _Result], untrained: bool) -> dict[str, _Result]:
-    """Score one model after the other; pipelines refer to themselves, so what is done with is collected at once."""
+def score_each(
+    names: Sequence[str], score: Callable[[SentenceTransformer], _Result], untrained: bool
+) -> dict[str, _Result]:
+    """Score one model after the other; at most one is in memory.
+
+    Args:
+        names: of the models; all are looked for first.
+        score: of one model.
+        untrained: add random embeddings over the first model's vocabulary, as the last of the results.
+
+    Raises:
+        ModelDirectoryError: a model is not there or cannot be read.
+    """
     find_models(names)
     random: dict[str, _Result] = {}
     if untrained:  # first, since not every model has a vocabulary to take
         random[UNTRAINED] = score(random_model(load_model(names[0])))
-        gc.collect()
+        gc.collect()  # pipelines refer to themselves
     found: dict[str, _Result] = {}
     for name in dict.fromkeys(names):
         logger.info(f"{name}: scoring")
