@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, Scores, margin_scores
+from st_paragram.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin, Scores, margin_scores
 from st_paragram.bitext_mining.settings import MarginSettings
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError
@@ -44,7 +44,7 @@ class Background:
 
     source: SearchIndex
     target: SearchIndex
-    margin: Margin = Margin.RATIO
+    margin: Margin = DEFAULT_MARGIN
     k: int = DEFAULT_K
 
     def __post_init__(self) -> None:

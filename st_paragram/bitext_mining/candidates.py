@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, Margin, Scores, margin_scores
+from st_paragram.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin, Scores, margin_scores
 from st_paragram.search.neighbours import Neighbours, Vectors, nearest_neighbours
 
 Rows = NDArray[np.int64]
@@ -75,7 +75,7 @@ def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple
 
 
 def candidate_pairs(
-    forward: Neighbours, backward: Neighbours, margin: Margin = Margin.RATIO, candidates: Candidates = Candidates.MAX
+    forward: Neighbours, backward: Neighbours, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
 ) -> ScoredPairs:
     """Candidate translations with their scores.
 

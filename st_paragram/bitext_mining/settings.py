@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from st_paragram.bitext_mining.candidates import Candidates
-from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
+from st_paragram.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin
 from st_paragram.search.settings import QUERY_BLOCK, SearchSettings
 from st_paragram.settings import setting, settings
 
@@ -19,7 +19,7 @@ class MarginSettings(SearchSettings):
     k: int = setting(
         DEFAULT_K, "neighbours of each sentence, which also make the background of a margin", least=1, option="-k"
     )
-    margin: Margin = setting(Margin.RATIO, MARGIN_HELP)
+    margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
 
 
 @settings

@@ -245,7 +245,7 @@ def test_mining_a_pair_is_mining_its_distinct_sentences(embed, pairs):
     one, other = list(dict.fromkeys(source)), list(dict.fromkeys(target))
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (embed(one), embed(other))]
     found = candidate_pairs(
-        nearest_neighbours(*unit, 3), nearest_neighbours(*unit[::-1], 3), Margin.RATIO, Candidates.ALL
+        nearest_neighbours(*unit, 3), nearest_neighbours(*unit[::-1], 3), Margin.DISTANCE, Candidates.ALL
     )
     assert [(a, b) for _, a, b in rows] == [(one[i], other[j]) for i, j in zip(found.source, found.target, strict=True)]
     least = rows[5][0]

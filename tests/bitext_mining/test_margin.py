@@ -10,7 +10,7 @@ from st_paragram.bitext_mining.candidates import (
     candidate_pairs,
     one_to_one,
 )
-from st_paragram.bitext_mining.margin import LOWEST_BACKGROUND, Margin, margin_scores
+from st_paragram.bitext_mining.margin import DEFAULT_MARGIN, LOWEST_BACKGROUND, Margin, margin_scores
 from st_paragram.search.neighbours import Neighbours
 
 
@@ -35,6 +35,13 @@ def test_margin_scores_by_hand():
     assert margin_scores(cosine, own, other, Margin.RATIO) == pytest.approx(0.6 / 0.4)
     assert margin_scores(cosine, own, other, Margin.DISTANCE) == pytest.approx(0.2)
     assert margin_scores(cosine, own, other, Margin.ABSOLUTE) == pytest.approx(0.6)
+
+
+def test_a_quotient_makes_much_of_little_where_a_difference_does_not():
+    # A pair in a dense neighbourhood, and two sentences that have nothing like them on the other side.
+    cosines, backgrounds = np.array([0.8, 0.3]), np.array([0.6, 0.2])
+    ratio, distance = (margin_scores(cosines, backgrounds, backgrounds, m) for m in (Margin.RATIO, DEFAULT_MARGIN))
+    assert ratio == pytest.approx([4 / 3, 3 / 2]) and distance == pytest.approx([0.2, 0.1])
 
 
 def test_a_background_below_zero_does_not_turn_the_order_round():
@@ -63,7 +70,7 @@ def test_which_pairs_are_put_forward():
     assert of(Candidates.INTERSECTION) == [(0, 0)]
     assert of(Candidates.MAX) == [(0, 0), (1, 1)]  # (0, 1) scores higher than (1, 1), but source 0 is taken
     assert of(Candidates.BACKWARD, Margin.RATIO) == [(0, 0), (1, 1)]
-    assert rows(candidate_pairs(FORWARD, BACKWARD)) == [(0, 0), (1, 1)]  # ratio, max
+    assert rows(candidate_pairs(FORWARD, BACKWARD)) == [(0, 0), (1, 1)]  # distance, max
 
 
 def test_only_the_k_nearest_count():

@@ -35,7 +35,7 @@ from st_paragram.stages.executors import LocalExecutor
 from st_paragram.stages.work import Work
 
 pytest.importorskip("faiss")
-PLAIN = MiningSettings(k=3)
+PLAIN = MiningSettings(k=3, margin=Margin.RATIO)
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +384,7 @@ for number, point in enumerate(points):  # a fork each: importing takes longer t
                 os.kill(os.getpid(), signal.SIGKILL)
             return original(*arguments)
         module.write_metadata = dies
-        mine([source, target], f"{number}.tsv", model, MiningSettings(k=3, index="IVF4,Flat"))
+        mine([source, target], f"{number}.tsv", model, MiningSettings(k=3, margin="ratio", index="IVF4,Flat"))
         os._exit(0)
     print(os.wait()[1])
 """
