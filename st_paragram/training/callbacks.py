@@ -1,4 +1,4 @@
-"""What a training run says while it goes on, and what Ctrl-C does to it."""
+"""What a training run says while it works, and what Ctrl-C does to it."""
 
 from __future__ import annotations
 

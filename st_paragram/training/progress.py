@@ -99,11 +99,11 @@ def _is_whole(checkpoint: Path) -> bool:
 
 def _identity(stores: Sequence[PairStore]) -> str:
     """A digest of what stores hold, their ids left out (their number and the tokenizers stand for them)."""
-    facts = [
+    parts = [
         [len(store), store.path.stat().st_size, store.languages, store.seed, store.settings, _tokenizers(store)]
         for store in stores
     ]
-    return digest(*facts)
+    return digest(*parts)
 
 
 def _tokenizers(store: PairStore) -> list[Any]:

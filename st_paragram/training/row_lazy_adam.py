@@ -203,7 +203,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over state and tables, so that training goes on to the bit."""
+        """Take over state and tables, so that training is resumed to the bit."""
         state_dict = dict(state_dict)
         saved = state_dict.pop("tables")
         super().load_state_dict(state_dict)

@@ -1,4 +1,4 @@
-"""A file on its way: `NAME.part`, and beside it what is needed to go on with it after an interruption."""
+"""A file on its way: `NAME.part`, and beside it what is needed to resume it after an interruption."""
 
 from __future__ import annotations
 
