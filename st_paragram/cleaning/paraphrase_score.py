@@ -109,11 +109,11 @@ class ParaphraseScore(RowFilter):
     def _encoder(self) -> SentenceTransformer:
         import torch
 
-        import st_paragram
+        from st_paragram.models.directory import load
 
         if multiprocessing.parent_process() is not None or os.getpid() != self.__dict__["_made_in"]:
             torch.set_num_threads(1)  # a worker: the other cores have workers of their own
-        return st_paragram.load(self.model or "", device="cpu")
+        return load(self.model or "", device="cpu")
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: every process loads its own."""

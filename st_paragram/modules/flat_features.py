@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from st_paragram.modules.compact_embedding import CompactEmbedding
-
-if TYPE_CHECKING:
-    from st_paragram.modules.token_embedding import TokenEmbedding
 
 _PADDED = ("token_embeddings", "attention_mask", "sentence_lengths")
 
@@ -28,12 +25,18 @@ class FlatFeatures(dict[str, Any]):
     `LSTM`) work, and nobody else pays for padding.
     """
 
-    def __init__(self, features: dict[str, Any], module: TokenEmbedding) -> None:
+    def __init__(
+        self,
+        features: dict[str, Any],
+        embedding: nn.Embedding | CompactEmbedding,
+        dropout: float = 0.0,
+        sparse_gradient: bool = False,
+    ) -> None:
         super().__init__(features)
-        self.embedding = module.embedding
-        self.table: Tensor = module.embedding.weight
-        self.sparse_gradient = module.sparse_gradient
-        self.dropout = module.dropout if module.training else 0.0
+        self.embedding = embedding
+        self.table: Tensor = embedding.weight
+        self.dropout = dropout
+        self.sparse_gradient = sparse_gradient
 
     def flat_token_embeddings(self) -> Tensor:
         """The tokens' embeddings after dropout, float (total, D)."""

@@ -150,7 +150,8 @@ class TokenEmbedding(InputModule):
         """Attach the table to flat features; the pooling module does the arithmetic."""
         if self.before_lookup is not None:
             self.before_lookup(features["input_ids"])
-        return FlatFeatures(features, self)
+        dropout = self.dropout if self.training else 0.0
+        return FlatFeatures(features, self.embedding, dropout, self.sparse_gradient)
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
         """Write configuration, tokenizer and table (always as safetensors)."""
