@@ -50,10 +50,10 @@ def test_rows_of_training_memory_and_repeated_stores(tmp_path, store):
 
 
 def test_rates_of_stages_are_read_from_what_the_command_prints():
-    output = "seconds: read 0.5, clean 2.0, distinct 1.0, encode 4.0, store 0.1\n"
+    output = "seconds: read 0.5, clean 2.0, deduplicate 1.0, encode 4.0, store 0.1\n"
     cells = row(1000, 2, Run(output, 10.0, 123.4))
     assert dict(zip(HEAD, cells, strict=True)) == {
-        "pairs": "1,000", "workers": "2", "read": "2,000", "clean": "500", "distinct": "1,000", "vocabulary": "-",
+        "pairs": "1,000", "workers": "2", "read": "2,000", "clean": "500", "deduplicate": "1,000", "vocabulary": "-",
         "encode": "250", "store": "10,000", "all, pairs/s": "100", "seconds": "10.0", "peak, MB": "123",
     }  # fmt: skip
     assert set(STAGES) < set(HEAD)

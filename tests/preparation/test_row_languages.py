@@ -12,7 +12,7 @@ import pytest
 from st_paragram.data.pair_store import PairStore
 from st_paragram.data.text import TextSource, parse_source
 from st_paragram.preparation.pipeline import Sizes
-from st_paragram.preparation.prepare import Work, prepare
+from st_paragram.preparation.prepare import PrepareWork, prepare
 from st_paragram.preparation.settings import PrepareSettings
 
 SETTINGS = PrepareSettings(("en", "fr-es"), vocab_size=300, character_coverage=1.0)
@@ -38,7 +38,7 @@ def test_rows_keep_the_languages_of_their_texts(tmp_path, temperature) -> None:
     specs = [f"{name}:{write(tmp_path, name, count)}" for name, count in counts.items()]
     sources = [parse_source(spec, SETTINGS.languages) for spec in specs]
     settings = replace(SETTINGS, temperature=temperature)
-    prepare(sources, tmp_path / "s.h5", settings, work=Work(sizes=Sizes(task_bytes=1500)))
+    prepare(sources, tmp_path / "s.h5", settings, work=PrepareWork(sizes=Sizes(task_bytes=1500)))
     store = PairStore(tmp_path / "s.h5")
     assert (version(store), store.languages) == (2, ("en", "fr-es"))
     assert store.language_pairs == (("en", "fr"), ("en", "es"), ("en", "en"))

@@ -282,5 +282,5 @@ def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, 
             return features
 
     lstm.append(Own())
-    with pytest.raises(ModelDirectoryError, match="of which Own"):
+    with pytest.raises(ModelDirectoryError, match="Own is no module of st_paragram"):
         StoreTrainer(lstm, arguments(tmp_path), store, MultipleNegativesRankingLoss(lstm))
