@@ -6,7 +6,6 @@ resumed where it stopped, and any executor can share the tasks; the results foll
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from st_paragram.alignment.settings import AlignmentSettings
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import atomic, check_output
+from st_paragram.machine import usable_cores
 from st_paragram.models.find import find
 from st_paragram.stages.executors import StageTime
 from st_paragram.stages.metadata import read_metadata
@@ -93,7 +93,7 @@ def mine_documents(
 def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, workers: int) -> DocumentStage:
     from st_paragram.models.directory import fingerprint
 
-    threads = max(1, (os.cpu_count() or 1) // workers)
+    threads = max(1, usable_cores() // workers)
     plan = write_plan(pairs, folder)
     return DocumentStage(folder, plan, model.absolute(), fingerprint(model), settings, threads)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from st_paragram.bitext_mining.search_stage import SearchStage
 from st_paragram.bitext_mining.sentence_stage import SentenceStage
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.errors import ParagramError
+from st_paragram.machine import usable_cores
 from st_paragram.search.settings import FLAT
 from st_paragram.stages.executors import StageTime
 from st_paragram.stages.metadata import read_metadata
@@ -79,7 +79,7 @@ def build(
         workers: Processes that share the memory and the cores.
     """
     folder = sentences.root
-    threads = max(1, (os.cpu_count() or 1) // workers)
+    threads = max(1, usable_cores() // workers)
     embed = EmbedStage(folder, sentences, model, fingerprint, settings.vector_type, settings.rows, threads)
     plan = SearchPlan(sentences.texts, embed, settings, workers)
     index = IndexStage(folder, plan)

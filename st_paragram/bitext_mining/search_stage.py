@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +12,7 @@ from st_paragram.bitext_mining.effort_stage import EffortStage
 from st_paragram.bitext_mining.index_stage import IndexStage
 from st_paragram.bitext_mining.search_plan import SearchPlan
 from st_paragram.files import atomic, digest
+from st_paragram.machine import usable_cores
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours, Vectors
 from st_paragram.search.settings import FLAT
@@ -65,7 +65,7 @@ class SearchStage(Stage):
         direction, queries = self.part_of(path), plan.queries(self.part_of(path))
         begin = int(path.stem) * plan.settings.rows
         rows = queries.rows(begin, min(begin + plan.settings.rows, len(queries)))
-        indexes.use_threads(max(1, (os.cpu_count() or 1) // plan.workers))
+        indexes.use_threads(max(1, usable_cores() // plan.workers))
         found = self._search(direction, rows)
         if plan.within_one_text(direction):
             found = without_self(found, begin + np.arange(len(rows)), plan.settings.k)

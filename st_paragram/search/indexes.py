@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.errors import MiningError, SettingsError
+from st_paragram.machine import usable_cores
 from st_paragram.search.neighbours import import_faiss
 from st_paragram.search.settings import AUTO, FLAT
 from st_paragram.search.vectors import StoredVectors, blocks
@@ -64,7 +64,7 @@ def build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int)
     """
     faiss = import_faiss()
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(os.cpu_count() or 1)
+    faiss.omp_set_num_threads(usable_cores())
     try:
         return _build(factory, vectors, begin, end, seed)
     finally:

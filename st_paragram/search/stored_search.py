@@ -97,6 +97,7 @@ def ranked(queries: Vectors, corpus: StoredVectors, indices: NDArray[np.int64], 
     """
     indices = np.take_along_axis(indices, np.argsort(indices < 0, axis=1, kind="stable"), 1)
     counts = (indices >= 0).sum(axis=1)
+    indices = indices[:, : max(k, counts.max(initial=0))]
     cosines = np.full(indices.shape, _NONE, dtype=np.float32)
     for count in np.unique(counts[counts > 0]).tolist():
         same = np.flatnonzero(counts == count)

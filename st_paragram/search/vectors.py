@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from st_paragram.errors import MiningError
 from st_paragram.search.neighbours import Vectors
 
-_BLOCK = 1 << 14  # rows converted at a time
+_BLOCK = 1 << 10  # rows converted at a time: they stay in the cache
 
 
 class VectorType(str, Enum):
@@ -51,11 +51,12 @@ def pack(vectors: Vectors, kind: VectorType, where: str) -> NDArray[Any]:
     return np.rint(units * (127 / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
 
 
-def unpack(stored: NDArray[Any]) -> Vectors:
-    """Unit vectors, float32 (n, D), of what is stored."""
-    vectors = stored.astype(np.float32)
+def unpack(stored: NDArray[Any], into: Vectors | None = None) -> Vectors:
+    """Unit vectors, float32 (n, D), of what is stored; written into an array of this shape if there is one."""
+    vectors = np.empty(stored.shape, dtype=np.float32) if into is None else into
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
+        block[...] = stored[start : start + _BLOCK]
         block /= np.sqrt(np.einsum("nd,nd->n", block, block))[:, None]
     return vectors
 
@@ -103,7 +104,7 @@ class StoredVectors:
         while position < end:
             stored, start = self._maps[first], int(self.starts[first])
             stop = min(end, start + len(stored))
-            result[position - begin : stop - begin] = unpack(stored[position - start : stop - start])
+            unpack(stored[position - start : stop - start], result[position - begin : stop - begin])
             position, first = stop, first + 1
         return result
 
