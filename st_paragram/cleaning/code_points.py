@@ -1,4 +1,4 @@
-"""Many texts as one array of code points: what filters ask of every character is answered for all at once."""
+"""Many texts as one array of code points, so that filters can look at all characters at once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ALL = 0x110000
-_LAST_LETTER = 0x33480  # no letters are assigned behind it
+_LAST_LETTER = 0x33480  # no letter has a higher code point
 
 
 class CodePoints:
-    """n texts as one array, a newline behind each, so that none is empty.
+    """n texts as one array, with a newline after each, so that none is empty.
 
     Attributes:
         codes: Code points of all texts, uint32, lone surrogates included.
@@ -31,22 +31,24 @@ class CodePoints:
         self.starts: NDArray[np.int64] = ends - self.lengths - 1
 
     def count(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many of its characters are chosen, for each text; `chosen` has the shape of `codes`."""
+        """For each text, how many of its characters are chosen, int64 (n); `chosen` has the shape of `codes`."""
         return self.total(chosen.view(np.uint8))
 
     def total(self, values: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The sum over its characters, for each text; `values` has the shape of `codes`."""
+        """For each text, the sum of the values of its characters, int64 (n); `values` has the shape of `codes`."""
         return np.add.reduceat(values, self.starts, dtype=np.int64) if len(self.starts) else self.lengths
 
     def flags(self, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The values of its characters or-ed together, for each text; `values` has the shape of `codes`."""
+        """For each text, the values of its characters or-ed together, uint8 (n); `values` has the shape of `codes`."""
         return np.bitwise_or.reduceat(values, self.starts) if len(self.starts) else np.zeros(0, np.uint8)
 
 
 def table(values: dict[str, int]) -> NDArray[np.uint8]:
-    """A value for each of all code points: of the insides of character classes, e.g. `{"a-z": 1}`; or-ed; 0 elsewhere.
+    """A table with a value for each code point: uint8 (0x110000,).
 
-    The newline, which stands between texts, always has 0.
+    Args:
+        values: The insides of character classes and the values of their characters, e.g. `{"a-z": 1}`. The values of a
+            character of several classes are or-ed; one of no class has 0, and so has the newline, which parts texts.
     """
     result = np.zeros(_ALL, np.uint8)
     for characters, value in values.items():

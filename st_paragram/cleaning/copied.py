@@ -1,4 +1,4 @@
-"""Sides that are the same, or nearly: text that was never translated."""
+"""The filter `copied`: sides that are the same, or nearly the same; such text was never translated."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _START = 16  # characters
 
 @options
 class Copied(RowFilter):
-    """Drop pairs whose sides are identical or mostly the same words: they were not translated. Not for paraphrases.
+    """Drop pairs whose sides are identical or consist mostly of the same words. Not for paraphrases.
 
-    Identical are sides with the same letters and digits (NFKC, case folded). Mostly copied: of the distinct words
-    (between spaces) of at least three characters and not without letters that the side with more of them has (four at
-    least), more than `max_share` stand on the other side too. So names and code, which stay as they are in
+    Sides are identical if they have the same letters and digits (NFKC, case folded). They are mostly copied if more
+    than `max_share` of the distinct words of the side that has more of them (at least four) are on the other side, too.
+    Only words of at least three characters, with a letter among them, count. So names and code, which stay the same in
     translations, do no harm beside a few words of prose.
     """
 
@@ -48,7 +48,7 @@ class Copied(RowFilter):
         return COPIED if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
 
     def _many_missing(self, first: str, second: str) -> bool:
-        """Whether so many words at the start of the first side are nowhere on the second that it is no copy; fast."""
+        """Whether so many words at the start of the first side are missing on the second that it is no copy; fast."""
         enough = (1 - self.max_share) * (first.count(" ") + 1)
         missing = set()
         for word in first.split(" ", 3 * int(enough) + 4)[:-1]:
@@ -68,7 +68,7 @@ def _counts(word: str) -> bool:
 
 
 def _start_differently(first: str, second: str) -> bool:
-    """Whether the first letters tell two texts apart."""
+    """Whether two texts differ in their first letters already."""
     one, other = first[:2], second[:2]
     if one.isascii() and one.isalpha():
         if other.isascii() and other.isalpha():
@@ -83,7 +83,7 @@ def _start_differently(first: str, second: str) -> bool:
 
 
 def _other_script(character: str) -> bool:
-    """Whether it is a letter that stays outside ASCII whatever is done to it; of Greek to Georgian, Han, Hangul."""
+    """Whether no normalisation makes ASCII of a letter: Greek to Georgian, kana, Han, Hangul."""
     return character.isalpha() and (
         "\u0386" <= character <= "\u10ff" or "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
     )

@@ -1,4 +1,4 @@
-"""Which repeated rows go: the last step of cleaning, carried out over the whole text by the preparation."""
+"""Which repeated rows go. The preparation drops them from the whole text, after all steps of the cleaning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from st_paragram.settings import setting
 
 
 class Key(str, Enum):
-    """What makes two rows the same: both sides, or one."""
+    """What makes two rows the same: both sides, or one of them."""
 
     PAIR = "pair"
     FIRST = "first"
@@ -18,7 +18,7 @@ class Key(str, Enum):
 
 
 class Copies(str, Enum):
-    """How many rows of the same key stay: one, or, as with `sort | uniq -u` in the authors' script, none."""
+    """How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
 
     ONE = "one"
     NONE = "none"

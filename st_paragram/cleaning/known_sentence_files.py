@@ -9,18 +9,19 @@ from pathlib import Path
 from st_paragram.cleaning.known_test_sentences import SetFamily
 from st_paragram.cleaning.languages import long_codes, short_code
 from st_paragram.errors import SettingsError
+from st_paragram.files import content_digest
 
 _STS = ("sts20[0-9][0-9]/*.tsv", "stsb/*.tsv")
 _TATOEBA = ("tatoeba/*.tsv",)
 
 
 def known_sentence_files(folder: Path, kind: SetFamily, languages: Sequence[str] = ()) -> list[Path]:
-    """The files of a family of test sets in a folder, in order of name.
+    """The files of a family of test sets in a folder, in the order of their names.
 
     Args:
-        folder: Where they are.
+        folder: The folder.
         kind: The family.
-        languages: Of Tatoeba the files of these languages alone; all where none is named, or none but English.
+        languages: Of Tatoeba, only the files of these languages; all if none but English is named.
     """
     patterns = _STS if kind is SetFamily.STS else _TATOEBA
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
@@ -31,22 +32,22 @@ def known_sentence_files(folder: Path, kind: SetFamily, languages: Sequence[str]
 
 
 def read_sentences(files: Iterable[Path]) -> Iterator[str]:
-    r"""The last two columns of each row of tab-separated files; rows end at `\n` alone, blank ones are passed over.
+    r"""The last two columns of each row of tab-separated files; rows end only at `\n`, and blank ones are skipped.
 
     Raises:
-        SettingsError: A file is not readable or not UTF-8, or a row (named by its number) has not two columns or three.
+        SettingsError: A file is not readable or not UTF-8, or a row does not have two or three columns.
     """
     for path in files:
         try:
             rows = path.read_bytes().decode("utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{path}: not readable as a test set ({error}); see --help of get_sts.py") from error
+            raise SettingsError(f"{path}: not readable as a test set ({error}); get_sts.py makes such files") from error
         for number, row in enumerate(rows, start=1):
             if not row.strip():
                 continue
             cells = row.removesuffix("\r").split("\t")
             if len(cells) not in (2, 3):
-                raise SettingsError(f"{path}: row {number}: expected 2 or 3 columns, saw {len(cells)}")
+                raise SettingsError(f"{path}: row {number} has {len(cells)} columns, where 2 or 3 are expected")
             yield from cells[-2:]
 
 
@@ -55,5 +56,5 @@ def files_digest(files: Iterable[Path]) -> str:
     whole = hashlib.sha256()
     for path in files:
         whole.update(f"{path.parent.name}/{path.name}\n".encode())
-        whole.update(hashlib.sha256(path.read_bytes()).digest())
+        whole.update(content_digest(path).encode())
     return whole.hexdigest()

@@ -1,13 +1,12 @@
-"""Sentences of test sets, known by hashes alone: the file `known_test_sentences.bin` beside this one holds no text.
+"""Sentences of test sets, known only by hashes: the file `known_test_sentences.bin` beside this one holds no text.
 
-It has a line with a name and version, a line of JSON `{"sts": count, "tatoeba": count}`, and for each set its sorted
-hashes of 40 bits, most significant byte first. `data_prep/make_known_test_sets.py` makes it. Among its 150,000 hashes
-a sentence that is in no test set finds its own by chance once in seven million.
+It has a line with a name and version, a line of JSON `{"sts": count, "tatoeba": count}`, and the sorted hashes of each
+family of test sets, 40 bits each, most significant byte first. `data_prep/make_known_test_sets.py` makes it. With its
+150,000 hashes, one in seven million other sentences is taken for a test sentence by chance.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
@@ -20,16 +19,16 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.normalized_key import normalized_key, normalized_key_hashes
 from st_paragram.cleaning.unsegmented_scripts import is_unsegmented
 from st_paragram.errors import EvaluationError
-from st_paragram.files import atomic
+from st_paragram.files import atomic, content_digest
 
 KNOWN_TEST_SENTENCES = Path(__file__).with_name("known_test_sentences.bin")
 
 _HEADER = b"st_paragram test sentences 1\n"
 _BITS, _BYTES = 40, 5
 
-# What people say every day ("How old is he?") is in every collection of subtitles and proves nothing. So a sentence
-# counts if it has this many words and letters, or in a script without spaces this many characters. That leaves 98 % of
-# the sentences of STS, 83 % of the English ones of Tatoeba and 73 % of the others.
+# What people say every day ("How old is he?") is in every collection of subtitles and proves nothing. So only sentences
+# of at least so many words and letters count, or, in a script without spaces, of so many characters. These are 98 % of
+# the sentences of STS, 83 % of the English ones of Tatoeba and 73 % of its others.
 _FEWEST_WORDS, _FEWEST_LETTERS, _FEWEST_CHARACTERS = 4, 15, 8
 
 
@@ -41,7 +40,7 @@ class SetFamily(str, Enum):
 
 
 def telling(sentence: str) -> bool:
-    """Whether a sentence is long enough to be recognised: not one of those that everybody says."""
+    """Whether a sentence is long enough to prove something: not one of those that everybody says."""
     words, letters = sentence.split(), len(normalized_key(sentence))
     if is_unsegmented(sentence):
         return letters >= _FEWEST_CHARACTERS
@@ -49,7 +48,7 @@ def telling(sentence: str) -> bool:
 
 
 def sentence_hashes(sentences: Collection[str]) -> NDArray[np.uint64]:
-    """Hashes of n sentences by their letters and digits alone: uint64 (n), 40 bits used."""
+    """Hashes of the letters and digits of n sentences: uint64 (n), of which 40 bits are used."""
     return normalized_key_hashes(list(sentences)) >> np.uint64(64 - _BITS)
 
 
@@ -57,18 +56,18 @@ def known_hashes(sets: Iterable[SetFamily], path: Path = KNOWN_TEST_SENTENCES) -
     """The sorted hashes of the sentences of families of test sets.
 
     Raises:
-        EvaluationError: the file is not readable.
+        EvaluationError: The file is not readable.
     """
     return np.unique(np.concatenate([_read(path)[kind.value] for kind in sets]))
 
 
 def digest(path: Path = KNOWN_TEST_SENTENCES) -> str:
-    """SHA-256 of the file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """SHA-256 of the file, in hexadecimal digits."""
+    return content_digest(path)
 
 
 def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES) -> int:
-    """Write the file, whole or not at all, and return the number of hashes; sentences that everybody says stay out."""
+    """Write the file, whole or not at all, without sentences that everybody says; return the number of hashes."""
     chosen = {kind: [sentence for sentence in given if telling(sentence)] for kind, given in sentences.items()}
     hashes = {kind.value: np.unique(sentence_hashes(given)) for kind, given in chosen.items()}
     with atomic(path) as file:
@@ -89,7 +88,7 @@ def _read(path: Path) -> dict[str, NDArray[np.uint64]]:
         if len(packed) != _BYTES * sum(counts.values()) or not {kind.value for kind in SetFamily} <= set(counts):
             raise ValueError("incomplete")
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise EvaluationError(f"{path}: not readable ({error}); install st_paragram anew") from error
+        raise EvaluationError(f"{path}: not readable ({error}); install st_paragram again") from error
     wide = np.zeros((sum(counts.values()), 8), np.uint8)
     wide[:, -_BYTES:] = np.frombuffer(packed, np.uint8).reshape(-1, _BYTES)
     values = wide.view(">u8").astype(np.uint64).ravel()

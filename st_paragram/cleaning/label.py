@@ -1,4 +1,4 @@
-"""The filter `label`: rows whose further column, a language label for example, says what is wanted."""
+"""The filter `label`: rows with a certain value in a further column, a language label for example."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def further_column(row: Row, column: int, wanted: str) -> str:
 
     Args:
         row: The row.
-        column: 0 for the first column after the texts.
-        wanted: The filter that wants it, for the message.
+        column: Its number; 0 is the first column after the texts.
+        wanted: The filter that needs it, for the message.
 
     Raises:
         TextError: The row has no such column.
@@ -28,7 +28,7 @@ def further_column(row: Row, column: int, wanted: str) -> str:
         shown = " | ".join(text if len(text) <= 40 else text[:37] + "..." for text in row[:2])
         seen = f"a row has {len(row)} columns ({shown!r})"
         raise TextError(
-            f"{wanted}: {seen}, where column {column} after the two texts is wanted; check the columns"
+            f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
         ) from None
 
 
@@ -43,7 +43,7 @@ class Label(RowFilter):
     value: str = setting(..., "what it must say, letter by letter")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "other label" for rows that say something else.
+        """Return "other label" for rows with another value.
 
         Raises:
             TextError: A row has too few columns.

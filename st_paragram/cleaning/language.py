@@ -1,4 +1,4 @@
-"""Sides that are not in their language, by fastText's language identification."""
+"""The filter `language`: sides that are not in their language, as fastText's language identification sees it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from st_paragram.settings import setting
 WRONG_LANGUAGE = "wrong language"
 
 MODEL_NAMES = ("lid.176.bin", "lid.176.ftz")
-"""Of fastText's model, the better one first; it is looked for in the folder `lid` of the cache."""
+"""Files of fastText's model, the better one first; they are looked for in the folder `lid` of the cache."""
 
 _LABEL = "__label__"
-# What the model calls them by, where that is not the language's own code; and languages it cannot tell apart in a
-# sentence, so that any of them will do.
+# The model's labels of languages where they differ from the language's own code, together with languages that it cannot
+# tell apart in one sentence, so that any of them will do.
 _LABELS = {
     **dict.fromkeys(("no", "nb", "nn", "da"), ("no", "nn", "da")),
     **dict.fromkeys(("bs", "hr", "sh", "sr"), ("hr", "sr", "sh", "bs")),
@@ -44,7 +44,7 @@ _LABELS = {
 
 
 class Sides(str, Enum):
-    """The sides that are looked at."""
+    """The sides to look at."""
 
     BOTH = "both"
     FIRST = "first"
@@ -53,10 +53,10 @@ class Sides(str, Enum):
 
 @options
 class Language(RowFilter):
-    """Drop pairs with a side that fastText's lid.176 takes for another language than it should be in.
+    """Drop pairs with a side that fastText's model lid.176 takes for another language than it should be in.
 
-    A side goes if the model gives its language, with those it confuses with it, less than `min_probability`, and
-    another at least `min_other`. Text in a language that the model does not know passes.
+    A side is in a wrong language if the model gives the right one, together with those it confuses with it, less than
+    `min_probability`, and another at least `min_other`. Text in a language that the model does not know passes.
     """
 
     name: ClassVar[str] = "language"
@@ -73,7 +73,7 @@ class Language(RowFilter):
         """Return for each row the reason to drop it, or None to keep it.
 
         Raises:
-            SettingsError: There is no model.
+            SettingsError: The model is not there, or not readable.
             MissingExtraError: fasttext-predict is not installed.
         """
         predict = _predictor(self.model_file())
@@ -87,10 +87,10 @@ class Language(RowFilter):
         return verdicts
 
     def identity(self) -> dict[str, Any]:
-        """The options, and the SHA-256 of the model in place of its name.
+        """The options, with the SHA-256 of the model in place of its name.
 
         Raises:
-            SettingsError: There is no model.
+            SettingsError: The model is not there.
         """
         return {**super().identity(), "model": _digest(self.model_file())}
 
@@ -98,14 +98,14 @@ class Language(RowFilter):
         """The file of the model.
 
         Raises:
-            SettingsError: There is none.
+            SettingsError: The model is not there.
         """
         folder = cache_folder() / "lid"
         choices = [self.model.expanduser()] if self.model else [folder / name for name in MODEL_NAMES]
         if found := next((path for path in choices if path.is_file()), None):
             return found
         command = f"get it with `st-paragram download --sets lid --folder {choices[0].parent}`"
-        raise SettingsError(f"language: no model {' or '.join(map(str, choices))}; {command}")
+        raise SettingsError(f"language: there is no model {' or '.join(map(str, choices))}; {command}")
 
     def _verdict(self, predictions: Sequence[tuple[str, float]], right: set[str]) -> str | None:
         probability = sum(share for label, share in predictions if label in right)
@@ -114,22 +114,22 @@ class Language(RowFilter):
 
 
 def labels(code: str) -> tuple[str, ...]:
-    """The labels, without `__label__`, by which the model may call a language: that of its code, and its doubles."""
+    """The labels, without `__label__`, that the model may give a language: its own, and those it is confused with."""
     short = short_code(code)
     return _LABELS.get(code.lower().split("_")[0], _LABELS.get(short, (short,)))
 
 
 @cache
 def _predictor(path: Path) -> Callable[[str], list[tuple[str, float]]]:
-    """What gives a text's five most probable labels, `__label__es`, and their probabilities."""
+    """A function that gives the five most probable labels of a text, like `__label__es`, and their probabilities."""
     fasttext = require("fasttext", "lid", 'the filter "language"')
     try:
         model = fasttext.load_model(str(path))
     except (ValueError, RuntimeError, MemoryError) as error:
-        raise SettingsError(f"language: {path} is no fastText model ({error}); get it anew") from error
+        raise SettingsError(f"language: {path} is not a fastText model ({error}); download it again") from error
 
     def predict(text: str) -> list[tuple[str, float]]:
-        """The model refuses newlines, and lone surrogates cannot be encoded."""
+        """Predict, without newlines, which the model refuses, and lone surrogates, which cannot be encoded."""
         clean = text.replace("\n", " ").encode("utf-8", "ignore").decode("utf-8")
         found, shares = model.predict(clean, k=5)
         return list(zip(found, map(float, shares), strict=True))

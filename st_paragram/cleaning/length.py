@@ -1,4 +1,4 @@
-"""Length of the sides, in words, or in characters where a script writes no spaces."""
+"""The filter `length`: sides that are too short or too long, in words, or in characters where words have no spaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EMPTY, _SHORT, _LONG = 1, 2, 3  # places in `reasons`, from 1
 
 
 class LengthOn(str, Enum):
-    """The sides that the length filter looks at."""
+    """The sides whose length counts."""
 
     BOTH = "both"
     ENGLISH = "english"
@@ -31,8 +31,8 @@ class LengthOn(str, Enum):
 class Length(RowFilter):
     """Drop pairs with a side that is too short or too long.
 
-    The original procedure counts whitespace tokens of the English side, 3 to 100 of them (EMNLP 2022,
-    section 3); here both sides count unless `length_on` says otherwise.
+    The original procedure allows 3 to 100 whitespace tokens on the English side (EMNLP 2022, section 3); here the
+    length of both sides counts unless `length_on` says otherwise.
     """
 
     name: ClassVar[str] = "length"
@@ -46,7 +46,7 @@ class Length(RowFilter):
     )
 
     def __post_init__(self) -> None:
-        """Compare the options.
+        """Check that the limits leave something.
 
         Raises:
             SettingsError: No text could pass.

@@ -1,4 +1,4 @@
-"""What is no text: tags, entities, subtitle codes, template residue, bare addresses, broken characters."""
+"""The filter `markup`: rows with tags, entities, codes of subtitles or templates, only addresses, broken characters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MARKS = 64  # flags a character; the flags of broken characters are smaller
 class Kind(str, Enum):
     """Kinds of markup.
 
-    Tags and template residue that stand on both sides alike are the content of documentation and stay.
+    Tags and templates that are the same on both sides are the content of documentation and stay.
     """
 
     TAGS = "tags"
@@ -72,7 +72,7 @@ class Markup(RowFilter):
 
 
 def _flags(texts: list[str]) -> NDArray[np.uint8]:
-    """What each text may hold, by its characters alone."""
+    """What each text may hold, judged by single characters and neighbours: flags, uint8 (n)."""
     points = CodePoints(texts)
     flags = _table().take(points.codes)
     flag_misread(flags)
@@ -82,7 +82,7 @@ def _flags(texts: list[str]) -> NDArray[np.uint8]:
 @cache
 def _table() -> NDArray[np.uint8]:
     flags = table({r"<&@/{}\[\]♩-♬": _MARKS, **SUSPICIOUS})
-    flags[ord("\t")] = 0  # stands between the sides
+    flags[ord("\t")] = 0  # it separates the sides
     return flags
 
 

@@ -1,4 +1,4 @@
-"""Sentences that differ from one of many in a single word: changed, added or left out."""
+"""Sentences that differ from one of many by a single word, changed, added or left out."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Words = tuple[str, ...]
 _NO_WORD = re.compile(r"[^\w\s]|_")
 _LOWER = bytes(range(256)).lower()
 _NO_WORD_ASCII = bytes(code for code in range(128) if not chr(code).isalnum() and not chr(code).isspace())
-# In a shorter sentence one word is too much of it: "I like your car", "I like your dog".
+# Of a shorter sentence, one word is too large a part: "I like your car", "I like your dog".
 _FEWEST_WORDS, _FEWEST_CHARACTERS = 6, 12
 
 
 class NearSentences:
-    """Sentences of six words or more, found again with one word of difference.
+    """Finds sentences of at least six words again, even with one word of difference.
 
-    In a script without spaces the characters are the words, and there must be twelve. A single difference leaves the
-    first half or the last half of the words as they are, so sentences are looked up by their halves and only what is
-    found so is compared word by word.
+    In a script without spaces every character is a word, and there must be twelve. A single difference leaves the first
+    half or the last half of the words as it is, so sentences are looked up by their halves, and only those found so are
+    compared word by word.
 
     Args:
         sentences: The sentences to find again.
@@ -53,7 +53,7 @@ class NearSentences:
 
 
 def _half(words: int) -> int:
-    """The first or the last so many words are left alone by one difference, from either sentence's point of view."""
+    """So many words, the first or the last ones of either sentence, are untouched by a single difference."""
     return (words - 1) // 2
 
 

@@ -1,4 +1,4 @@
-"""A text by its letters and digits alone, so that neither tokenisation nor quotes nor case hide what is the same."""
+"""Only the letters and digits of a text: neither tokenisation nor quotation marks nor case hide what is equal."""
 
 from __future__ import annotations
 

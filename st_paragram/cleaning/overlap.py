@@ -1,4 +1,4 @@
-"""The filter `overlap`: paraphrases that repeat most of each other teach little."""
+"""The filter `overlap`: paraphrases that repeat each other, from which little can be learned."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from st_paragram.settings import setting
 class Overlap(RowFilter):
     """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M, section 5).
 
-    The overlap is the share of the distinct trigrams of the text that has fewer of them which the other text has too;
-    `word_hashes.words` says what a word is. Texts of less than three words overlap with nothing.
+    The overlap is the number of distinct trigrams that both texts have, divided by that of the text that has fewer;
+    `word_hashes.words` says what a word is. A text of fewer than three words overlaps with nothing.
     """
 
     name: ClassVar[str] = "overlap"

@@ -1,4 +1,4 @@
-"""The filter `paraphrase_score`: paraphrases that are neither too unlike nor too alike."""
+"""The filter `paraphrase_score`: paraphrases whose similarity is within limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BATCH = 2048  # pairs embedded at a time: 2 x 8 MB of embeddings at 1024 dimens
 
 @options
 class ParaphraseScore(RowFilter):
-    """Drop rows whose score lies outside `low` to `high`; both ends stay (EMNLP 2022, ParaNMT: 0.4 to 1).
+    """Drop rows whose score is below `low` or above `high` (EMNLP 2022, ParaNMT: 0.4 and 1).
 
     The score is a number in a further column, or the cosine of the two texts' embeddings.
     """
@@ -42,7 +42,7 @@ class ParaphraseScore(RowFilter):
     model: str | None = setting(None, "directory, name or hub id of a model of ours that is to score the texts")
 
     def __post_init__(self) -> None:
-        """Compare the options.
+        """Check that the options fit together.
 
         Raises:
             SettingsError: The limits leave nothing, or there is neither a column nor a model.
@@ -64,7 +64,7 @@ class ParaphraseScore(RowFilter):
         return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
-        """The scores of rows; errors as in `reject`."""
+        """The scores of rows; raises what `reject` raises."""
         if self.model is None:
             return [self._given(row) for row in rows]
         blocks = [self._cosines(rows[start : start + _BATCH]) for start in range(0, len(rows), _BATCH)]
@@ -93,7 +93,7 @@ class ParaphraseScore(RowFilter):
         if not math.isfinite(score):
             shown = text if len(text) <= 40 else text[:37] + "..."
             raise TextError(
-                f"{self.name}: {shown!r} in column {self.column} after the two texts is no score; check the columns"
+                f"{self.name}: {shown!r} in column {self.column} after the two texts is not a number; check the columns"
             )
         return score
 

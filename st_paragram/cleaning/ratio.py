@@ -1,4 +1,4 @@
-"""Sides of very different length: one of them says more than the other, or something else."""
+"""The filter `ratio`: sides of very different length, one of which says more than the other, or something else."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _WORD = 5  # letters: what a word is worth where words cannot be counted
 
 @options
 class Ratio(RowFilter):
-    """Drop pairs whose longer side has more words than `max` times those of the shorter side, and `slack` more.
+    """Drop pairs whose longer side has more words than `max` times the words of the shorter side plus `slack`.
 
-    If a side is in a script without spaces, five letters of either side count as a word; a Han character counts as
-    three letters and a kana as two, for that is what they are worth in translations.
+    If a side is in a script without spaces between words, every five letters of both sides count as a word; a Han
+    character counts as three letters and a kana as two, for that is what they are worth in translations.
     """
 
     name: ClassVar[str] = "ratio"

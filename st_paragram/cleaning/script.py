@@ -1,4 +1,4 @@
-"""Sides in another script than their language is written in."""
+"""The filter `script`: sides that are not written in a script of their language."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _LOG = logging.getLogger(__name__)
 
 @options
 class Script(RowFilter):
-    """Drop pairs with a side of no letters, or of which too few letters are of a script of the side's language.
+    """Drop pairs with a side that has no letters, or too few letters of the scripts of its language.
 
     A Han character counts as three letters and a kana as two, so that names and code in Latin letters do not outweigh
-    a Chinese sentence. Sides in a language that is not known here must only have letters.
+    a Chinese sentence. If a language is not known here, its sides need only have letters.
     """
 
     name: ClassVar[str] = "script"
@@ -42,7 +42,7 @@ class Script(RowFilter):
     )
 
     def __post_init__(self) -> None:
-        """Warn, once, of a language that is not known here."""
+        """Warn, once, about a language that is not known here."""
         for code in self.languages:
             if not scripts(code):
                 _warn_unknown(code)
@@ -67,7 +67,7 @@ class Script(RowFilter):
 
 @cache
 def _warn_unknown(code: str) -> None:
-    _LOG.warning("script: no script known for the language %s; its sides must only have letters", code)
+    _LOG.warning("script: no script is known for the language %s; its sides need only have letters", code)
 
 
 @cache

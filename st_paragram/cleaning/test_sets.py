@@ -1,4 +1,4 @@
-"""Sentences of test sets in training data: the same, or nearly so."""
+"""The filter `test_sets`: sentences of test sets in training data, the same or nearly the same."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TEST, NEAR = "test sentence", "near a test sentence"
 
 @options
 class KnownTestSentences(RowFilter):
-    """Drop pairs with a side that is a sentence of a test set by its letters and digits.
+    """Drop pairs with a side that has the same letters and digits as a sentence of a test set.
 
     The sentences of STS 2012-2017, the STS Benchmark and Tatoeba (development parts too) are known by hashes that come
     with the package; sentences that everybody says ("How old is he?") are not among them. A folder of test sets adds
-    what it holds, of Tatoeba for the languages of the rows, and sentences that differ from these by one word.
+    its own sentences (those of Tatoeba for the languages of the rows), and sentences that differ from them in one word.
 
     The folder holds `sts2012/*.tsv`, ..., `stsb/*.tsv` (`grade TAB sentence TAB sentence`) and `tatoeba/xxx-eng.tsv`
     (`foreign TAB English`), as `data_prep/get_sts.py` makes it.
@@ -42,10 +42,10 @@ class KnownTestSentences(RowFilter):
     folder: Path | None = setting(None, "a folder of test sets whose sentences must not be in the text either")
 
     def __post_init__(self) -> None:
-        """Look for the files of the folder.
+        """Check that the folder has files of test sets.
 
         Raises:
-            SettingsError: There are none.
+            SettingsError: It has none.
         """
         if self.folder is not None and not self._files():
             wanted = "a folder with sts20XX/*.tsv, stsb/*.tsv or tatoeba/*.tsv"
@@ -68,7 +68,7 @@ class KnownTestSentences(RowFilter):
         return as_verdicts(np.where(found & 1, 1, found), self.reasons)
 
     def identity(self) -> dict[str, Any]:
-        """The families of test sets and digests of what is known of them."""
+        """The families of test sets, and digests of the known sentences and of the files of the folder."""
         files = self._files()
         return {
             "sets": [kind.value for kind in self.sets],

@@ -19,9 +19,9 @@ _SIDE_MASK = np.uint64(2 * _BLOCK - 1)
 
 
 def trigram_overlaps(rows: Sequence[Row], lower_case: bool = True) -> NDArray[np.float64]:
-    """Count the distinct trigrams that the first two columns share, over those of the column that has fewer.
+    """Count the distinct trigrams that the first two columns share, divided by those of the column that has fewer.
 
-    A text of less than three words has no trigrams; its overlap with any other is 0. The result does not depend on
+    A text of fewer than three words has no trigrams; its overlap with any other is 0. The result does not depend on
     which text stands first.
 
     Args:

@@ -1,8 +1,8 @@
-"""Which letters belong to which script, as ranges for regular expressions."""
+"""The letters of each script, as ranges for regular expressions."""
 
 from __future__ import annotations
 
-# Blocks of the Unicode standard; digits, marks and punctuation in them do no harm, for letters alone are counted.
+# Blocks of the Unicode standard; digits, marks and punctuation in them do no harm, for only letters are counted.
 SCRIPTS = {
     "Latin": "A-Za-z\xaa\xba\xc0-\u02b8\u02e0-\u02e4\u1d00-\u1dbf\u1e00-\u1eff\u2071\u207f\u2090-\u209c\u212a\u212b"
     "\u2132\u214e\u2184\u2c60-\u2c7f\ua722-\ua7ff\uab30-\uab69\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a",

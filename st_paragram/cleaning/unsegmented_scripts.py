@@ -18,20 +18,20 @@ UNSEGMENTED = f"{_OTHERS}{_HAN}{_KANA}"
 """Their characters, as the inside of a character class."""
 _CHARACTER = re.compile(f"[{UNSEGMENTED}]")
 
-# Letters of alphabets that say as much as one character: 2.85 measured for Han (English and Chinese translations).
+# How many letters of an alphabet say as much as one character: 2.85, measured on English and Chinese translations.
 HAN_LETTERS, KANA_LETTERS = 3, 2
 
 _UNSEGMENTED, _SPACE, _LETTER = 1, 2, 4
 
 
 class Measures:
-    """The lengths of n texts.
+    """The lengths of n texts, in several units.
 
     Attributes:
         words: Words between single spaces, int64 (n); 1 for an empty text.
-        characters: Characters that are no space, int64 (n).
-        unsegmented: Whether a text is written mostly in a script without spaces, bool (n): it has more characters of
-            such scripts than words with letters of other scripts.
+        characters: Characters that are not spaces, int64 (n).
+        unsegmented: Whether a text is mostly in a script without spaces between words, bool (n): it has more characters
+            of such scripts than words with letters of other scripts.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ class Measures:
             self.unsegmented[some] = _mostly_unsegmented([texts[index] for index in some])
 
     def letters(self) -> NDArray[np.int64]:
-        """Characters that are no space, a Han character as 3 and a kana as 2: comparable between scripts; int64 (n)."""
+        """Characters that are not spaces, where Han counts as 3 and kana as 2, to compare scripts; int64 (n)."""
         return self.characters + self._points.total(_extra_letters().take(self._points.codes))
 
 
@@ -59,7 +59,7 @@ def is_unsegmented(text: str) -> bool:
 def _mostly_unsegmented(texts: Sequence[str]) -> NDArray[np.bool_]:
     points = CodePoints(texts)
     kinds = _kinds().take(points.codes)
-    telling = np.flatnonzero(kinds)  # a word goes on behind digits and signs
+    telling = np.flatnonzero(kinds)  # digits and signs do not end a word
     letters = kinds[telling] == _LETTER
     begins = np.zeros(len(kinds), np.bool_)
     begins[telling[letters & ~np.concatenate(([False], letters[:-1]))]] = True

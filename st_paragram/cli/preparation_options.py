@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,10 @@ def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Prep
 
 def write_report(prepared: Prepared, output: Path) -> None:
     """Print what was read, dropped and kept, and how long it took."""
-    done = [f"{each.name} {each.seconds:.1f}" for each in prepared.times if each.tasks]
+    seconds: defaultdict[str, float] = defaultdict(float)  # of all stages of a name
+    for each in prepared.times:
+        if each.tasks:
+            seconds[each.name] += each.seconds
+    done = [f"{name} {spent:.1f}" for name, spent in seconds.items()]
     sys.stdout.write(f"{prepared.report.table()}\nseconds: {', '.join(done) or 'none, all was done before'}\n")
     sys.stdout.write(f"{output}: {prepared.report.total.kept:,} pairs\n")

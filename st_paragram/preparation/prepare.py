@@ -62,8 +62,9 @@ def prepare(
 ) -> Prepared:
     """Make a pair store of parallel texts.
 
-    The work folder takes about four times the size of the text. It is removed at the end, and if something is refused;
-    after Ctrl-C, a full disk or a killed process it stays, and the same call resumes from it.
+    The work folder takes about four times the size of the text, and once more for each band of near duplicates. It is
+    removed at the end, and if something is refused; after Ctrl-C, a full disk or a killed process it stays, and the
+    same call resumes from it.
 
     Args:
         sources: The texts, see `text.parse_source` and `text.moses_source`.

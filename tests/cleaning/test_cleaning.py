@@ -270,7 +270,7 @@ def test_an_unknown_language_is_warned_of_once(caplog):
     with caplog.at_level(logging.WARNING):
         Script(("en", "qq")), Script(("qq", "en"))
     assert [record.getMessage().split(";")[0] for record in caplog.records] == [
-        "script: no script known for the language qq"
+        "script: no script is known for the language qq"
     ]
 
 
@@ -499,7 +499,7 @@ def test_the_model_is_looked_for_in_the_cache(fasttext, tmp_path, monkeypatch):
 
 def test_a_broken_model_and_a_missing_package_are_named(fasttext, tmp_path, monkeypatch):
     (tmp_path / "broken.bin").write_bytes(b"")
-    with pytest.raises(SettingsError, match=r"broken\.bin is no fastText model"):
+    with pytest.raises(SettingsError, match=r"broken\.bin is not a fastText model"):
         Language(("en", "es"), model=str(tmp_path / "broken.bin")).reject([("a", "b")])
     monkeypatch.setitem(sys.modules, "fasttext", None)
     with pytest.raises(MissingExtraError, match=r'pip install "st_paragram\[lid\]"'):
