@@ -37,12 +37,12 @@ class CleanStage(RowStage):
     Attributes:
         read: Whose shards come in.
         cleaning: The filters and repairs.
-        identities: For each text what `filters_digest` gives, once for the run: it may take reading large models.
+        identities: What `filters_digest` gives for each text, once for the run: it may have to read large models.
         lower_case: Lower-case the texts.
-        segmentation: Of Chinese.
+        segmentation: How Chinese is cut into words.
         by: What the keys of rows are made of.
-        seed: Of the keys.
-        rejects: Leave the rows dropped in files, too.
+        seed: Seed of the keys.
+        rejects: Also leave the dropped rows in files.
     """
 
     name: ClassVar[str] = "clean"
@@ -75,7 +75,7 @@ class CleanStage(RowStage):
         for source, text in enumerate(report.sources):
             steps = self.steps(source)
             for reason in (reason for each in steps for reason in each.reasons):
-                text.drop(reason, 0)  # all reasons are told, in the order of the filters
+                text.drop(reason, 0)  # all reasons are listed, in the order of the filters
             text.repairs.update({each.name: 0 for each in steps if isinstance(each, RowRepair)})
         for source, _, result in self._tasks():
             done = read_metadata(result)
@@ -88,7 +88,7 @@ class CleanStage(RowStage):
         """Clean a shard.
 
         Raises:
-            TextError: A row has not what a filter needs.
+            TextError: A row lacks what a filter needs, a column for example.
         """
         source, shard, result = self._tasks()[task]
         started = time.perf_counter()
@@ -121,7 +121,7 @@ class CleanStage(RowStage):
         write_metadata(result, counts | {"seconds": seconds})
 
     def _tasks(self) -> list[tuple[int, Path, Path]]:
-        """Number of the text, shard, result."""
+        """For each task the number of the text, the shard and the result."""
         return [
             (source, shard, self.root / self.name / each / f"{shard.stem}.rows")
             for source, each in enumerate(self.digests())

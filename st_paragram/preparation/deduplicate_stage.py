@@ -54,8 +54,8 @@ class DeduplicateStage(RowStage):
         by: What makes rows equal, or may make them near.
         copies: How many of equal rows stay; None for all. Of near rows the band says how many.
         then: What the keys of the rows that go out are made of.
-        seed: Of the keys.
-        rejects: Leave the rows dropped in files, too.
+        seed: Seed of the keys.
+        rejects: Also leave the dropped rows in files.
         task_bytes: Rows, in bytes, that one task works on.
     """
 

@@ -1,4 +1,4 @@
-"""First stage: read each text once and leave it in shards, so that the stages after it can share the work."""
+"""First stage: read each text once and write it as shards, which the tasks of later stages share."""
 
 from __future__ import annotations
 

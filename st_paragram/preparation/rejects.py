@@ -13,15 +13,15 @@ from st_paragram.preparation.row_files import RowStage, rejects_file
 
 
 def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:
-    """Write `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ...: the rows dropped, as columns.
+    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file for each reason.
 
     The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where
     a repair came first; further columns are there, too. For this, rows carry their original columns along between
     stages: the work folder is half as large again, the store is the same.
 
     Args:
-        stages: Those that drop rows, and have left them in files; all of them are done.
-        folder: Is made.
+        stages: The stages that drop rows, all of them done; they have left these rows in files.
+        folder: The folder to write to; it is made if it does not exist.
 
     Returns:
         The files written, one for each reason that occurred.
