@@ -99,7 +99,7 @@ def settings(cls: type[_Settings]) -> type[_Settings]:
             if fields[name].is_mistaken(value):
                 raise SettingsError(f"{name} is {value!r}; {fields[name].expected}")
         try:
-            make(self, *args, **kwargs)
+            make(self, **values)
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             raise SettingsError(fields[str(first["loc"][0])].refusal(first)) from None

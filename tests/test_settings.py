@@ -117,6 +117,11 @@ def test_numbers_outside_their_range_are_refused(value: int) -> None:
     assert refusal(dim=value) == f"dim is {value!r}; it must be at least 1 and below 5000"
 
 
+def test_values_given_by_their_place_are_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match="^dim is 'many'; "):
+        Example("x", "many")  # type: ignore[arg-type]
+
+
 @over(st.sampled_from(["dim", "rate", "share", "size"]), st.booleans())
 def test_truth_values_are_no_numbers(name: str, value: bool) -> None:
     if name != "size":  # which reads values by a function of its own

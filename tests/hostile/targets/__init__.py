@@ -1,0 +1,1 @@
+"""What hostile tries are made on, a module each: see `hostile.campaign`."""
