@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -18,6 +19,12 @@ from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_v
 # The same examples in every run, and no limit of time: the machine may be busy.
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("tests")
+
+
+def pytest_collection_finish():
+    """Take what was imported out of the garbage collector's sight: trainers call it often, each time for nothing."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

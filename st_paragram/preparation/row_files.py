@@ -75,8 +75,7 @@ class Keys:
             as_seen: For each pair the columns to carry along, for the case that the row is dropped; None for none.
         """
         texts = [f"{first}\t{second}".encode("utf-8", "replace") for first, second in pairs]
-        columns = as_seen if as_seen is not None else [()] * len(texts)
-        carried = [_tabbed(row) for row in columns]
+        carried = [b""] * len(texts) if as_seen is None else [_tabbed(columns) for columns in as_seen]
         return self._rows(texts, carried, [b"%04d" % source] * len(texts))
 
     def again(self, rows: Sequence[bytes]) -> list[bytes]:

@@ -369,14 +369,16 @@ def test_which_index_is_chosen():
 
 KILL = """
 import importlib, os, signal, sys
+import faiss, sentence_transformers, torch
 from st_paragram.bitext_mining.miner import mine
 from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.models import directory
 
 source, target, model, *points = sys.argv[1:]
+modules = [importlib.import_module("st_paragram." + point.split(":")[0]) for point in points]
 for number, point in enumerate(points):  # a fork each: importing takes longer than mining
     if os.fork() == 0:
-        name, call = point.split(":")
-        module = importlib.import_module("st_paragram." + name)
+        module, call = modules[number], point.split(":")[1]
         original, calls = module.write_metadata, []
         def dies(*arguments):
             calls.append(1)

@@ -1,4 +1,3 @@
-import os
 import runpy
 import signal
 import subprocess
@@ -114,14 +113,12 @@ def test_tuning_keeps_the_best_on_the_development_pairs(folder, monkeypatch, cap
 
 
 @pytest.mark.slow
-def test_ctrl_c_and_resume_give_the_same_model(folder):
-    data = ["--data", "pairs.tsv", "--vocab-size", "200"]
-    settings = [*QUICK, "--epochs", "12"]
-    command = [sys.executable, str(RECIPES / "train_bitext.py"), "--lang", "es", *data, *settings]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([*command, "--output", "whole"], env=environment, check=True, capture_output=True)
+def test_ctrl_c_and_resume_give_the_same_model(folder, capsys):
+    arguments = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK, "--epochs", "12"]
+    assert recipe("train_bitext", *arguments, "--output", "whole") == 0
 
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, str(RECIPES / "train_bitext.py"), *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     for line in process.stderr:
         if "step 200" in line:
             process.send_signal(signal.SIGINT)
@@ -130,9 +127,9 @@ def test_ctrl_c_and_resume_give_the_same_model(folder):
     assert process.wait() == 130 and "Traceback" not in rest
     assert list(folder.glob("p-sp-es.checkpoints/checkpoint-*")) and not Path("p-sp-es").exists()
 
-    refused = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert refused.returncode == 1 and "--resume" in refused.stderr.splitlines()[-1]
-    subprocess.run([*command, "--resume"], env=environment, check=True, capture_output=True)
+    assert recipe("train_bitext", *arguments) == 1
+    assert "--resume" in capsys.readouterr().err.splitlines()[-1]
+    assert recipe("train_bitext", *arguments, "--resume") == 0
     one, other = (load_file(f"{name}/model.safetensors")["embedding.weight"] for name in ("whole", "p-sp-es"))
     np.testing.assert_array_equal(one, other)
 
