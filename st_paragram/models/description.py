@@ -61,3 +61,15 @@ def _licence(card: Path) -> str | None:
     head = text.partition("\n---")[0] if text.startswith("---") else ""
     found = _LICENCE.search(head)
     return found[1].strip() if found else None
+
+
+def check_model(folder: Path) -> str:
+    """Load a model; says what was found. Its weights have no digest of their own to compare.
+
+    Raises:
+        ModelDirectoryError: it cannot be loaded.
+    """
+    from st_paragram.models import directory
+
+    dimension = directory.load(folder, device="cpu").get_embedding_dimension()
+    return f"loads, and gives embeddings of {dimension} components; there is no digest to compare its files with"

@@ -134,7 +134,7 @@ def _other(value: Any, rng: np.random.Generator) -> Any:
     """Another value: a little off, of another type, nested, or strange."""
     kind = rng.random()
     if kind < 0.3 and isinstance(value, int | float):
-        return [value + 1, value - 1, -value, value * 1000, value / 2, str(value), bool(value)][rng.integers(7)]
+        return [value + 1, value - 1, -value, value * 1000, value // 2, str(value), bool(value)][rng.integers(7)]
     if kind < 0.3 and isinstance(value, str):
         return [value + "x", value[:-1], value.upper(), value * 100, [value], f" {value}", len(value)][rng.integers(7)]
     if kind < 0.4:
