@@ -9,10 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from st_paragram.training.row_lazy_adam import RowLazyAdam
 
 _MAY_DIFFER = {"params", "lr", "initial_lr"}
-_ADAMS = {"step", "exp_avg", "exp_avg_sq"}
 
 #: The options of each of an optimiser's groups.
 Options = list[dict[str, Any]]
@@ -27,7 +25,7 @@ def check_optimizer(optimizer: torch.optim.Optimizer, options: Options) -> None:
     """Look at an optimiser after its state was loaded.
 
     Args:
-        optimizer: of torch, or `RowLazyAdam`, which checks its state itself.
+        optimizer: any; `RowLazyAdam` checks its state itself.
         options: as they were before.
 
     Raises:
@@ -37,15 +35,19 @@ def check_optimizer(optimizer: torch.optim.Optimizer, options: Options) -> None:
         raise ValueError("an optimizer with other options")
     if not all(_is_rate(group[name]) for group in optimizer.param_groups for name in ("lr", "initial_lr")):
         raise ValueError("a learning rate that is no number from 0 up")
-    if isinstance(optimizer, RowLazyAdam):
-        return
-    for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
-        state = optimizer.state.get(parameter, {})
-        if state and isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW) and state.keys() != _ADAMS:
-            raise ValueError("not the state of Adam")
-        for name, value in state.items():
-            if isinstance(value, Tensor) and value.shape not in ((), parameter.shape):
-                raise ValueError(f"{name} of shape {tuple(value.shape)} for parameters of {tuple(parameter.shape)}")
+    if isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW):
+        for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
+            _check_adam(optimizer.state.get(parameter, {}), parameter)
+
+
+def _check_adam(state: Mapping[str, Any], parameter: Tensor) -> None:
+    """What torch takes as it comes."""
+    if state and state.keys() - {"max_exp_avg_sq"} != {"step", "exp_avg", "exp_avg_sq"}:
+        raise ValueError("not the state of Adam")
+    for name, value in state.items():
+        shape = torch.Size([]) if name == "step" else parameter.shape
+        if not isinstance(value, Tensor) or not value.is_floating_point() or value.shape != shape:
+            raise ValueError(f"{name} is not a tensor of floats of shape {tuple(shape)}")
 
 
 def check_scheduler(state: Any, expected: Mapping[str, Any]) -> None:  # noqa: ANN401 - whatever was loaded

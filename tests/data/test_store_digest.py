@@ -83,7 +83,7 @@ def test_it_is_the_same_however_rows_were_appended_and_tells_other_rows_apart(tm
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda file: file["a/ids"].__setitem__(slice(0, 2), file["a/ids"][1::-1]),
+        lambda file: file["a/ids"].__setitem__(slice(0, 2), file["a/ids"][:2][::-1]),
         lambda file: file["b/offsets"].__setitem__(1, file["b/offsets"][1] + 1),
         lambda file: file.attrs.__setitem__("seed", 1),
         lambda file: file.attrs.__setitem__("max_length", 99),
@@ -144,7 +144,7 @@ def test_info_checks_the_content_where_it_is_asked_to(path, old, capsys):
     assert new["checked"] == "20 rows are sound, and the content is what was written"
     assert without["checked"].startswith("61 rows are sound; the store has no digest to compare")
     with h5py.File(path, "r+") as file:
-        file["a/ids"][0:2] = file["a/ids"][1::-1]
+        file["a/ids"][0:2] = file["a/ids"][:2][::-1]
     assert main(["info", str(path)]) == 0
     assert main(["info", str(path), "--check"]) == 1
     assert "damaged or edited" in capsys.readouterr().err

@@ -95,7 +95,7 @@ def read_header(path: Path) -> Header:
 
 def _header(path: Path, file: h5py.File) -> Header:
     version = _check_root(path, file)
-    languages = _names(plain_hdf5.two_texts(file, "languages"))
+    languages, extents = _names(plain_hdf5.two_texts(file, "languages")), _extents(file)
     return Header(
         size=path.stat().st_size,
         format_version=version,
@@ -106,7 +106,7 @@ def _header(path: Path, file: h5py.File) -> Header:
         settings=plain_hdf5.json_value(plain_hdf5.text(file, "settings"), dict),
         tokenizers=_tokenizers(path, file) if version > 1 else (_sentencepiece(path, file),),
         language_pairs=_language_pairs(file, languages),
-        extents=_extents(file),
+        extents=extents,
         digest=_digest(file),
     )
 

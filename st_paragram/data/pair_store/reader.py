@@ -153,7 +153,8 @@ class PairStore:
         if len(begin) and not (0 <= begin.min() and (begin < end).all() and end.max() <= len(ids)):
             raise StoreError(f"{self.path}: side {side}: offsets do not grow, or end beyond the ids; {REMAKE}")
         taken, offsets = _gathered(ids, begin, end - begin, dtype)
-        if len(taken) and not 0 <= taken.min() <= taken.max() < (most := len(self.tokenizer(side))):
+        most = len(self.tokenizer(side))
+        if len(taken) and not 0 <= taken.min() <= taken.max() < most:
             wrong = taken.max() if taken.min() >= 0 else taken.min()
             seen = f"id {wrong} is outside the vocabulary of {most}"
             raise StoreError(f"{self.path}: side {side}: {seen}; {REMAKE}")
