@@ -255,3 +255,13 @@ def test_texts_of_a_stranger_do_not_steer_the_terminal(tmp_path, pairs, vocabula
     assert "\x1b" not in capsys.readouterr().out
     assert main(["info", str(store.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["settings"] == store.settings
+
+
+def test_a_vocabulary_that_is_no_text(tmp_path, pairs, vocabulary):
+    """Training and inspection decode; that must not be where it is found."""
+    path = write_store(tmp_path / "x.h5", pairs[:20], vocabulary).path
+    piece = next(piece for piece in map(vocabulary.piece, range(9, 300)) if piece and len(piece) > 3).encode()
+    path.write_bytes(path.read_bytes().replace(piece, piece[:-1] + b"\xff"))
+    with pytest.raises(StoreError, match="damaged tokenizer .*codec can't decode") as caught:
+        PairStore(path)
+    assert "\n" not in str(caught.value)

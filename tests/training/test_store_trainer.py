@@ -201,9 +201,10 @@ def test_stores_losses_and_stock_weights_resume_to_the_bit(tmp_path, stores, pai
         assert torch.equal(loss.state_dict()[name], tensor), name
     assert second.pairs_trained == whole.pairs_trained - first.pairs_trained
 
-    other = StoreTrainer(new_lstm(pairs), arguments(tmp_path, row_lazy_adam=False), stores["large"], _Nothing())
-    with pytest.raises(SettingsError, match="a checkpoint of other losses"):
-        other.train(resume_from_checkpoint=str(checkpoint))
+    for data, message in ((stores["large"], "of a run on other data than"), (stores, "a checkpoint of other losses")):
+        other = StoreTrainer(new_lstm(pairs), arguments(tmp_path, row_lazy_adam=False), data, _Nothing())
+        with pytest.raises(SettingsError, match=message):
+            other.train(resume_from_checkpoint=str(checkpoint))
 
 
 class _Nothing(nn.Module):
