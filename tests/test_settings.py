@@ -118,7 +118,7 @@ def test_numbers_outside_their_range_are_refused(value: int) -> None:
 
 
 def test_values_given_by_their_place_are_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match="^dim is 'many'; "):
+    with pytest.raises(SettingsError, match=r"^dim is 'many'; "):
         Example("x", "many")  # type: ignore[arg-type]
 
 

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import sentencepiece
 
-from st_paragram.errors import ParagramError, SettingsError, TextError
+from st_paragram.damage import one_line
+from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError, TextError
 from st_paragram.extras import require
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
-from st_paragram.tokenizers.sentencepiece_format import round_scores
+from st_paragram.tokenizers.sentencepiece_format import check_tables, round_scores
 from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
@@ -59,9 +60,11 @@ class SentencePieceTokenizer(Tokenizer):
         self.segmentation = Segmentation(segmentation)
         self.processor = sentencepiece.SentencePieceProcessor()
         try:
+            check_tables(model_proto)
             self.processor.LoadFromSerializedProto(model_proto)
-        except RuntimeError as error:
-            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {error}") from error
+        except (ModelDirectoryError, RuntimeError) as error:
+            reason = one_line(error)
+            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {reason}") from error
         self.unknown_id: int = self.processor.unk_id()
         self.normalize = normalizer(lower_case, self.segmentation)
 

@@ -61,8 +61,8 @@ def hub(tmp_path, monkeypatch):
     """A hub with one repository, `somebody/model`: the folder that it is, and the folder of what was downloaded."""
     there, here = tmp_path / "hub", tmp_path / "snapshot"
 
-    def snapshot_download(name, allow_patterns):
-        assert name == "somebody/model"
+    def snapshot_download(name, allow_patterns, revision=None):
+        assert name == "somebody/model" and revision is None
         names = [str(path.relative_to(there)) for path in there.rglob("*") if path.is_file()]
         for wanted in filter_repo_objects(names, allow_patterns=allow_patterns):
             (here / wanted).parent.mkdir(parents=True, exist_ok=True)
