@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,11 +23,15 @@ from st_paragram.data.pair_store.format import (
     TOKENIZER,
     VERSIONS,
 )
+from st_paragram.data.pair_store.global_heaps import check_heaps
 from st_paragram.data.pair_store.mapped_file import Extent
 from st_paragram.errors import StoreError
 from st_paragram.tokenizers.base import KINDS, Tokenizer, load_tokenizer
 
-_WIDEST_ID = 4  # bytes
+#: The arrays, with the kinds of numpy's types that they may have, and how many bytes a number may take.
+_ARRAYS = {f"{side}/{name}": ("u", widest) for side in SIDES for name, widest in (("ids", 4), ("offsets", 8))}
+_ARRAYS |= {ROW_LANGUAGES: ("u", 8), LABELS: ("iuf", 8)}
+_TOKENIZERS = (SENTENCEPIECE_MODEL, TOKENIZER, *(f"{side}/{TOKENIZER}" for side in SIDES))
 
 
 class StoredTokenizer(NamedTuple):
@@ -83,6 +88,7 @@ def read_header(path: Path) -> Header:
         raise StoreError(f"{path}: no such pair store; make it with `st-paragram prepare`")
     try:
         with h5py.File(path, "r") as file:
+            check_heaps(path, _places(file))
             header = _header(path, file)
     except plain_hdf5.UNREADABLE as error:
         raise StoreError(f"{path}: not a readable pair store ({one_line(error)}); {REMAKE}") from error
@@ -109,6 +115,19 @@ def _header(path: Path, file: h5py.File) -> Header:
         extents=extents,
         digest=_digest(file),
     )
+
+
+def _places(file: h5py.File) -> list[Extent]:
+    """Where the arrays and tokenizers stand, as far as they are what they should be; no text is read for that."""
+    if file.id.get_create_plist().get_sizes() != (8, 8):
+        raise ValueError("addresses of other than 64 bits")
+    places = []
+    for name in (*_ARRAYS, *_TOKENIZERS):
+        with suppress(*plain_hdf5.UNREADABLE):
+            place, _, own = name.rpartition("/")
+            kinds, widest = _ARRAYS.get(name, ("u", 1))
+            places.append(plain_hdf5.extent(plain_hdf5.group(file, place) if place else file, own, kinds, widest))
+    return places
 
 
 def _check_root(path: Path, file: h5py.File) -> int:
@@ -165,13 +184,12 @@ def _language_pairs(file: h5py.File, languages: tuple[str, str]) -> tuple[tuple[
 
 def _extents(file: h5py.File) -> dict[str, Extent]:
     extents = {}
-    for side in SIDES:
-        place = plain_hdf5.group(file, side)
-        extents[f"{side}/ids"] = plain_hdf5.extent(place, "ids", "u", _WIDEST_ID)
-        extents[f"{side}/offsets"] = plain_hdf5.extent(place, "offsets", "u")
-    for name, kinds in ((ROW_LANGUAGES, "u"), (LABELS, "iuf")):
-        if plain_hdf5.member(file, name) is not None:
-            extents[name] = plain_hdf5.extent(file, name, kinds)
+    for name, (kinds, widest) in _ARRAYS.items():
+        place, _, own = name.rpartition("/")
+        if place:
+            extents[name] = plain_hdf5.extent(plain_hdf5.group(file, place), own, kinds, widest)
+        elif plain_hdf5.member(file, own) is not None:
+            extents[name] = plain_hdf5.extent(file, own, kinds, widest)
     return extents
 
 
