@@ -13,8 +13,8 @@ from typing import Any
 
 DESCRIPTION = (
     "Tell what a model directory, a pair store or an index folder holds: vocabulary, dimension, languages, training "
-    "record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is given. Without a name, tell which "
-    "version is installed, which compiled kernels run, and which optional packages are there."
+    "record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is given. Without a name, tell "
+    "which version is installed, which compiled kernels run, and which optional packages are there."
 )
 EPILOG = """\
   st-paragram info p-sp-es
@@ -34,8 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="also read everything: compare content with the SHA-256 that a store or an index has, look through all rows "
-        "of a store, and load a model",
+        help="also read everything: compare content with the SHA-256 that stores, indexes and models have, look "
+        "through all rows of a store, and load a model",
     )
 
 

@@ -25,7 +25,8 @@ from st_paragram.json_files import read_json
 logger = logging.getLogger(__name__)
 
 FILE_LIST = "files.json"
-OPTIMIZER, SCHEDULER, RANDOM_STATE, TRAINER_STATE = "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"
+OPTIMIZER, SCHEDULER = "optimizer.pt", "scheduler.pt"
+RANDOM_STATE, TRAINER_STATE = "rng_state.pth", "trainer_state.json"
 _NEEDED = {OPTIMIZER, SCHEDULER, RANDOM_STATE, TRAINER_STATE}
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,17})")
 

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
 _MAY_DIFFER = {"params", "lr", "initial_lr"}
 
 #: The options of each of an optimiser's groups.

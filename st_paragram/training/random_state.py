@@ -18,7 +18,8 @@ def save(path: Path) -> None:
     """Write the states of Python's, numpy's and torch's generators, that of the GPU included."""
     _, (*words, place), normal = random.getstate()
     state: dict[str, Any] = {"python": _mersenne_twister(words, place, normal), "cpu": torch.random.get_rng_state()}
-    _, numpys_words, place, has_normal, normal = np.random.get_state()
+    numpys: Any = np.random.get_state()
+    _, numpys_words, place, has_normal, normal = numpys
     state["numpy"] = _mersenne_twister(numpys_words.tolist(), place, normal if has_normal else None)
     if torch.cuda.is_available():
         state["cuda"] = torch.cuda.random.get_rng_state()

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from sentence_transformers import SentenceTransformerTrainer
@@ -78,8 +78,10 @@ class ResumableTrainer(SentenceTransformerTrainer):
 
     def _steps(self) -> int:
         """Steps of the whole run."""
-        return self.args.max_steps if self.args.max_steps > 0 else math.ceil(
-            self.args.num_train_epochs * self.batches_per_epoch
+        return (
+            self.args.max_steps
+            if self.args.max_steps > 0
+            else math.ceil(self.args.num_train_epochs * self.batches_per_epoch)
         )
 
     def _callbacks_with_state(self) -> set[str]:
@@ -128,6 +130,7 @@ class ResumableTrainer(SentenceTransformerTrainer):
         if checkpoint is None:
             return
         optimizer = self.plain_optimizer()
+        assert self.lr_scheduler is not None
         with checkpoints.reading(checkpoint):
             options = optimizer_state.options_of(optimizer)
             schedule = torch.load(Path(checkpoint, checkpoints.SCHEDULER), map_location="cpu", weights_only=True)
@@ -161,7 +164,7 @@ class ResumableTrainer(SentenceTransformerTrainer):
 
     def plain_optimizer(self) -> torch.optim.Optimizer:
         """The optimiser itself; accelerate wraps it."""
-        return getattr(self.optimizer, "optimizer", self.optimizer)  # type: ignore[no-any-return]
+        return cast("torch.optim.Optimizer", getattr(self.optimizer, "optimizer", self.optimizer))
 
     def row_lazy_adam(self) -> RowLazyAdam | None:
         """The optimiser, if it is this one."""

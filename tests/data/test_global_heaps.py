@@ -43,7 +43,11 @@ def test_zeros_and_wrong_sizes_are_refused_in_all_heaps(path):
     """libhdf5 would never come to an end."""
     whole = path.read_bytes()
     for begin, end in _heaps(path):
-        for place, content in ((begin + 16, bytes(end - begin - 16)), (begin + 24, b"\xff" * 8), (begin + 8, b"\xff" * 8)):
+        for place, content in (
+            (begin + 16, bytes(end - begin - 16)),
+            (begin + 24, b"\xff" * 8),
+            (begin + 8, b"\xff" * 8),
+        ):
             path.write_bytes(whole)
             _overwrite(path, place, content)
             with pytest.raises(StoreError, match="a heap of texts") as caught:

@@ -123,7 +123,10 @@ def test_version_1_is_written_as_it_was_but_for_the_digest(version_1, tmp_path):
     new, old = _everything(again), _everything(store.path)
     assert new.pop("/ content_sha256") == repr(store.compute_digest())
     assert new == old
-    assert hashlib.sha256(again.read_bytes()).hexdigest() == "824c40de0c6d4b082ca5a0eba64656e5a6e2814b17ad68b5f10c8572ad01cd84"
+    assert (
+        hashlib.sha256(again.read_bytes()).hexdigest()
+        == "824c40de0c6d4b082ca5a0eba64656e5a6e2814b17ad68b5f10c8572ad01cd84"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.h5", "old.h5"]
 
 

@@ -36,7 +36,7 @@ class ArrayDigest:
 
     def add(self, values: NDArray[Any]) -> None:
         """Go on with further numbers, contiguous and of the type of the array."""
-        self._hash.update(values)
+        self._hash.update(values.data)
         self._length += len(values)
 
     def described(self) -> list[Any]:

@@ -33,8 +33,8 @@ Version 2 holds what version 1 cannot; a store is written as version 1 wherever 
       pairs                         its attribute, JSON: the pairs of languages, a list of lists of two names
     labels                          (N,), where rows have labels: finite numbers of any integer or float type
 
-All numbers are little-endian; ids have at most 32 bits, the others at most 64. Nothing else of HDF5 is used: a file with
-links, filters, chunks, virtual data sets or data in other files is refused (see `plain_hdf5`).
+All numbers are little-endian; ids have at most 32 bits, the others at most 64. Nothing else of HDF5 is used: a file
+with links, filters, chunks, virtual data sets or data in other files is refused (see `plain_hdf5`).
 
 The digest of the content is the SHA-256, in hexadecimal digits, of one JSON object in UTF-8: keys sorted, no white
 space, characters beyond ASCII as they are. It is the same in both versions:

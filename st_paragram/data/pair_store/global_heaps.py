@@ -1,7 +1,7 @@
 """The heaps in which an HDF5 file keeps texts, looked at before libhdf5 does.
 
-libhdf5 2.0 walks through a heap for ever where an object of it says that it has no size, as in a block of zeros. Source:
-HDF5 File Format Specification, version 3.0, III.E, "Global Heap".
+libhdf5 2.0 walks through a heap for ever where an object of it says that it has no size, as in a block of zeros.
+Source: HDF5 File Format Specification, version 3.0, III.E, "Global Heap".
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class PairStore:
         """
         ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
         begin, end = edges[rows].astype(np.int64), edges[rows + 1].astype(np.int64)
-        if len(begin) and not (0 <= begin.min() and (begin < end).all() and end.max() <= len(ids)):
+        if len(begin) and not (begin.min() >= 0 and (begin < end).all() and end.max() <= len(ids)):
             raise StoreError(f"{self.path}: side {side}: offsets do not grow, or end beyond the ids; {REMAKE}")
         taken, offsets = _gathered(ids, begin, end - begin, dtype)
         most = len(self.tokenizer(side))

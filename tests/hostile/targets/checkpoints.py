@@ -126,9 +126,10 @@ def attempt(shared: list[Run], rng: np.random.Generator, folder: Path) -> str:
     except (SettingsError, StoreError) as error:
         assert "\n" not in str(error) and str(where) in str(error), error
         return "attacked: refused" if attacked else "refused"
+    same = torch.equal(_weights(trainer), run.weights)
     if attacked:
-        return "attacked: the same weights" if torch.equal(_weights(trainer), run.weights) else "attacked: other weights"
-    if not torch.equal(_weights(trainer), run.weights):
+        return f"attacked: {'the same' if same else 'other'} weights"
+    if not same:
         return "wrong: other weights"
     return "resumed from an earlier one" if trainer._initial_global_step < _SAVED[-1] else "unharmed"
 
@@ -214,11 +215,19 @@ _DAMAGES = (
 
 # Damage on purpose, with the list of files written again.
 
+_ATTACKED = (
+    *("optimizer.pt", "optimizer.pt", "optimizer.pt", "scheduler.pt", "rng_state.pth", "rng_state.pth"),
+    *("trainer_state.json", "trainer_state.json", "mega_batch.npz", "loss.safetensors", "model.safetensors"),
+)
+
 
 def _attack(checkpoint: Path, rng: np.random.Generator) -> None:
+    stores = json.loads((checkpoint / checkpoints.FILE_LIST).read_bytes())["stores"]
     for _ in range(int(rng.geometric(0.7))):
-        files = [path for path in sorted(checkpoint.iterdir()) if path.is_file() and path.name != checkpoints.FILE_LIST]
-        path = files[rng.integers(len(files))]
+        path = checkpoint / str(rng.choice(_ATTACKED))
+        if not path.is_file() or rng.random() < 0.1:
+            files = [other for other in sorted(checkpoint.iterdir()) if other.is_file()]
+            path = files[rng.integers(len(files))]
         if rng.random() < 0.25:
             path.write_bytes(damaged(path.read_bytes(), rng))
             continue
@@ -226,7 +235,6 @@ def _attack(checkpoint: Path, rng: np.random.Generator) -> None:
             _EDITS.get(path.suffix, _edit_bytes)(path, rng)
         except (RuntimeError, ValueError, TypeError, KeyError, OSError, AttributeError, EOFError, OverflowError):
             path.write_bytes(b"")  # damaged by an earlier edit, or beyond what its writer can write
-    stores = json.loads((checkpoint / checkpoints.FILE_LIST).read_bytes())["stores"]
     checkpoints.seal(checkpoint, stores if rng.random() < 0.95 else edited_json(stores, rng))
 
 
@@ -286,9 +294,9 @@ def _edited_state(state: Any, rng: np.random.Generator) -> Any:
 
 
 def _places(value: Any) -> Any:
-    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []):
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield value, key
-        yield from _places(inner)
+        yield from _places(value[key])
 
 
 def _edited_tensor(value: Tensor, rng: np.random.Generator) -> Tensor:
