@@ -72,7 +72,7 @@ def test_an_index_tells_its_model_and_size(model, pairs, tmp_path, capsys):
     assert (found["properties"]["lines"], found["properties"]["dimension"]) == (50, 12)
     assert "index.json" in found["files"] and "vectors.npy" in found["files"]
     assert main(["info", str(tmp_path / "lines.index")]) == 0
-    assert "  properties\n    format version: 2\n" in capsys.readouterr().out
+    assert "  properties\n    format version: 3\n" in capsys.readouterr().out
 
 
 def test_without_a_name_it_tells_of_the_installation(capsys):
