@@ -8,9 +8,8 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.damage import one_line
-from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import directory as model_directory
+from st_paragram.models import stock
 from st_paragram.models.averaging import embedding_of
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.encoder import pipeline
@@ -29,10 +28,8 @@ def load_model(name: str) -> SentenceTransformer:
     """
     path = Path(name)
     if (path / "modules.json").is_file() and not (path / CONFIG_FILE).is_file():
-        try:
+        with stock.reading(path, "sentence-transformers cannot load it"):
             return SentenceTransformer(str(path), trust_remote_code=False, local_files_only=True)
-        except Exception as error:  # modules of sentence-transformers raise what their parts raise
-            raise ModelDirectoryError(f"{name}: sentence-transformers cannot load it ({one_line(error)})") from error
     return model_directory.load(name)
 
 

@@ -20,6 +20,7 @@ from st_paragram.models.modules_file import read_modules
 from st_paragram.modules.compact_embedding import TableType, is_finite
 
 PACKAGES = ("sentence_transformers.",)
+_PANIC = "PanicException"  # of Rust; no `Exception`, and in no module that could be imported
 
 
 def holds(model: SentenceTransformer) -> bool:
@@ -78,7 +79,9 @@ def reading(folder: Path, failure: str) -> Iterator[None]:
         yield
     except ModelDirectoryError:
         raise
-    except Exception as error:  # the tokenizers library raises plain exceptions, other modules what their parts raise
+    except BaseException as error:  # modules raise what their parts raise, and the tokenizers library panics
+        if not (isinstance(error, Exception) or type(error).__name__ == _PANIC):
+            raise
         raise ModelDirectoryError(f"{folder}: {failure} ({one_line(error)}); save it again") from error
 
 

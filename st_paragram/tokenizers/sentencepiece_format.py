@@ -15,7 +15,6 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from st_paragram.errors import ModelDirectoryError
 
@@ -26,9 +25,6 @@ LEADING_JAMO = [chr(code) for code in range(0x1100, 0x1113)]
 META_SYMBOL = "\u2581"
 
 _FLOAT = struct.Struct("<f")
-
-# Fields of a ModelProto with rules (for texts, and for what is decoded), and the field of a table in them.
-_NORMALIZERS, _CHARSMAP = (3, 5), 2
 
 
 class PieceKind(IntEnum):
@@ -85,46 +81,6 @@ def parse_model(model_proto: bytes) -> SentencePieceModel:
     except (ValueError, IndexError, TypeError, struct.error) as error:
         raise _unreadable(model_proto, error) from error
     return model
-
-
-def check_tables(model_proto: bytes) -> None:
-    """Refuse a model whose tables of rules lead out of their memory, since sentencepiece follows them unchecked.
-
-    Raises:
-        ModelDirectoryError: there is such a table, or the bytes are no ModelProto.
-    """
-    try:
-        for number, start, end in _spans(model_proto, 0, len(model_proto)):
-            if number in _NORMALIZERS and start >= 0:
-                for inner, first, after in _spans(model_proto, start, end):
-                    if inner == _CHARSMAP and first >= 0:
-                        _check_table(model_proto[first:after])
-    except (ValueError, IndexError) as error:
-        raise _unreadable(model_proto, error) from error
-
-
-def _check_table(charsmap: bytes) -> None:
-    """Refuse a compiled table (see `read_rules`) with a unit whose children, or a replacement, would be outside it."""
-    if not charsmap:
-        return
-    size = int.from_bytes(charsmap[:4], "little")
-    if size % 4 or not 1024 <= size < len(charsmap) - 4:
-        raise ValueError(f"a table of {len(charsmap)} bytes with a trie of {size}")
-    units = np.frombuffer(charsmap, "<u4", count=size // 4, offset=4)
-    replacements = charsmap[4 + size :]
-    bases = np.arange(len(units)) ^ _offsets(units)
-    inner = units >> 31 == 0
-    inner[0] = True  # the root is never compared with a byte
-    if ((bases | 0xFF) >= len(units))[inner].any():
-        raise ValueError("rules lead out of their table")
-    values = units[bases[inner & (units >> 8 & 1 == 1)]] & 0x7FFFFFFF
-    if values.max(initial=0) >= len(replacements) or replacements[-1] != 0:
-        raise ValueError("replacements lie outside their table")
-
-
-def _offsets(units: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """How far each unit of a trie is from the base of its children."""
-    return (units >> 10 << (units >> 6 & 8)).astype(np.int64)
 
 
 def round_scores(model_proto: bytes, step: float) -> bytes:
@@ -257,7 +213,7 @@ def keeps_words_apart(charsmap: bytes) -> bool:
     size = int.from_bytes(charsmap[:4], "little")
     units = np.frombuffer(charsmap, "<u4", count=size // 4, offset=4)
     replacements = charsmap[4 + size :]
-    bases = np.arange(len(units)) ^ _offsets(units)
+    bases = np.arange(len(units)) ^ (units >> 10 << (units >> 6 & 8))
     below = bases ^ ord(" ")
     if (units[below[below < len(units)]] & 0x800000FF == ord(" ")).any():
         return False

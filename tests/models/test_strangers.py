@@ -5,6 +5,8 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from support.stock import lstm_pipeline
 
 import st_paragram
@@ -13,6 +15,7 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.checksums_file import CHECKSUMS_FILE
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
 
 @pytest.fixture
@@ -69,6 +72,16 @@ def test_modules_of_a_stock_pipeline_are_checked_before_they_are_imported(stock,
 def test_pickled_weights_are_not_read(stock):
     (stock / "1_LSTM" / "model.safetensors").rename(stock / "1_LSTM" / "pytorch_model.bin")
     refused(stock, r"1_LSTM/pytorch_model.bin is pickled")
+
+
+def test_a_tokenizer_on_which_its_library_panics_is_refused(vocabulary, tmp_path):
+    words = convert_tokenizer(vocabulary.content, lower_case=True)
+    model = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)], device="cpu")
+    folder = without_checksums(model, tmp_path / "static")
+    text = (folder / "tokenizer.json").read_text()
+    begin = text.index('"precompiled_charsmap"') + 50
+    (folder / "tokenizer.json").write_text(text[:begin] + text[begin + 1 :])
+    refused(folder, "sentence-transformers cannot read it .*Precompiled")
 
 
 def test_a_folder_without_modules_is_no_pipeline(stock):

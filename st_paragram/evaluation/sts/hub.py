@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from st_paragram.damage import one_line
+from st_paragram.damage import printable
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs, graded_rows
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS, SetInfo
@@ -48,7 +48,7 @@ def _fetch(name: str, path: str, subset: str | None, split: str) -> GradedPairs:
     try:
         data: Any = load_dataset(path, subset, split=split, revision=REVISIONS[path])
     except Exception as error:  # datasets raises what its many parts raise
-        reason = f"{type(error).__name__}: {one_line(error)}"
-        message = f"{name}: the hub did not give {path} ({reason}); try --data with files"
+        reason = printable(str(error).split("\n")[0])
+        message = f"{name}: the hub did not give {path} ({type(error).__name__}: {reason}); try --data with files"
         raise EvaluationError(message) from error
     return graded_rows(name, zip(data["score"], data["sentence1"], data["sentence2"], strict=True))

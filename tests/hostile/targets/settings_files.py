@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ TRIES, QUICK = 20_000, 150
 
 _SEARCH = "index: IVF64,SQ8\nrecall: 0.95\nvector_type: int8\nmemory: 2G\nmost_repeats: 10\nseed: 3\n"
 _PREPARE = "languages: [en, fr-es]\nlower_case: true\nsegmentation: none\ntemperature: 2\nvocab_size: 5000\nseed: 1\n"
-_CLEANING = "- near_duplicates: {threshold: 0.9, copies: 2, on: first}\n- overlap\n- label: {values: [1]}\n"
+_CLEANING = "- near_duplicates: {threshold: 0.9, copies: 2, on: first}\n- overlap\n- label: {column: 3, value: x}\n"
 _STRANGE = (
     *("!!python/object/apply:os.system [ls]", "!!binary x", "!!bool x", "!!int ''", "!!timestamp x", "!!set {a, b}"),
     *(
@@ -48,10 +49,7 @@ def prepare(folder: Path) -> list[tuple[Any, bytes]]:
         *((read_cleaning, path.read_bytes()) for path in sorted(of_cleaning)),
         (_reader(SearchSettings), _SEARCH.encode()),
         (_reader(PrepareSettings), _PREPARE.encode()),
-        (
-            read_cleaning,
-            b"- near_duplicates: {threshold: 0.9, copies: 2, on: first}\n- overlap\n- label: {values: [1]}\n",
-        ),
+        (read_cleaning, _CLEANING.encode()),
     ]
 
 
@@ -77,7 +75,7 @@ def _other(data: bytes, rng: np.random.Generator) -> bytes:
     if kind < 0.3:
         return damaged(data, rng)
     if kind < 0.6:
-        return json_bytes(edited_json(yaml.safe_load(data), rng))
+        return json_bytes(edited_json(json.loads(json.dumps(yaml.safe_load(data))), rng))
     if kind < 0.65:
         return _bomb(rng)
     marks = [place for place, byte in enumerate(data) if byte in b":[,-{"]
