@@ -16,6 +16,7 @@ import sentencepiece
 from st_paragram.damage import one_line
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
+from st_paragram.native.room import make_sure_of
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
 from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
@@ -182,6 +183,7 @@ def train_vocabulary(
     first = next(stream, None)
     if first is None:
         raise TextError("no sentence to train a vocabulary on; give more text")
+    make_sure_of(num_threads, 0)
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:
