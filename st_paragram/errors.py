@@ -37,3 +37,15 @@ class DownloadError(ParagramError):
 
 class MiningError(ParagramError):
     """Sentences, vectors or an index that cannot be mined, or that do not belong together."""
+
+
+#: What libraries say who raise other errors than MemoryError: torch, the loader of shared libraries, Python's threads.
+_OUT_OF_MEMORY = ("allocate memory", "map segment", "bad_alloc", "temporarily unavailable", "start new thread")
+
+
+def ran_out(error: Exception) -> str | None:
+    """In one line what was asked for in vain, if an error means that memory or threads have run out."""
+    said = " ".join(str(error).split())
+    if not isinstance(error, MemoryError) and not any(sign in said for sign in _OUT_OF_MEMORY):
+        return None
+    return f"not enough memory ({said or type(error).__name__}); close other programs, or give this process more of it"

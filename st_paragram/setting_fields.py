@@ -12,6 +12,8 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import pydantic
 from pydantic.fields import FieldInfo
 
+from st_paragram.damage import printable, short
+
 _OWN_FORM = (pydantic.BeforeValidator, pydantic.PlainValidator, pydantic.WrapValidator)
 _KINDS = {bool: "yes or no", int: "a whole number", float: "a number", Path: "a path", str: "text"}
 _METAVARS: dict[Any, str] = {int: "N", float: "X", Path: "PATH", str: "NAME"}
@@ -75,8 +77,10 @@ class SettingField:
         elif kind == "finite_number":
             expected = "a finite number is expected"
         elif not (self.words or self.kinds):
-            expected = str(error.get("ctx", {}).get("error") or error["msg"].replace("Input should be", "it must be"))
-        return f"{self.name} is {error['input']!r}; {expected}"
+            expected = printable(
+                str(error.get("ctx", {}).get("error") or error["msg"].replace("Input should be", "it must be"))
+            )
+        return f"{self.name} is {short(error['input'])}; {expected}"
 
     @property
     def allowed(self) -> str:

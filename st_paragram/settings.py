@@ -33,9 +33,10 @@ from typing import Any, TypeVar
 
 import pydantic
 import pydantic.dataclasses
-import yaml
 from typing_extensions import dataclass_transform
 
+from st_paragram import yaml_files
+from st_paragram.damage import one_line, short
 from st_paragram.errors import SettingsError
 from st_paragram.setting_fields import SettingField, fields_of
 from st_paragram.tables import markdown_table
@@ -97,7 +98,7 @@ def settings(cls: type[_Settings]) -> type[_Settings]:
         _refuse_unknown(values, fields)
         for name, value in values.items():
             if fields[name].is_mistaken(value):
-                raise SettingsError(f"{name} is {value!r}; {fields[name].expected}")
+                raise SettingsError(f"{name} is {short(value)}; {fields[name].expected}")
         try:
             make(self, **values)
         except pydantic.ValidationError as error:
@@ -137,10 +138,9 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         SettingsError: The file cannot be read, or is no mapping.
     """
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        reason = str(error).split("\n")[0]
-        raise SettingsError(f"{path}: not readable as YAML ({reason})") from error
+        values = yaml_files.read_yaml(path)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path}: not readable as YAML ({one_line(error)})") from error
     if values is not None and not isinstance(values, dict):
         raise SettingsError(f"{path}: a mapping of settings is expected, e.g. `dim: 300`")
     return values or {}
@@ -195,4 +195,4 @@ def _described(cls: type) -> list[SettingField]:
 
 def _refuse_unknown(values: Iterable[Any], known: Collection[str], where: str = "") -> None:
     if unknown := sorted(str(name) for name in values if name not in known):
-        raise SettingsError(f"{where}unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        raise SettingsError(f"{where}unknown setting {short(unknown[0])}; known are {', '.join(sorted(known))}")

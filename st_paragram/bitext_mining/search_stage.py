@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.bitext_mining.effort_stage import EffortStage
 from st_paragram.bitext_mining.index_stage import IndexStage
 from st_paragram.bitext_mining.search_plan import SearchPlan
+from st_paragram.damage import DAMAGED, one_line
+from st_paragram.errors import MiningError
 from st_paragram.files import atomic, digest
 from st_paragram.machine import usable_cores
+from st_paragram.npy_files import read_npz
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours, Vectors
 from st_paragram.search.settings import FLAT
@@ -52,10 +56,7 @@ class SearchStage(Stage):
 
     def neighbours(self, direction: int) -> Neighbours:
         """All of a direction, in order."""
-        parts = []
-        for path in self.files(direction):
-            with np.load(path, allow_pickle=False) as arrays:
-                parts.append((arrays["similarities"], arrays["indices"]))
+        parts = [_found(path) for path in self.files(direction)]
         similarities, indices = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Neighbours(similarities, indices)
 
@@ -80,3 +81,11 @@ class SearchStage(Stage):
             return exact(queries, corpus, k, plan.exact_rows())
         parts = self.index.parts(direction)
         return approximate(queries, corpus, parts, k, self.effort.effort(direction).effort)
+
+
+def _found(path: Path) -> list[NDArray[Any]]:
+    """Similarities and rows of a shard of queries."""
+    try:
+        return read_npz(path, ("similarities", "indices"), ("float32", "int64"))
+    except DAMAGED as error:
+        raise MiningError(f"{path}: damaged ({one_line(error)}); remove its folder and start again") from error

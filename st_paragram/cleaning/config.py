@@ -16,7 +16,9 @@ from st_paragram.cleaning.length import Length
 from st_paragram.cleaning.near_duplicates import NearDuplicates
 from st_paragram.cleaning.options import plain
 from st_paragram.cleaning.registry import LANGUAGES, STEPS, needs_languages, option_names, step_class
+from st_paragram.damage import one_line, short
 from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.yaml_files import read_yaml
 
 Made = TypeVar("Made")
 _WHOLE: dict[str, type] = {Duplicates.name: Duplicates, NearDuplicates.name: NearDuplicates}  # for the whole text
@@ -86,7 +88,7 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
             twice; the message names the entry and lists what is known.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):
-        raise SettingsError(f"{where}: a list of steps is expected, like `- markup`; saw {_short(items)}")
+        raise SettingsError(f"{where}: a list of steps is expected, like `- markup`; saw {short(items)}")
     steps: dict[str, Step] = {}
     whole: dict[str, Any] = {}
     for number, item in enumerate(items, start=1):
@@ -109,13 +111,12 @@ def read_cleaning(path: str | Path) -> Cleaning:
         SettingsError: The file is missing or not YAML, or its list is refused, see `parse_cleaning`.
     """
     try:
-        items = yaml.load(Path(path).read_bytes(), _Loader)
+        items = read_yaml(path, _Loader)
     except OSError as error:
         seen = f"{path}: no list of filters can be read ({error.strerror})"
         raise SettingsError(f"{seen}; give a YAML file, or default or paper") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
-        raise SettingsError(f"{path}: not readable as YAML: {problem[:200]}") from error
+    except ValueError as error:
+        raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
     return parse_cleaning(items, str(path))
 
 
@@ -156,14 +157,14 @@ def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
         item = {item: None}
     if not isinstance(item, Mapping) or len(item) != 1:
         raise SettingsError(
-            f"{entry}: one step is expected, `- name` or `- name: {{option: value}}`; saw {_short(item)}"
+            f"{entry}: one step is expected, `- name` or `- name: {{option: value}}`; saw {short(item)}"
         )
     ((name, options),) = item.items()
     if name not in STEPS and name not in _WHOLE:
-        raise SettingsError(f"{entry}: unknown step {_short(name)}; known are {known}")
+        raise SettingsError(f"{entry}: unknown step {short(name)}; known are {known}")
     options = {} if options is None else options
     if not isinstance(options, Mapping) or not all(isinstance(option, str) for option in options):
-        raise SettingsError(f"{entry}: {name}: options are expected, `{{option: value}}`; saw {_short(options)}")
+        raise SettingsError(f"{entry}: {name}: options are expected, `{{option: value}}`; saw {short(options)}")
     return name, dict(options)
 
 
@@ -181,7 +182,7 @@ def _step(name: str, options: dict[str, Any], entry: str) -> Step:
 def _check_names(name: str, options: Mapping[str, Any], known: Collection[str], entry: str) -> None:
     if unknown := [option for option in options if option not in known]:
         there = f"known are {', '.join(known)}" if known else "it has no options"
-        raise SettingsError(f"{entry}: {name} has no option {', '.join(map(_short, unknown))}; {there}")
+        raise SettingsError(f"{entry}: {name} has no option {', '.join(map(short, unknown))}; {there}")
 
 
 def _made(make: Callable[..., Made], arguments: Mapping[str, Any], entry: str) -> Made:
@@ -189,8 +190,3 @@ def _made(make: Callable[..., Made], arguments: Mapping[str, Any], entry: str) -
         return make(**arguments)
     except ParagramError as error:
         raise SettingsError(f"{entry}: {error}") from error
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     dimension = embedding_of(model).embedding_dimension
     old_size = model_directory.weights_size(folder)
     card = folder / "README.md"
-    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     text += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension)
     training = read_training_record(folder)
     model_directory.save(model, arguments.output, text, arguments.overwrite, kind, training=training)

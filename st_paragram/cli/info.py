@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 DESCRIPTION = (
     "Tell what a model directory, a pair store or an index folder holds: vocabulary, dimension, languages, training "
-    "record, licence, sizes and SHA-256 checksums. Nothing is loaded. Without a name, tell which version is installed, "
-    "which compiled kernels run, and which optional packages are there."
+    "record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is given. Without a name, tell "
+    "which version is installed, which compiled kernels run, and which optional packages are there."
 )
 EPILOG = """\
   st-paragram info p-sp-es
   st-paragram info data/en-es.h5 lines.index --json
+  st-paragram info data/en-es.h5 --check
   st-paragram info
 """
+
+#: What could steer the terminal, in texts that a stranger's file has: all control characters but line feeds.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX", help="what to describe")
     parser.add_argument("--json", action="store_true", help="print JSON, one list of descriptions")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="also read everything: compare content with the SHA-256 that stores, indexes and models have, look "
+        "through all rows of a store, and load a model",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,30 +45,37 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: A name is none of these, or a file is damaged.
     """
-    found = [_describe(name) for name in arguments.names] or [_installation()]
+    found = [_describe(name, arguments.check) for name in arguments.names] or [_installation()]
     if arguments.json:
         sys.stdout.write(json.dumps([{"kind": kind, **values} for kind, values in found], indent=1) + "\n")
         return 0
     blocks = ["\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in found]
-    sys.stdout.write("\n\n".join(blocks) + "\n")
+    sys.stdout.write(_CONTROL.sub("?", "\n\n".join(blocks)) + "\n")
     return 0
 
 
-def _describe(name: str) -> tuple[str, dict[str, Any]]:
-    """The kind of thing that a name is, and its description."""
+def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
+    """The kind of thing that a name is, and its description, with what a check of it has found."""
+    kind, path, describe, check_content = _kind(name)
+    values = asdict(describe(path))
+    return kind, values | {"checked": check_content(path)} if check else values
+
+
+def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path], str]]:
+    """The kind of thing that a name is, where it is, what describes it, and what checks it."""
     path = Path(name)
     if path.is_file():
-        from st_paragram.data.description import describe_store
+        from st_paragram.data.description import check_store, describe_store
 
-        return "pair store", asdict(describe_store(path))
+        return "pair store", path, describe_store, check_store
     if (path / "index.json").is_file():
-        from st_paragram.search.description import describe_index
+        from st_paragram.search.description import check_index, describe_index
 
-        return "index", asdict(describe_index(path))
-    from st_paragram.models.description import describe_model
+        return "index", path, describe_index, check_index
+    from st_paragram.models.description import check_model, describe_model
     from st_paragram.models.find import find
 
-    return "model", asdict(describe_model(find(name)))
+    return "model", find(name), describe_model, check_model
 
 
 def _installation() -> tuple[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from st_paragram.errors import ParagramError
+from st_paragram.errors import ParagramError, ran_out
 
 #: Command -> what it is for, in the order of a first day's work.
 COMMANDS = {
@@ -108,6 +108,11 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not ran_out(error):
+            raise
+        print(f"{name}: {ran_out(error)}", file=sys.stderr)
+        return 1
 
 
 def _module(command: str) -> ModuleType:

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
+from st_paragram.damage import one_line
 from st_paragram.errors import SettingsError
+from st_paragram.yaml_files import read_yaml
 
 PATH = Path(__file__).with_name("corpora.yaml")
 _KINDS = {str: "text", int: "whole number", list: "list", dict: "mapping"}
@@ -93,10 +93,9 @@ def load_catalogue(path: Path = PATH) -> Catalogue:
         SettingsError: The file cannot be read, or an entry has unknown, missing or wrong keys; the message names them.
     """
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise SettingsError(f"{path}: cannot be read as a catalogue ({reason}); correct it") from error
+        tree = read_yaml(path)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path}: cannot be read as a catalogue ({one_line(error)}); correct it") from error
     top = _checked(path, "the file", tree, {"opus", "corpora", "languages", "sets"}, {"opus", "corpora"})
     corpora = {name: _entry(path, name, Corpus, values) for name, values in top["corpora"].items()}
     sets = {name: _entry(path, name, FileSet, values) for name, values in (top.get("sets") or {}).items()}

@@ -23,6 +23,7 @@ class StoreDescription:
         max_length: ids at which texts were cut, or None.
         seed: of the shuffle.
         settings: of the preparation, with its report; JSON values.
+        content_sha256: of the content, as the file says; None if it was written before there was such a digest.
         files: the one file.
     """
 
@@ -34,11 +35,12 @@ class StoreDescription:
     max_length: int | None
     seed: int
     settings: dict[str, Any]
+    content_sha256: str | None
     files: dict[str, FileDescription]
 
 
 def describe_store(path: Path) -> StoreDescription:
-    """Describe a pair store; its ids are not looked through (`st-paragram inspect` does that).
+    """Describe a pair store; its ids are not looked through (`check_store` does that).
 
     Raises:
         StoreError: it is none, or is damaged.
@@ -55,5 +57,19 @@ def describe_store(path: Path) -> StoreDescription:
         store.max_length,
         store.seed,
         store.settings,
+        store.stated_digest,
         describe_files(path),
     )
+
+
+def check_store(path: Path) -> str:
+    """Look through all rows of a pair store, and compare the digest of its content; says what was found.
+
+    Raises:
+        StoreError: it is none, or is damaged.
+    """
+    store = PairStore(path)
+    digest = store.compute_digest()
+    if store.stated_digest is None:
+        return f"{len(store):,} rows are sound; the store has no digest to compare, that of its content is {digest}"
+    return f"{len(store):,} rows are sound, and the content is what was written"

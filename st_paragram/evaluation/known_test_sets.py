@@ -18,8 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from st_paragram.cleaning.normalized_key import normalized_key
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import EvaluationError
 from st_paragram.files import write_text
+from st_paragram.json_files import read_json
 
 SKETCH_SIZE = 64
 KNOWN_TEST_SETS = Path(__file__).with_name("known_test_sets.json")
@@ -136,11 +138,11 @@ def write_known_test_sets(
 @cache
 def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[TestSetSketch], list[set[int]]]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = read_json(path)
         tests = [TestSetSketch(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
         return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EvaluationError(f"{path}: not readable ({error}); install st_paragram anew") from error
+    except DAMAGED as error:
+        raise EvaluationError(f"{path}: not readable ({one_line(error)}); install st_paragram anew") from error
 
 
 def _packed(hashes: Collection[int]) -> str:

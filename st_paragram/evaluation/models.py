@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import directory as model_directory
+from st_paragram.models import stock
 from st_paragram.models.averaging import embedding_of
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.encoder import pipeline
@@ -20,18 +20,16 @@ from st_paragram.modules.sentencepiece_embedding import token_embedding
 def load_model(name: str) -> SentenceTransformer:
     """Load a model of ours by directory, name or hub id; any other directory as a SentenceTransformer.
 
-    Lower-casing and segmentation come with the model.
+    Lower-casing and segmentation come with the model. Code that a directory brings along is never run, and nothing
+    that it names is fetched from the hub.
 
     Raises:
         ModelDirectoryError: neither can read it.
     """
     path = Path(name)
     if (path / "modules.json").is_file() and not (path / CONFIG_FILE).is_file():
-        try:
-            return SentenceTransformer(str(path))
-        except (OSError, ValueError, ImportError) as error:
-            reason = str(error).split("\n")[0]
-            raise ModelDirectoryError(f"{name}: sentence-transformers cannot load it ({reason})") from error
+        with stock.reading(path, "sentence-transformers cannot load it"):
+            return SentenceTransformer(str(path), trust_remote_code=False, local_files_only=True)
     return model_directory.load(name)
 
 

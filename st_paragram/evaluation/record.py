@@ -13,11 +13,14 @@ from typing import Any, Generic, TypeVar
 
 import pydantic
 
+from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.benchmarks import run_types
 from st_paragram.evaluation.results import BenchmarkRun
 from st_paragram.files import write_text
+from st_paragram.json_files import read_json
 from st_paragram.machine import MachineDescription, describe_machine
+from st_paragram.models.find import cached_commit
 
 Run = TypeVar("Run", bound=BenchmarkRun)
 
@@ -61,6 +64,7 @@ class Record(Generic[Run]):
         date: ISO.
         machine: on which it was made.
         training: model -> how it was trained, for models that tell.
+        commits: model -> the commit of the hub that was taken, for models of the hub.
     """
 
     run: Run
@@ -68,6 +72,7 @@ class Record(Generic[Run]):
     date: str
     machine: MachineDescription
     training: dict[str, Training] = field(default_factory=dict)
+    commits: dict[str, str] = field(default_factory=dict)
 
     @property
     def benchmark(self) -> str:
@@ -78,7 +83,8 @@ class Record(Generic[Run]):
 def new_record(run: Run) -> Record[Run]:
     """A record of this run: the command line, today, this machine, and how the models were trained."""
     trainings = {name: training for name in run.models if (training := _training(name)) is not None}
-    return Record(run, _command(), datetime.date.today().isoformat(), describe_machine(), trainings)
+    commits = {name: commit for name in run.models if (commit := cached_commit(name)) is not None}
+    return Record(run, _command(), datetime.date.today().isoformat(), describe_machine(), trainings, commits)
 
 
 def write_records(records: Sequence[Record[Any]], path: str | Path) -> None:
@@ -102,7 +108,7 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
         EvaluationError: the file is missing, no record, or of a benchmark that is not among the kinds.
     """
     try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        values = read_json(path)
         documents = values if isinstance(values, list) else [values]
         if not documents:
             raise ValueError("an empty list")
@@ -111,8 +117,8 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
         first = error.errors()[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise EvaluationError(f"{path}: results that no benchmark writes ({reason}); make the record anew") from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise EvaluationError(f"{path}: not a benchmark's record ({error}); make it with --json") from error
+    except DAMAGED as error:
+        raise EvaluationError(f"{path}: not a benchmark's record ({one_line(error)}); make it with --json") from error
 
 
 def _command() -> str:
@@ -151,7 +157,7 @@ def _read(document: Any, path: str | Path, kinds: Mapping[str, type[Any]]) -> Re
     values = dict(document)
     name = values.pop("benchmark")
     if name not in kinds:
-        raise EvaluationError(f"{path}: a record of {name!r}; known are {', '.join(kinds)}")
+        raise EvaluationError(f"{path}: a record of {short(name)}; known are {', '.join(kinds)}")
     values["run"] = pydantic.TypeAdapter(kinds[name]).validate_python(values["run"])
     read: Record[Any] = pydantic.TypeAdapter(Record[Any]).validate_python(values)
     return read

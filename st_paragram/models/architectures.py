@@ -9,6 +9,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import averaging, own_modules, stock
 from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, OWN_MODULES, STOCK, STOCK_CONFIG_FILE
@@ -45,12 +46,12 @@ def _read_averaging(
     settings = averaging.read_pipeline_settings(folder)
     try:
         model = pipeline(embedding, device, **settings)
-    except (ValueError, TypeError) as error:
+    except DAMAGED as error:
         path = folder / STOCK_CONFIG_FILE
-        raise ModelDirectoryError(f"{path}: {error}; save the model again") from error
+        raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error
     if (card := folder / "README.md").is_file():
         # As the stock reader does it: saving the model again keeps its card.
-        model._model_card_text = card.read_text(encoding="utf-8")  # type: ignore[assignment]
+        model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
     model.eval()
     return model
 
@@ -99,5 +100,5 @@ def architecture_named(name: str, folder: Path) -> Architecture:
     """
     if name not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise ModelDirectoryError(f"{folder}: architecture {name!r}, this st_paragram knows {known}; update it")
+        raise ModelDirectoryError(f"{folder}: architecture {short(name)}, this st_paragram knows {known}; update it")
     return ARCHITECTURES[name]

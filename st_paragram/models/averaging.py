@@ -12,9 +12,8 @@ unknown tokens.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import pydantic
 import pydantic.dataclasses
@@ -24,7 +23,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor
 
+from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.json_files import read_json
 from st_paragram.models import weights_file
 from st_paragram.models.configuration import (
     AVERAGING,
@@ -34,6 +35,7 @@ from st_paragram.models.configuration import (
     file_of,
     write_configuration,
 )
+from st_paragram.models.modules_file import name_modules
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import token_embedding
@@ -46,12 +48,22 @@ from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 _PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(strict=True, extra="ignore"))
+class _PipelineSettings:
+    """What `config_sentence_transformers.json` says of a pipeline beside its modules."""
+
+    prompts: dict[str, str | None] | None = None
+    default_prompt_name: str | None = None
+    similarity_fn_name: str | None = None
+    truncate_dim: Annotated[int, pydantic.Field(ge=1)] | None = None
+
+
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(strict=True, extra="forbid"))
 class AveragingValues:
     """What `st_paragram.json` says of an averaging model."""
 
-    embedding_dimension: int
-    vocabulary_size: int
+    embedding_dimension: Annotated[int, pydantic.Field(ge=1)]
+    vocabulary_size: Annotated[int, pydantic.Field(ge=1)]
     tokenizer_kind: str
     tokenizer_options: dict[str, Any]
     dropout: float
@@ -163,15 +175,8 @@ def _write_stock_files(model: SentenceTransformer, tokenizer: tokenizers.Tokeniz
     stock = SentenceTransformer(modules=[module], device="cpu", **settings)
     folder.mkdir(parents=True, exist_ok=True)
     stock.save_pretrained(str(folder), create_model_card=False)
-    _name_portably(folder / "modules.json")
-
-
-def _name_portably(modules: Path) -> None:
-    """Name `StaticEmbedding` by its public alias, not by its place inside sentence-transformers 6."""
-    entries = json.loads(modules.read_text(encoding="utf-8"))
-    for entry in entries:
-        entry["type"] = "sentence_transformers.models.StaticEmbedding"
-    modules.write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
+    # By its public alias, not by its place inside sentence-transformers 6.
+    name_modules(folder, "sentence_transformers.models.StaticEmbedding")
 
 
 def read(folder: Path, values: dict[str, Any], truncate_dim: int | None = None) -> TokenEmbedding:
@@ -216,18 +221,18 @@ def checked(folder: Path, values: dict[str, Any]) -> AveragingValues:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         name, seen = first["loc"][0], first["input"]
-        reason = f"{name} is missing" if first["type"] == "missing" else f"{name} is {seen!r}: {first['msg']}"
+        reason = f"{name} is missing" if first["type"] == "missing" else f"{name} is {short(seen)}: {first['msg']}"
         raise damaged(folder, reason) from error
-    except SettingsError as error:
-        raise damaged(folder, error) from error
+    except (SettingsError, *DAMAGED) as error:
+        raise damaged(folder, one_line(error)) from error
 
 
 def _read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
     path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
     try:
         tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
-    except (SettingsError, ValueError) as error:
-        raise ModelDirectoryError(f"{path}: {error}; save the model again") from error
+    except (SettingsError, *DAMAGED) as error:
+        raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error
     if len(tokenizer) != stored.vocabulary_size:
         seen = f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}"
         raise ModelDirectoryError(f"{path}: {seen}; save the model again")
@@ -244,10 +249,10 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        return {name: values[name] for name in _PIPELINE_SETTINGS if values.get(name) is not None}
-    except (ValueError, AttributeError) as error:
-        raise ModelDirectoryError(f"{path}: not readable ({error}); save the model again") from error
+        settings = _PipelineSettings(**read_json(path))
+        return {name: value for name in _PIPELINE_SETTINGS if (value := getattr(settings, name)) is not None}
+    except DAMAGED as error:
+        raise ModelDirectoryError(f"{path}: not readable ({one_line(error)}); save the model again") from error
 
 
 def read_weights(folder: Path, into: SentenceTransformer) -> None:

@@ -7,15 +7,19 @@ are read as such.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_paragram.damage import DAMAGED, one_line, printable, short
 from st_paragram.errors import ModelDirectoryError
+from st_paragram.file_modes import follow_umask
 from st_paragram.files import write_json
+from st_paragram.json_files import read_json
 
 CONFIG_FILE = "st_paragram.json"
+#: What the files held when they were saved, see `checksums_file`.
+CHECKSUMS_FILE = "SHA256SUMS"
 #: What sentence-transformers keeps of a pipeline beside its modules.
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 FORMAT_VERSION = 3
@@ -37,9 +41,11 @@ class Configuration:
 
 
 def write_configuration(folder: Path, configuration: Configuration) -> None:
-    """Write `st_paragram.json`."""
+    """Write `st_paragram.json`, the last of a folder's files: checksums of earlier ones go, modes follow the umask."""
+    (folder / CHECKSUMS_FILE).unlink(missing_ok=True)
     head = {"format_version": FORMAT_VERSION, "architecture": configuration.architecture}
     write_json(folder / CONFIG_FILE, head | configuration.values, indent=2)
+    follow_umask(folder.rglob("*.safetensors"))
 
 
 def read_configuration(folder: Path) -> Configuration:
@@ -50,20 +56,20 @@ def read_configuration(folder: Path) -> Configuration:
     """
     path = file_of(folder, CONFIG_FILE)
     try:
-        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        values: dict[str, Any] = read_json(path)
         version = values.pop("format_version")
         if version not in range(1, FORMAT_VERSION + 1):
             raise ModelDirectoryError(
-                f"{path}: format version {version}, this st_paragram reads 1 to {FORMAT_VERSION}; update it"
+                f"{path}: format version {short(version)}, this st_paragram reads 1 to {FORMAT_VERSION}; update it"
             )
         if version < FORMAT_VERSION:
             values = _of_today(values)
         architecture = values.pop("architecture")
         if not isinstance(architecture, str):
-            raise ValueError(f"architecture is {architecture!r}")
+            raise ValueError(f"architecture is {short(architecture)}")
         return Configuration(architecture, values)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise damaged(folder, error) from error
+    except DAMAGED as error:
+        raise damaged(folder, one_line(error)) from error
 
 
 def _of_today(values: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +78,7 @@ def _of_today(values: dict[str, Any]) -> dict[str, Any]:
     for name, kind in _OLD_OPTIONS.items():
         options[name] = values.pop(name)
         if type(options[name]) is not kind:
-            raise ValueError(f"{name} is {options[name]!r}")
+            raise ValueError(f"{name} is {short(options[name])}")
     tokenizer = {"tokenizer_kind": "sentencepiece", "tokenizer_options": options}
     return {"architecture": AVERAGING, "table_type": "float32"} | tokenizer | values
 
@@ -90,8 +96,16 @@ def file_of(folder: Path, name: str) -> Path:
     Raises:
         ModelDirectoryError: it is missing.
     """
-    if not (folder / name).is_file():
+    if not _is_file(folder / name):
         raise ModelDirectoryError(
-            f"{folder}: {name} is missing; save the model again with st_paragram, which writes all of its files"
+            f"{folder}: {printable(name, 80)} is missing; save the model again with st_paragram, which writes all of "
+            "its files"
         )
     return folder / name
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # what cannot be a name of a file
+        return False

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.files import FileDescription, describe_files
-from st_paragram.models.configuration import read_configuration
+from st_paragram.models.checksums_file import check
+from st_paragram.models.configuration import CHECKSUMS_FILE, read_configuration
 from st_paragram.models.training_record import TrainingRecord, read_training_record
 
 _LICENCE = re.compile(r"^licen[sc]e:\s*(.+)$", re.MULTILINE)
@@ -61,3 +62,17 @@ def _licence(card: Path) -> str | None:
     head = text.partition("\n---")[0] if text.startswith("---") else ""
     found = _LICENCE.search(head)
     return found[1].strip() if found else None
+
+
+def check_model(folder: Path) -> str:
+    """Compare the files of a model directory with its checksums, and load it; says what was found.
+
+    Raises:
+        ModelDirectoryError: it is none, a file is not what was saved, or it cannot be loaded.
+    """
+    from st_paragram.models import directory
+
+    compared = check(folder)
+    dimension = directory.load(folder, device="cpu").get_embedding_dimension()
+    sound = "all files are what was saved" if compared else f"there is no {CHECKSUMS_FILE} to compare files with"
+    return f"embeddings of {dimension} components, and {sound}"

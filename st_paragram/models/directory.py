@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.damage import one_line
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import check_output_folder
-from st_paragram.models import averaging
+from st_paragram.models import averaging, checksums_file
 from st_paragram.models.architectures import architecture_named, architecture_of
 from st_paragram.models.card import table_note
 from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, file_of, read_configuration
@@ -62,6 +63,7 @@ def save(
             (new / "README.md").write_text(card.lstrip("\n"), encoding="utf-8")
         if training:
             (new / TRAINING_FILE).write_text(training.as_json(), encoding="utf-8")
+        checksums_file.write_checksums(new)
         if path.exists():
             path.rename(old)
         new.rename(path)
@@ -91,7 +93,8 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     """Load a model directory.
 
     Args:
-        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id `owner/name`.
+        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id `owner/name` or
+            `owner/name@revision`.
         device: torch device; chosen by sentence-transformers if not given.
         truncate_dim: keep the first components of each embedding only. An averaging model then loads no others: it is
             smaller, faster, and less exact.
@@ -101,23 +104,33 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
         float16 or int8 stays what it is, and becomes float32 only in an installation without compiled kernels.
 
     Raises:
-        ModelDirectoryError: not found (the message lists where it looked), or a file is missing or damaged.
+        ModelDirectoryError: not found (the message lists where it looked), or a file is missing, damaged, or not what
+            was saved.
         SettingsError: a `truncate_dim` below 1.
     """
     averaging.check_dimension(truncate_dim)
     folder = find(name)
     configuration = read_configuration(folder)
     architecture = architecture_named(configuration.architecture, folder)
-    return architecture.read(folder, configuration.values, device, truncate_dim)
+    model = architecture.read(folder, configuration.values, device, truncate_dim)
+    checksums_file.check(folder)
+    return model
 
 
 def fingerprint(folder: Path) -> str:
-    """What tells a model directory from another: SHA-256 of its configuration, tokenizer and weights."""
+    """What tells a model directory from another: SHA-256 of its configuration, tokenizer and weights.
+
+    Raises:
+        ModelDirectoryError: it is none, or a file cannot be read.
+    """
     digest = hashlib.sha256()
     for path in _files(folder):
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        try:
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        except OSError as error:
+            raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error)}); check the file") from error
     return digest.hexdigest()
 
 

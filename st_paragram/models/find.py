@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from pathlib import Path
 
+from st_paragram.damage import printable, short
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import cache_folder
-from st_paragram.models.configuration import CONFIG_FILE, STOCK_CONFIG_FILE, read_configuration
+from st_paragram.models.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE, read_configuration
+
+logger = logging.getLogger(__name__)
 
 HOME_VARIABLE = "ST_PARAGRAM_HOME"
-_BESIDE = (STOCK_CONFIG_FILE, "README.md")
+_BESIDE = (STOCK_CONFIG_FILE, CHECKSUMS_FILE, "README.md")
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def find(name: str | Path) -> Path:
     """The directory of a model.
 
     Args:
-        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id `owner/name`.
+        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id `owner/name`, which may
+            name a revision (a branch, a tag or a commit): `owner/name@v1`.
 
     Raises:
         ModelDirectoryError: not found; the message lists the places.
@@ -25,14 +32,21 @@ def find(name: str | Path) -> Path:
     name = str(name)
     places = [Path(name), *(folder / name for folder in homes())]
     for place in places:
-        if place.is_dir():
+        if _is_folder(place):
             return place
-    looked = ", ".join(str(place) for place in places)
-    if name.count("/") == 1 and not name.startswith((".", "/")):
+    looked = printable(", ".join(map(str, places)))
+    if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
         return _from_hub(name, looked)
     raise ModelDirectoryError(
-        f"no model {name!r}; looked for {looked}; give a path, or train a model with `st-paragram train`"
+        f"no model {short(name)}; looked for {looked}; give a path, or train a model with `st-paragram train`"
     )
+
+
+def _is_folder(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except (OSError, ValueError):  # what cannot be a name of a file
+        return False
 
 
 def homes() -> list[Path]:
@@ -54,18 +68,48 @@ def only_model_here() -> str:
     return found[0]
 
 
+def commit_of(folder: Path) -> str | None:
+    """The commit of the hub that a folder in the hub's cache holds; None for any other folder."""
+    return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
+
+
+def with_commit(name: str, folder: Path) -> str:
+    """A model's name, for records: that of a hub id names the commit that was found in place of its revision."""
+    commit = commit_of(folder)
+    return name if commit is None or _is_folder(Path(name)) else f"{name.partition('@')[0]}@{commit}"
+
+
+def cached_commit(name: str) -> str | None:
+    """The commit that a hub id stands for in the hub's cache, where it was found before; None for any other name."""
+    if _is_folder(Path(name)) or name.partition("@")[0].count("/") != 1:
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    repository, _, revision = name.partition("@")
+    try:
+        found = try_to_load_from_cache(repository, CONFIG_FILE, revision=revision or None)
+    except ValueError:  # no name that the hub has
+        return None
+    return commit_of(Path(found).parent) if isinstance(found, str) else None
+
+
 def _from_hub(name: str, looked: str) -> Path:
-    """The files that the model's architecture needs, and no others."""
+    """The files that the model's architecture needs, and no others, all of one commit."""
     from huggingface_hub import snapshot_download
 
     from st_paragram.models.architectures import architecture_named
 
+    repository, _, revision = name.partition("@")
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[CONFIG_FILE]))
+        folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=[CONFIG_FILE]))
         architecture = architecture_named(read_configuration(folder).architecture, folder)
-        return Path(snapshot_download(name, allow_patterns=[*architecture.files, *_BESIDE]))
+        commit = commit_of(folder)
+        patterns = [*architecture.files, *_BESIDE]
+        folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
-        raise ModelDirectoryError(f"{name} is on the hub, but no model of st_paragram: {error}") from error
+        raise ModelDirectoryError(f"{printable(name)} is on the hub, but no model of st_paragram: {error}") from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
-        reason = str(error).strip().split("\n")[0]
-        raise ModelDirectoryError(f"no model {name!r}; looked for {looked} and on the hub ({reason})") from error
+        reason = printable(str(error).strip().split("\n")[0], 300)
+        raise ModelDirectoryError(f"no model {short(name)}; looked for {looked} and on the hub ({reason})") from error
+    logger.info("%s: commit %s of the hub", repository, commit or "unknown")
+    return folder

@@ -6,25 +6,21 @@ import any class that the files name; `read` imports classes of the two packages
 
 from __future__ import annotations
 
-import importlib
-import json
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Module
 from torch import nn
 
+from st_paragram.damage import printable
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import stock
 from st_paragram.models.averaging import read_pipeline_settings
 from st_paragram.models.configuration import OWN_MODULES, damaged
+from st_paragram.models.modules_file import read_modules
 from st_paragram.modules.compact_embedding import TableType
 
 PACKAGES = ("sentence_transformers.", "st_paragram.")
-_MODULES_FILE = "modules.json"
-_UNREADABLE = (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError, AttributeError, SafetensorError)
 
 
 def check(model: SentenceTransformer) -> None:
@@ -61,29 +57,16 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         ModelDirectoryError: a file is missing or damaged, or names a class of another package.
     """
     if values:
-        raise damaged(folder, f"{next(iter(values))} is unknown")
+        raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
     settings = read_pipeline_settings(folder) | ({} if truncate_dim is None else {"truncate_dim": truncate_dim})
-    try:
-        entries = json.loads((folder / _MODULES_FILE).read_text(encoding="utf-8"))
-        modules: list[nn.Module] = [_module(folder, entry["type"], entry["path"]) for entry in entries]
-        return SentenceTransformer(modules=modules, device=device, **settings)
-    except _UNREADABLE as error:
-        reason = str(error).strip().split("\n")[0]
-        raise ModelDirectoryError(f"{folder}: its modules cannot be read ({reason}); save it again") from error
-
-
-def _module(folder: Path, kind: str, path: str) -> Module:
-    """Read one module, of a class of the two packages, in a folder below the model's."""
-    if not kind.startswith(PACKAGES):
-        raise ValueError(f"{_MODULES_FILE} names {kind}, no module of st_paragram or sentence-transformers")
-    place = PurePosixPath(path)
-    if place.is_absolute() or ".." in place.parts:
-        raise ValueError(f"{_MODULES_FILE} names the folder {path}, which is outside the model's")
-    package, _, name = kind.rpartition(".")
-    found = getattr(importlib.import_module(package), name)
-    if not (isinstance(found, type) and issubclass(found, Module)):
-        raise ValueError(f"{_MODULES_FILE} names {kind}, which is no module of a pipeline")
-    return found.load(str(folder), subfolder=path, local_files_only=True)
+    with stock.reading(folder, "its modules cannot be read"):
+        modules: list[nn.Module] = [
+            entry.kind.load(str(folder), subfolder=entry.path, local_files_only=True)
+            for entry in read_modules(folder, PACKAGES)
+        ]
+        model = SentenceTransformer(modules=modules, device=device, **settings)
+        stock.check_finite(model)
+    return model
 
 
 def read_weights(folder: Path, into: SentenceTransformer) -> None:

@@ -5,20 +5,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.damage import one_line, printable
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.models.averaging import read_pipeline_settings
 from st_paragram.models.configuration import STOCK, Configuration, damaged, write_configuration
-from st_paragram.modules.compact_embedding import TableType
+from st_paragram.models.modules_file import read_modules
+from st_paragram.modules.compact_embedding import TableType, is_finite
+
+PACKAGES = ("sentence_transformers.",)
+_PANIC = "PanicException"  # of Rust; no `Exception`, and in no module that could be imported
 
 
 def holds(model: SentenceTransformer) -> bool:
     """Whether all modules are sentence-transformers'."""
-    return all(type(module).__module__.startswith("sentence_transformers.") for module in model)
+    return all(type(module).__module__.startswith(PACKAGES) for module in model)
 
 
 def write(
@@ -50,14 +57,43 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         ModelDirectoryError: sentence-transformers cannot read it.
     """
     if values:
-        raise damaged(folder, f"{next(iter(values))} is unknown")
+        raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
+    read_pipeline_settings(folder)
+    with reading(folder, "sentence-transformers cannot read it"):
+        read_modules(folder, PACKAGES)
+        model = SentenceTransformer(
+            str(folder), device=device, truncate_dim=truncate_dim, trust_remote_code=False, local_files_only=True
+        )
+        check_finite(model)
+    return model
+
+
+@contextmanager
+def reading(folder: Path, failure: str) -> Iterator[None]:
+    """Turn what reading modules raises into one error.
+
+    Raises:
+        ModelDirectoryError: with the folder, the failure in words, and the reason.
+    """
     try:
-        return SentenceTransformer(str(folder), device=device, truncate_dim=truncate_dim)
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise ModelDirectoryError(
-            f"{folder}: sentence-transformers cannot read it ({reason}); save it again"
-        ) from error
+        yield
+    except ModelDirectoryError:
+        raise
+    except BaseException as error:  # modules raise what their parts raise, and the tokenizers library panics
+        if not (isinstance(error, Exception) or type(error).__name__ == _PANIC):
+            raise
+        raise ModelDirectoryError(f"{folder}: {failure} ({one_line(error)}); save it again") from error
+
+
+def check_finite(model: SentenceTransformer) -> None:
+    """Refuse weights with which no embedding would be a number.
+
+    Raises:
+        ValueError: parameters are NaN or infinite.
+    """
+    for name, parameter in model.named_parameters():
+        if not is_finite(parameter.detach()):
+            raise ValueError(f"{name} is NaN or infinite in places")
 
 
 def read_weights(folder: Path, into: SentenceTransformer) -> None:

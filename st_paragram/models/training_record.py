@@ -10,7 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pydantic
+
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
+from st_paragram.json_files import read_json
 
 TRAINING_FILE = "training.json"
 
@@ -101,12 +105,8 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
     if not path.is_file():
         return None
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        scores = [Score(**(score | {"correlation": Correlation(**score["correlation"])})) for score in values["scores"]]
-        translations = [TranslationScore(**score) for score in values.get("translations", ())]
-        read = {"languages": tuple(values["languages"]), "scores": scores, "translations": translations}
-        return TrainingRecord(**(values | read))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return pydantic.TypeAdapter(TrainingRecord).validate_python(read_json(path))
+    except DAMAGED as error:
         raise ModelDirectoryError(
-            f"{path}: not the record of a training run ({error}); remove it or train again"
+            f"{path}: not the record of a training run ({one_line(error)}); remove it or train again"
         ) from error

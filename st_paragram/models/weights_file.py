@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.modules.compact_embedding import CompactEmbedding, TableType, is_finite
 from st_paragram.native import huge_pages, kernels
@@ -61,13 +62,15 @@ def read_weights(
     names = ("embeddings", "weights", _UNKNOWN) if kind is TableType.INT8 else ("embedding.weight", _UNKNOWN)
     try:
         with safe_open(path, "pt") as file:
+            _check_shape(path, tuple(file.get_slice(names[0]).get_shape()), shape)
             stored, *scales, unknown = (file.get_tensor(name) for name in names)
-    except (SafetensorError, OSError) as error:
-        raise ModelDirectoryError(f"{path}: not the weights of a st_paragram model ({error}); save it again") from error
+    except (SafetensorError, *DAMAGED) as error:
+        reason = one_line(error)
+        raise ModelDirectoryError(
+            f"{path}: not the weights of a st_paragram model ({reason}); save it again"
+        ) from error
     if stored.dtype != _TYPES[kind]:
         raise ModelDirectoryError(f"{path}: a table of {stored.dtype}, expected {kind.value}; save the model again")
-    if tuple(stored.shape) != shape:
-        raise ModelDirectoryError(f"{path}: a table of shape {tuple(stored.shape)}, expected {shape}")
     if unknown.shape != stored.shape[1:] or any(scale.shape != stored.shape[:1] for scale in scales):
         raise ModelDirectoryError(f"{path}: damaged weights (parts of different sizes); save the model again")
     weight, unknown = huge_pages.copy_of(stored[:, :truncate_dim]), unknown[:truncate_dim]
@@ -82,6 +85,11 @@ def read_weights(
         (unknown / scale[unknown_id].clamp_min(torch.finfo(torch.float32).tiny)).round_().clamp_(-127, 127)
     )
     return _usable(CompactEmbedding(weight, scale))
+
+
+def _check_shape(path: Path, found: tuple[int, ...], expected: tuple[int, int]) -> None:
+    if found != expected:
+        raise ModelDirectoryError(f"{path}: a table of shape {found}, expected {expected}; save the model again")
 
 
 def _usable(table: CompactEmbedding) -> Tensor | CompactEmbedding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from st_paragram.modules.compact_embedding import CompactEmbedding
@@ -56,6 +57,7 @@ def kernel_serves(embedding: nn.Embedding | CompactEmbedding) -> bool:
         and table.is_contiguous()
         and (not compact or embedding.scale is None or embedding.scale.dtype == torch.float32)
         and not torch.compiler.is_compiling()
+        and table.data_ptr() % table.element_size() == 0  # not so in some files, which are mapped as they are
         and kernels() is not None
     )
 
@@ -66,12 +68,21 @@ def _by_kernel(
     if out is None:
         out = torch.empty(len(offsets) - 1, embedding.embedding_dim)
     table = embedding.weight.detach().numpy()
-    arguments = (ids.numpy().astype(np.int32, copy=False), offsets.contiguous().numpy(), out.numpy(), normalized)
+    arguments = (_narrow(ids), offsets.contiguous().numpy(), out.numpy(), normalized)
     threads = torch.get_num_threads()
     if isinstance(embedding, nn.Embedding):
         kernels().mean_rows(table, *arguments, threads)
     elif embedding.scale is None:
         kernels().mean_rows_f16(table.view(np.uint16), *arguments, threads)
     else:
-        kernels().mean_rows_i8(table, embedding.scale.numpy(), *arguments, threads)
+        kernels().mean_rows_i8(table, embedding.scale.contiguous().numpy(), *arguments, threads)
     return out
+
+
+def _narrow(ids: Tensor) -> NDArray[np.int32]:
+    """Ids as the kernels take them; those that do not fit would become others, and are refused."""
+    wide = ids.contiguous().numpy()
+    narrow = wide.astype(np.int32, copy=False)
+    if narrow is not wide and not np.array_equal(narrow, wide):
+        raise ValueError(f"ids from {wide.min()} to {wide.max()}; no table has so many rows")
+    return narrow

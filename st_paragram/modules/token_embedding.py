@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,8 @@ from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.file_modes import follow_umask
+from st_paragram.json_files import read_json
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.flat_features import FlatFeatures, flat_features
 from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
@@ -159,6 +160,7 @@ class TokenEmbedding(InputModule):
         (Path(output_path) / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
         tensors = {f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()}
         save_file(tensors, Path(output_path) / WEIGHTS_FILE)
+        follow_umask([Path(output_path) / WEIGHTS_FILE])
 
     @classmethod
     def load(  # type: ignore[override]
@@ -179,7 +181,7 @@ class TokenEmbedding(InputModule):
                 raise ModelDirectoryError(f"{model_name_or_path}: {name} is missing; save the model again")
             return Path(found)
 
-        config = json.loads(path(cls.config_file_name).read_text(encoding="utf-8"))
+        config = read_json(path(cls.config_file_name))
         kind, options = cls.tokenizer_in(config)
         tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), options)
         tensors = load_file(path(WEIGHTS_FILE))

@@ -24,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.cleaning.duplicates import Key
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import StoreError
 from st_paragram.files import atomic
+from st_paragram.npy_files import map_npy
 from st_paragram.preparation.band import Band
 from st_paragram.preparation.report import PrepareReport
 from st_paragram.stages.stage import Stage
@@ -130,10 +132,10 @@ def read_index(path: Path) -> NDArray[np.int64]:
         StoreError: The index is damaged, or does not fit the file.
     """
     try:  # mapped: of many files' indexes a task needs two numbers each
-        starts: NDArray[np.int64] = np.load(_index(path), mmap_mode="r", allow_pickle=False)
+        starts: NDArray[np.int64] = map_npy(_index(path), ("int64",), 1)
         fits = starts.shape == (RANGES + 1,) and starts[-1] == path.stat().st_size
-    except (OSError, ValueError, EOFError) as error:
-        raise StoreError(f"{path}: no file of rows ({error}); remove its folder and start again") from error
+    except DAMAGED as error:
+        raise StoreError(f"{path}: no file of rows ({one_line(error)}); remove its folder and start again") from error
     if not fits:
         raise StoreError(f"{path}: does not fit its index; remove its folder and start again")
     return starts

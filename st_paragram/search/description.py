@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.files import FileDescription, describe_files
-from st_paragram.search.index_metadata import read_metadata
+from st_paragram.search.index_metadata import check, read_metadata
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,13 @@ def describe_index(folder: Path) -> IndexDescription:
     properties = asdict(read_metadata(folder))
     del properties["files"]
     return IndexDescription(folder.resolve().name, properties, describe_files(folder))
+
+
+def check_index(folder: Path) -> str:
+    """Compare the content of all files of an index folder with its metadata; says what was found.
+
+    Raises:
+        MiningError: it is none, or is damaged.
+    """
+    metadata = check(folder)
+    return f"{metadata.sentences:,} sentences, and all files are what was written"

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, check_output_folder, locked
-from st_paragram.models.find import find
+from st_paragram.models.find import find, with_commit
 from st_paragram.search import indexes
 from st_paragram.search.effort import find_effort
 from st_paragram.search.index_metadata import (
@@ -53,7 +53,7 @@ def build(source: str, output: Path, model: str, settings: SearchSettings, overw
         dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, model_directory.load(path), settings, source)
         metadata = IndexMetadata(
             format_version=FORMAT_VERSION,
-            model=model,
+            model=with_commit(model, path),
             fingerprint=fingerprint,
             source=source,
             lines=counts.lines,

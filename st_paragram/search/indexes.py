@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.damage import one_line
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.machine import usable_cores
 from st_paragram.search.neighbours import import_faiss
@@ -140,6 +141,16 @@ def use_threads(count: int) -> None:
 
 
 def search(index: Any, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:  # noqa: ANN401
-    """Rows of the index near each query, int64 (n, count), -1 where it found no more; in no particular order."""
-    _, indices = index.search(queries, count)
-    return np.asarray(indices, dtype=np.int64)
+    """Rows of the index near each query, int64 (n, count), -1 where it found no more; in no particular order.
+
+    Raises:
+        MiningError: The index is damaged, so that faiss fails or names rows that it has not.
+    """
+    try:
+        _, indices = index.search(queries, count)
+    except RuntimeError as error:
+        raise MiningError(f"faiss cannot search its index ({one_line(error)}); build the index again") from error
+    rows = np.asarray(indices, dtype=np.int64)
+    if rows.size and not -1 <= rows.min() <= rows.max() < index.ntotal:
+        raise MiningError(f"faiss found rows outside an index of {index.ntotal:,}, so it is damaged; build it again")
+    return rows

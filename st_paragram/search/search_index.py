@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.damage import DAMAGED, one_line, printable
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.models.find import find
 from st_paragram.search import index_folder, indexes
 from st_paragram.search.effort import Effort, find_effort
-from st_paragram.search.index_metadata import SENTENCES, VECTORS, part_name, read_metadata
+from st_paragram.search.index_metadata import SENTENCES, VECTORS, check_files, part_name, read_metadata
 from st_paragram.search.neighbours import Neighbours, Vectors
 from st_paragram.search.sentences import Sentences
 from st_paragram.search.settings import FLAT, SearchSettings
@@ -51,13 +52,21 @@ class Hit:
 class SearchIndex:
     """An index folder, opened: the n distinct sentences of a text and their vectors (n, D)."""
 
-    def __init__(self, folder: str | Path, model: str | Path | None = None, memory: int = DEFAULT_MEMORY) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        model: str | Path | None = None,
+        memory: int = DEFAULT_MEMORY,
+        compare: bool = True,
+    ) -> None:
         """Open a folder; neither model nor vectors are loaded yet.
 
         Args:
             folder: As `build` makes it.
             model: Directory, name or hub id of its model; the recorded name if not given.
             memory: Bytes that vectors may take in memory at a time.
+            compare: Compare the content of all files with their SHA-256, which reads them once; sizes are always
+                compared.
 
         Raises:
             MiningError: The folder is damaged or incomplete, or was built with another model.
@@ -67,10 +76,9 @@ class SearchIndex:
         self.metadata = read_metadata(self.folder)
         self.effort = self.metadata.effort
         self.model = self._find(model)
-        try:
-            self.sentences = Sentences(self.folder / SENTENCES)
-        except (ParagramError, KeyError) as error:
-            raise MiningError(f"{self.folder}: sentences are damaged ({error}); build the index again") from error
+        if compare:
+            check_files(self.folder, self.metadata)
+        self.sentences = self._open_sentences()
 
     @classmethod
     def build(
@@ -98,7 +106,7 @@ class SearchIndex:
         """
         settings = settings or SearchSettings()
         index_folder.build(str(source), Path(output), str(model), settings, overwrite)
-        return cls(output, model, settings.memory)
+        return cls(output, model, settings.memory, compare=False)  # just written
 
     def __len__(self) -> int:
         """Number of distinct sentences, n."""
@@ -159,7 +167,7 @@ class SearchIndex:
             raise SettingsError(f"{k} neighbours are wanted; ask for at least 1")
         if queries.ndim != 2 or queries.shape[1] != self.metadata.dimension:
             seen = f"vectors of shape {queries.shape} for an index of {self.metadata.dimension} components"
-            raise MiningError(f"{self.folder}: {seen}; embed with its model, {self.metadata.model}")
+            raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(self.metadata.model)}")
         indexes.use_threads(torch.get_num_threads())
         k = min(k, len(self))
         if self.metadata.factory == FLAT:
@@ -192,15 +200,27 @@ class SearchIndex:
             if model is not None:
                 raise
             raise ModelDirectoryError(
-                f"{self.folder} was built with {name}: {error}; or name it with --model"
+                f"{self.folder} was built with {printable(name)}: {error}; or name it with --model"
             ) from error
         from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
 
         own, other = self.metadata.fingerprint, fingerprint(path)
         if own != other:
-            built = f"built with {self.metadata.model} (fingerprint {own[:12]}), not with {path} ({other[:12]})"
+            built = (
+                f"built with {printable(self.metadata.model)} (fingerprint {own[:12]}), not with {path} ({other[:12]})"
+            )
             raise MiningError(f"{self.folder}: {built}; name the right model, or build the index again")
         return path
+
+    def _open_sentences(self) -> Sentences:
+        try:
+            sentences = Sentences(self.folder / SENTENCES)
+            if len(sentences) != len(self) or sentences.has_ids:
+                raise ValueError(f"{len(sentences)} where index.json says {len(self)}")
+            return sentences
+        except (ParagramError, *DAMAGED) as error:
+            seen = f"sentences are damaged ({one_line(error)})"
+            raise MiningError(f"{self.folder}: {seen}; build the index again") from error
 
     @cached_property
     def _parts(self) -> list[tuple[int, Any]]:
@@ -217,8 +237,9 @@ class SearchIndex:
     def _hits(self, scores: list[float], rows: NDArray[np.int64]) -> list[Hit]:
         try:
             lines, texts = self.sentences.ids(rows), self.sentences.texts(rows)
-        except (UnicodeDecodeError, OSError, ValueError, IndexError) as error:
-            raise MiningError(f"{self.folder}: sentences are damaged ({error}); build the index again") from error
+        except DAMAGED as error:
+            seen = f"sentences are damaged ({one_line(error)})"
+            raise MiningError(f"{self.folder}: {seen}; build the index again") from error
         return [Hit(*each) for each in zip(scores, map(int, lines), texts, strict=True)]
 
 

@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.data.lines import read_lines
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic
+from st_paragram.npy_files import map_npy
 from st_paragram.stages.metadata import read_metadata, write_metadata
 
 _FEWEST_LETTERS = 2
@@ -240,5 +242,7 @@ def _first_occurrences(
 
 
 def _mapped(path: Path) -> NDArray[np.int64]:
-    array: NDArray[np.int64] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
+    try:
+        return map_npy(path, ("int64",), 1)
+    except DAMAGED as error:
+        raise MiningError(f"{path}: damaged ({one_line(error)}); remove its folder and start again") from error

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from st_paragram.damage import short
 from st_paragram.errors import SettingsError
 from st_paragram.search.vectors import VectorType
 from st_paragram.settings import setting, settings
@@ -37,9 +38,9 @@ def parse_memory(size: str | int) -> Size:
     """
     if isinstance(size, int):
         return Size(size)
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?", size.strip().upper())
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)I?B?", str(size).strip().upper())
     if match is None:
-        raise SettingsError(f"memory is {size!r}; give a size like 4G or 512M")
+        raise SettingsError(f"memory is {short(size)}; give a size like 4G or 512M")
     return Size(float(match[1]) * _UNITS[match[2]])
 
 
@@ -82,5 +83,5 @@ class SearchSettings:
             raise SettingsError(f"memory is {self.memory:,} bytes; give at least {LEAST_MEMORY}")
         if self.index != AUTO and not re.fullmatch(r"[A-Za-z][\w,()]*", self.index):
             raise SettingsError(
-                f"index is {self.index!r}; give auto, Flat or a faiss factory string like IVF1024,SQfp16"
+                f"index is {short(self.index)}; give auto, Flat or a faiss factory string like IVF1024,SQfp16"
             )

@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import MiningError
+from st_paragram.npy_files import map_npy
 from st_paragram.search.neighbours import Vectors
 
 _BLOCK = 1 << 10  # rows converted at a time: they stay in the cache
+_AGAIN = "remove the work folder and start again"
 
 
 class VectorType(str, Enum):
@@ -73,10 +76,7 @@ class StoredVectors:
 
     @cached_property
     def _maps(self) -> list[NDArray[Any]]:
-        try:
-            return [np.load(path, mmap_mode="r", allow_pickle=False) for path in self.shards]
-        except (OSError, ValueError) as error:
-            raise MiningError(f"{error}; embeddings are damaged: remove the work folder and start again") from error
+        return _alike([_mapped(path) for path in self.shards], self.shards)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the maps behind: every process opens its own."""
@@ -119,6 +119,22 @@ class StoredVectors:
             if len(positions):
                 result[positions] = unpack(stored[rows[positions] - self.starts[number]])
         return result
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    try:
+        return map_npy(path, [kind.value for kind in VectorType], 2)
+    except DAMAGED as error:
+        raise MiningError(f"{path}: embeddings are damaged ({one_line(error)}); {_AGAIN}") from error
+
+
+def _alike(maps: list[NDArray[Any]], shards: tuple[Path, ...]) -> list[NDArray[Any]]:
+    """The shards, all of one type and of one number of components."""
+    for stored, path in zip(maps, shards, strict=True):
+        if (stored.dtype, stored.shape[1]) != (maps[0].dtype, maps[0].shape[1]):
+            seen = f"{stored.dtype} of {stored.shape[1]} components, unlike {shards[0].name}"
+            raise MiningError(f"{path}: {seen}; {_AGAIN}")
+    return maps
 
 
 def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:

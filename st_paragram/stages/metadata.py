@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import StoreError
 from st_paragram.files import atomic
+from st_paragram.json_files import read_json
 
 
 def metadata_file(path: Path) -> Path:
@@ -37,9 +39,12 @@ def read_metadata(path: Path) -> dict[str, Any]:
         StoreError: The task is not done, or its metadata is damaged.
     """
     try:
-        metadata: dict[str, Any] = json.loads(metadata_file(path).read_bytes())
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{metadata_file(path)}: not readable ({error}); remove its folder and start again") from error
+        metadata: dict[str, Any] = dict(read_json(metadata_file(path)))
+    except DAMAGED as error:
+        reason = one_line(error)
+        raise StoreError(
+            f"{metadata_file(path)}: not readable ({reason}); remove its folder and start again"
+        ) from error
     return metadata
 
 

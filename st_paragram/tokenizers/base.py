@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.damage import short
 from st_paragram.errors import SettingsError
 from st_paragram.tokenizers.flat_ids import drop_unknown
 
@@ -73,13 +74,17 @@ class Tokenizer(Protocol):
         """Flatten lists of ids, with unknown ids treated as `encode` treats them.
 
         Raises:
-            SettingsError: an id outside the vocabulary.
+            SettingsError: something else than a whole number, or an id outside the vocabulary.
         """
+        ids = list(chain.from_iterable(rows))
+        for kind in set(map(type, ids)):
+            if kind is not int and not issubclass(kind, np.integer):
+                raise SettingsError(f"ids of type {kind.__name__}; give texts, or lists of whole numbers")
+        if ids and not 0 <= min(ids) <= max(ids) < len(self):
+            outside = max(ids) if max(ids) >= len(self) else min(ids)
+            raise SettingsError(f"id {short(int(outside))} is not in 0..{len(self) - 1}")
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
-        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
-            raise SettingsError(f"id {ids.max() if ids.max() >= len(self) else ids.min()} is not in 0..{len(self) - 1}")
-        return drop_unknown(ids, counts, self.unknown_id)
+        return drop_unknown(np.array(ids, dtype=np.int64), counts, self.unknown_id)
 
     def __eq__(self, other: object) -> bool:
         """Whether texts get the same ids: kind, content and options are equal."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -12,8 +13,10 @@ from typing import Any, ClassVar
 
 import sentencepiece
 
+from st_paragram.damage import one_line
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
+from st_paragram.native.room import make_sure_of
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
 from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
@@ -61,7 +64,8 @@ class SentencePieceTokenizer(Tokenizer):
         try:
             self.processor.LoadFromSerializedProto(model_proto)
         except RuntimeError as error:
-            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {error}") from error
+            reason = one_line(error)
+            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {reason}") from error
         self.unknown_id: int = self.processor.unk_id()
         self.normalize = normalizer(lower_case, self.segmentation)
 
@@ -96,13 +100,14 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts as `encode` does, without segmenting them: they went through `normalize`, or need none."""
-        try:
-            return self._encoder.encode(texts, max_length, num_threads)
-        except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
-            # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
-            cased = map(str.lower if self.lower_case else str, texts)
-            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
-        return self._encoder.encode(repaired, max_length, num_threads)
+        with _utf8_expected():
+            try:
+                return self._encoder.encode(texts, max_length, num_threads)
+            except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
+                # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
+                cased = map(str.lower if self.lower_case else str, texts)
+                repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
+            return self._encoder.encode(repaired, max_length, num_threads)
 
     @cached_property
     def _encoder(self) -> WordEncoder:
@@ -110,16 +115,31 @@ class SentencePieceTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
-        text: str = self.processor.decode(list(ids))
-        return text
+        with _utf8_expected():
+            text: str = self.processor.decode(list(ids))
+            return text
 
     def piece(self, piece_id: int) -> str | None:
         """The piece with a meta symbol where a word begins; None for the unknown, control and unused pieces."""
         processor = self.processor
         if processor.is_unknown(piece_id) or processor.is_control(piece_id) or processor.is_unused(piece_id):
             return None
-        piece: str = processor.id_to_piece(piece_id)
-        return piece
+        with _utf8_expected():
+            piece: str = processor.id_to_piece(piece_id)
+            return piece
+
+
+@contextmanager
+def _utf8_expected() -> Iterator[None]:
+    """Sentencepiece looks at a model's bytes when it loads it, but not whether its pieces and rules are UTF-8.
+
+    Raises:
+        SettingsError: they are not.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise SettingsError("the sentencepiece model has pieces or rules that are not UTF-8; copy it again") from error
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
@@ -163,6 +183,7 @@ def train_vocabulary(
     first = next(stream, None)
     if first is None:
         raise TextError("no sentence to train a vocabulary on; give more text")
+    make_sure_of(num_threads, 0)
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:

@@ -157,6 +157,8 @@ def _spans(message: bytes, position: int, end: int) -> Iterator[tuple[int, int, 
             shift += 7
             if byte < 0x80:
                 return result
+            if shift > 63:
+                raise ValueError(f"a number of more than ten bytes ends at byte {position}")
 
     while position < end:
         key = message[position]

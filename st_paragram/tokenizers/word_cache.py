@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.native import kernels
+from st_paragram.native.room import make_sure_of
 from st_paragram.tokenizers.flat_ids import drop_unknown, starts, truncate
 from st_paragram.tokenizers.sentencepiece_format import (
     META_SYMBOL,
@@ -53,6 +54,7 @@ _LIMIT_BYTES = 64 << 20
 _BLOCK = 1 << 14
 _ROUNDS = 3
 _FEW = 8
+_BYTES_A_CHARACTER = 64  # of the memory that sentencepiece takes for a text
 _BETWEEN = "\ue000"
 _NO_IDS = np.zeros(0, dtype=np.int32)
 _NO_OFFSETS = np.zeros(1, dtype=np.int64)
@@ -149,6 +151,8 @@ class WordEncoder:
 
         Raises:
             UnicodeEncodeError, TypeError, RuntimeError: a text has a lone surrogate, or is no string.
+            SettingsError: the threads cannot be started.
+            MemoryError: there is not memory enough.
         """
         block = self._encode_whole if self.obstacle is not None else self._encode_words
         if len(texts) <= _BLOCK:
@@ -209,6 +213,7 @@ class WordEncoder:
         if len(cased) <= _FEW:  # not worth the threads that sentencepiece starts for every list
             rows = [encode(text, out_type=int) for text in cased]
         else:
+            make_sure_of(min(num_threads, len(cased)), _BYTES_A_CHARACTER * sum(map(len, cased)))
             rows = encode(cased, out_type=int, num_threads=num_threads)
         offsets = starts(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
         return np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(offsets[-1])), offsets

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
+from st_paragram.file_modes import follow_umask
 
 _FILE = "loss.safetensors"
 
@@ -24,6 +25,7 @@ def save(losses: Mapping[str, nn.Module], model: nn.Module, folder: Path) -> Non
     """
     if state := _own_tensors(losses, model):
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}, folder / _FILE)
+        follow_umask([folder / _FILE])
 
 
 def load(losses: Mapping[str, nn.Module], model: nn.Module, folder: Path) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.data.pair_store import SIDES, PairStore
+from st_paragram.damage import DAMAGED, one_line
+from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.files import digest, write_json
+from st_paragram.files import write_json
+from st_paragram.json_files import read_json
+from st_paragram.training import checkpoints
 
 _FILE = "progress.json"
-_FILE_LIST = "files.json"
 _MAY_CHANGE = ("device", "evaluate_steps")
 
 
@@ -24,14 +25,14 @@ class Progress:
 
     Args:
         settings: of the run.
-        store: a digest of what the store (or all stores) of the run holds.
+        contents: of the stores of the run, the digest and the number of rows of each.
         seconds: of wall time.
         step_seconds: of the steps alone, without evaluation and checkpoints.
         pairs: of those steps.
     """
 
     settings: Mapping[str, Any]
-    store: str
+    contents: list[list[Any]]
     seconds: float = 0.0
     step_seconds: float = 0.0
     pairs: int = 0
@@ -46,66 +47,47 @@ def begin(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Prog
 
     Raises:
         SettingsError: an earlier run has left checkpoints there.
+        StoreError: a store does not hold what was written into it.
     """
-    if newest := newest_checkpoint(folder):
-        raise SettingsError(f"{newest}: left by an earlier training run; resume it with --resume, or remove {folder}")
-    progress = Progress(settings, _identity(stores))
+    if left := checkpoints.finished(folder):
+        raise SettingsError(f"{left[0]}: left by an earlier training run; resume it with --resume, or remove {folder}")
+    progress = Progress(settings, _contents(stores))
     progress.write(folder)
     return progress
 
 
-def resume(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> tuple[Progress, Path]:
-    """Find the newest whole checkpoint in `folder`, and the progress that had been made.
+def resume(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progress:
+    """Find the progress that had been made in `folder`; the trainer finds the checkpoint.
 
     Raises:
         SettingsError: there is none, or it belongs to other settings or data.
+        StoreError: a store does not hold what was written into it.
     """
-    checkpoint = newest_checkpoint(folder)
-    if checkpoint is None:
+    if not checkpoints.numbered(folder):
         raise SettingsError(f"{folder}: no checkpoint to resume from; train without --resume")
-    try:
-        progress = Progress(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise SettingsError(f"{folder / _FILE}: not readable ({error}); remove {folder} and train again") from error
+    progress = _read(folder)
     for name, value in settings.items():
         if name not in _MAY_CHANGE and progress.settings.get(name) != value:
             was = progress.settings.get(name)
             raise SettingsError(f"{folder}: begun with {name} {was}, not {value}; resume with the same settings")
-    if progress.store != _identity(stores):
+    if progress.contents != _contents(stores):
         names = ", ".join(str(store.path) for store in stores)
         raise SettingsError(f"{folder}: begun on other data than {names}; resume with the same data")
-    return progress, checkpoint
+    return progress
 
 
-def list_files(checkpoint: Path, to_come: Sequence[str] = ()) -> None:
-    """Write down which files make a checkpoint whole: those that are there, and those that are still to come."""
-    there = [path.relative_to(checkpoint).as_posix() for path in sorted(checkpoint.rglob("*")) if path.is_file()]
-    write_json(checkpoint / _FILE_LIST, sorted({*there, *to_come} - {_FILE_LIST}))
-
-
-def newest_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint of the most steps that has all of its files, or None."""
-    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-def _is_whole(checkpoint: Path) -> bool:
+def _read(folder: Path) -> Progress:
     try:
-        names = json.loads((checkpoint / _FILE_LIST).read_text(encoding="utf-8"))
-        return all((checkpoint / name).is_file() for name in names)
-    except (OSError, ValueError, TypeError):
-        return False
+        progress = Progress(**read_json(folder / _FILE))
+        progress.settings.keys()
+        if not all(math.isfinite(number) for number in (progress.seconds, progress.step_seconds, progress.pairs)):
+            raise ValueError("times that are no numbers")
+    except DAMAGED as error:
+        seen = f"not readable, or written by another version ({one_line(error)})"
+        raise SettingsError(f"{folder / _FILE}: {seen}; remove {folder} and train again") from error
+    return progress
 
 
-def _identity(stores: Sequence[PairStore]) -> str:
-    """A digest of what stores hold, their ids left out (their number and the tokenizers stand for them)."""
-    parts = [
-        [len(store), store.path.stat().st_size, store.languages, store.seed, store.settings, _tokenizers(store)]
-        for store in stores
-    ]
-    return digest(*parts)
-
-
-def _tokenizers(store: PairStore) -> list[Any]:
-    tokenizers = [store.tokenizer(side=side) for side in SIDES]
-    return [[one.kind, hashlib.sha256(one.content).hexdigest(), one.options] for one in tokenizers]
+def _contents(stores: tuple[PairStore, ...]) -> list[list[Any]]:
+    """What is written of stores, as JSON gives it back."""
+    return [[store.digest, len(store)] for store in stores]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.native import huge_pages
+from st_paragram.training.row_lazy_state import check_saved, check_state, converges, window
 
 _BLOCK = 4096  # rows moved at a time where the whole table is walked
 _LONGEST_SLEEP = 4096  # steps after which all rows are woken, so that the sums are kept for as many steps only
@@ -48,7 +48,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         Raises:
             SettingsError: rates or betas outside Adam's range.
         """
-        if lr < 0 or eps <= 0 or not all(0 <= beta < 1 for beta in betas) or betas[0] ** 2 >= betas[1]:
+        if not converges(lr, betas, eps):
             raise SettingsError(f"lr {lr}, betas {betas}, eps {eps}: not a setting of Adam that converges")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
@@ -60,7 +60,7 @@ class RowLazyAdam(torch.optim.Optimizer):
     @property
     def window(self) -> int:
         """Steps after which what is left of a row's momentum, (β1 / sqrt(β2))^steps, is below float32's resolution."""
-        return _window(self.param_groups[0]["betas"])
+        return window(self.param_groups[0]["betas"])
 
     def state_of(self, table: Tensor) -> dict[str, Any]:
         """The state of a table, made on first use; see the class for what it holds."""
@@ -74,6 +74,14 @@ class RowLazyAdam(torch.optim.Optimizer):
             state["moves"] = torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64, device=table.device)
             state["moves_from"] = torch.zeros((), dtype=torch.long)  # the step of the first column
         return state
+
+    def check_state_of(self, table: Tensor) -> None:
+        """Refuse a state of a table that no steps can have led to.
+
+        Raises:
+            SettingsError: says what is wrong with it.
+        """
+        check_state(self.state_of(table), table, self._group(table)["betas"], _LONGEST_SLEEP)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
@@ -92,15 +100,21 @@ class RowLazyAdam(torch.optim.Optimizer):
                     continue
                 if not table.grad.is_sparse:
                     raise SettingsError("RowLazyAdam needs sparse gradients: set sparse_gradient=True on the embedding")
-                self._step_rows(table, group, *rows_and_values(table.grad))
+                rows, values = rows_and_values(table.grad)
+                if len(rows) > 0:  # else a step of nothing, which torch's SparseAdam skips, too
+                    self._step_rows(table, group, rows, values)
         return loss
 
     def _step_rows(self, table: Tensor, group: dict[str, Any], rows: Tensor, gradient: Tensor) -> None:
         state = self.state_of(table)
-        step, window = int(state["step"]), _window(group["betas"])
-        wake_all = step - int(state["moves_from"]) == _LONGEST_SLEEP
+        step = int(state["step"])
+        slept = step - int(state["moves_from"])
+        if not 0 <= slept <= _LONGEST_SLEEP:
+            raise SettingsError(f"step {step}, of which {slept} are remembered: the optimiser's state was changed")
+        wake_all = slept == _LONGEST_SLEEP
+        early = step < window(group["betas"]) // 8
         # In the first steps ε's weight changes too fast for the rule that stands for a sleep: there, no row sleeps.
-        self.catch_up(table, torch.arange(len(table), device=table.device) if wake_all or step < window // 8 else rows)
+        self.catch_up(table, torch.arange(len(table), device=table.device) if wake_all or early else rows)
         if wake_all:
             state["moves_from"].fill_(step)
             state["moves"].zero_()
@@ -122,7 +136,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         """Add step's move to the sums of the rows that may be asleep since steps step - 1, step - 2, ..."""
         beta1, beta2 = group["betas"]
         begin = int(state["moves_from"])
-        first = max(begin, step - _window(group["betas"]))
+        first = max(begin, step - window(group["betas"]))
         asleep = torch.arange(step - first, 0, -1, dtype=torch.float64, device=state["moves"].device)
         move = group["lr"] * height * (beta1 / beta2**0.5) ** asleep
         epsilon = scale2 * beta2 ** (-asleep / 2)  # in units of ε
@@ -157,7 +171,10 @@ class RowLazyAdam(torch.optim.Optimizer):
 
     def _slept_move(self, table: Tensor, last: Tensor, moment: Tensor, square: Tensor) -> Tensor:
         """Moves of rows, float (n, D), from their moments and the steps `last`, int64 (n,), of their last gradients."""
-        total, nodes, weights = _gauss_rule(self.state[table]["moves"][:, last - int(self.state[table]["moves_from"])])
+        moves, columns = self.state[table]["moves"], last - int(self.state[table]["moves_from"])
+        if bool(((columns < 0) | (columns >= moves.shape[1])).any()):
+            raise SettingsError("rows sleep since steps that are forgotten: the optimiser's state was changed")
+        total, nodes, weights = _gauss_rule(moves[:, columns])
         nodes, weights = (nodes * self._group(table)["eps"]).float(), (weights * total).float()
         root = square.sqrt()
         result = moment * weights[0, :, None] / (root + nodes[0, :, None])
@@ -203,19 +220,26 @@ class RowLazyAdam(torch.optim.Optimizer):
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over state and tables, so that training is resumed to the bit."""
+        """Take over state and tables, so that training is resumed to the bit.
+
+        Raises:
+            SettingsError: a state that no steps can have led to; nothing has changed.
+        """
+        tables = [table for group in self.param_groups for table in group["params"]]
+        groups = [group["params"] for group in super().state_dict()["param_groups"]]
+        check_saved(state_dict, tables, groups, _LONGEST_SLEEP)
         state_dict = dict(state_dict)
         saved = state_dict.pop("tables")
         super().load_state_dict(state_dict)
-        tables = [table for group in self.param_groups for table in group["params"]]
         with torch.no_grad():
             for index, (table, values) in enumerate(zip(tables, saved, strict=True)):
                 table.copy_(values)
                 # torch casts floating-point state to the table's type; the sums and counters must keep theirs.
+                given = state_dict["state"].get(index, {})
                 for name in ("last_step", "step", "moves", "moves_from"):
-                    if name in state_dict["state"].get(index, {}):
+                    if name in given:
                         device = "cpu" if name in ("step", "moves_from") else table.device
-                        self.state[table][name] = state_dict["state"][index][name].clone().to(device)
+                        self.state[table][name] = given[name].clone(memory_format=torch.contiguous_format).to(device)
                 for name in ("exp_avg", "exp_avg_sq"):
                     if name in self.state[table]:
                         self.state[table][name] = _zeros_like(table).copy_(self.state[table][name])
@@ -223,11 +247,8 @@ class RowLazyAdam(torch.optim.Optimizer):
 
 def _zeros_like(table: Tensor) -> Tensor:
     """Zeros; on the CPU in huge pages, since rows are visited in no order."""
-    return huge_pages.empty(tuple(table.shape)).zero_() if table.device.type == "cpu" else torch.zeros_like(table)
-
-
-def _window(betas: tuple[float, float]) -> int:
-    return math.ceil(math.log(1e-12) / math.log(max(betas[0], 1e-3) / betas[1] ** 0.5))
+    on_cpu = table.device.type == "cpu"
+    return huge_pages.empty(tuple(table.shape), table.dtype).zero_() if on_cpu else torch.zeros_like(table)
 
 
 def rows_and_values(gradient: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,13 +7,12 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PrinterCallback, ProgressCallback
@@ -24,15 +23,14 @@ from st_paragram.models.architectures import architecture_of
 from st_paragram.modules.flat_features import flat_features
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.native import huge_pages
-from st_paragram.training import loss_state, progress
 from st_paragram.training.arguments import StoreTrainingArguments
 from st_paragram.training.batch_order import BatchOrder
 from st_paragram.training.callbacks import InterruptCallback, RateCallback
+from st_paragram.training.resumable_trainer import ResumableTrainer
 from st_paragram.training.row_lazy_adam import RowLazyAdam, rows_and_values
 
 logger = logging.getLogger(__name__)
 
-_SAVED_LATER = ("rng_state.pth", "trainer_state.json")  # by transformers' trainer, after model and optimiser
 #: The name of a store that is trained on alone.
 ONLY_STORE = "pairs"
 
@@ -50,15 +48,12 @@ class _Steps(IterableDataset):  # type: ignore[type-arg]
         return ({} for _ in range(self.count))
 
 
-class StoreTrainer(SentenceTransformerTrainer):
+class StoreTrainer(ResumableTrainer):
     """Train a pipeline on one pair store or several, with the loss of each.
 
     What a step trains on follows from its number, the stores and the seed alone (see `BatchOrder`), so that a run can
     be resumed at any step, to the bit. The store's ids go into a model that starts with `TokenEmbedding`; any other
     model gets the stored texts, decoded, through its own `preprocess`.
-
-    A checkpoint is a model directory with what else it takes to resume: the optimiser, the random generators, and the
-    parameters of the losses.
 
     A trainer of another procedure overrides `make_step` and, if it must know more to resume, `save_state` and
     `load_state`.
@@ -123,7 +118,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         return self._rate.own_seconds
 
     def train(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Train as sentence-transformers' trainer does.
+        """Train as `ResumableTrainer` does.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was written.
@@ -135,7 +130,7 @@ class StoreTrainer(SentenceTransformerTrainer):
             self._rate.close()
             if self.embedding is not None:
                 self.embedding.before_lookup = None
-            if (optimizer := self._row_lazy_adam()) is not None:
+            if (optimizer := self.row_lazy_adam()) is not None:
                 optimizer.catch_up_all()
         if self._interrupt.interrupted:
             raise KeyboardInterrupt
@@ -247,7 +242,7 @@ class StoreTrainer(SentenceTransformerTrainer):
     def _only_table(self) -> nn.Parameter:
         """The table that `RowLazyAdam` trains."""
         table = None if self.embedding is None else self.embedding.embedding.weight
-        names = [name for loss in self._losses().values() for name, p in loss.named_parameters() if p is not table]
+        names = [name for loss in self.losses().values() for name, p in loss.named_parameters() if p is not table]
         if table is None or names:
             seen = f", not {names[0]}" if names else ""
             raise SettingsError(
@@ -255,19 +250,15 @@ class StoreTrainer(SentenceTransformerTrainer):
             )
         return cast("nn.Parameter", table)
 
-    def _losses(self) -> dict[str, nn.Module]:
+    def losses(self) -> dict[str, nn.Module]:
         """The losses by the names of their stores."""
         return self.loss if isinstance(self.loss, dict) else {ONLY_STORE: self.loss}
-
-    def _row_lazy_adam(self) -> RowLazyAdam | None:
-        optimizer = getattr(self.optimizer, "optimizer", self.optimizer)  # accelerate wraps it
-        return optimizer if isinstance(optimizer, RowLazyAdam) else None
 
     def _clip_grad_norm(self, model: nn.Module) -> Tensor:
         """Clip as torch's `clip_grad_norm_`, which refuses sparse gradients; the losses' own parameters count, too."""
         gradient = None if self.embedding is None else self.embedding.embedding.weight.grad
         if gradient is None or not gradient.is_sparse:
-            return super()._clip_grad_norm(nn.ModuleList([model, *self._losses().values()]))
+            return super()._clip_grad_norm(nn.ModuleList([model, *self.losses().values()]))
         norm = rows_and_values(gradient)[1].norm()
         gradient._values().mul_((self.args.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
         return norm
@@ -280,12 +271,13 @@ class StoreTrainer(SentenceTransformerTrainer):
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Evaluate the weights as dense Adam would have left them; training continues as if nobody had looked."""
-        with self._up_to_date():
+        with self.up_to_date():
             return super().evaluate(*args, **kwargs)
 
     @contextmanager
-    def _up_to_date(self) -> Iterator[None]:
-        optimizer = self._row_lazy_adam()
+    def up_to_date(self) -> Iterator[None]:
+        """Within the block the weights are as dense Adam would have left them; training continues as before."""
+        optimizer = self.row_lazy_adam()
         if self.embedding is None or optimizer is None:
             yield
             return
@@ -295,40 +287,6 @@ class StoreTrainer(SentenceTransformerTrainer):
                 yield
         finally:
             self.embedding.before_lookup = hook
-
-    # Checkpoints: a model directory, the optimiser's state, and the trainer's own.
-
-    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:  # noqa: ANN401
-        folder = Path(output_dir or str(self.args.output_dir))
-        with self._up_to_date():
-            architecture_of(self.model).write(self.model, folder, None, None)
-
-    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
-        super()._save_optimizer_and_scheduler(output_dir)
-        self.save_state(Path(output_dir))
-        progress.list_files(Path(output_dir), to_come=_SAVED_LATER)
-
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
-        folder = Path(resume_from_checkpoint)
-        architecture_of(self.model).read_weights(folder, self.model)
-        self.load_state(folder)
-
-    def _load_best_model(self) -> None:
-        if (optimizer := self._row_lazy_adam()) is not None:
-            optimizer.catch_up_all()  # or the last step's sleepers would move the best rows later
-        architecture_of(self.model).read_weights(Path(str(self.state.best_model_checkpoint)), self.model)
-
-    def save_state(self, folder: Path) -> None:
-        """Write to a checkpoint what the trainer must know beside model and optimiser: the losses' own parameters."""
-        loss_state.save(self._losses(), self.model, folder)
-
-    def load_state(self, folder: Path) -> None:
-        """Read back what `save_state` wrote.
-
-        Raises:
-            SettingsError: the checkpoint is of other losses.
-        """
-        loss_state.load(self._losses(), self.model, folder)
 
 
 def _losses(

@@ -70,27 +70,26 @@ def train(
         settings: Of the run.
         development: Graded pairs that are scored now and then. Never test data.
         checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
-        resume: Continue from the newest checkpoint there.
+        resume: Continue from the newest whole checkpoint there.
         translations: Held-out translations that are looked for now and then, too.
 
     Raises:
-        SettingsError: There is no checkpoint to resume from, the device cannot be used, or settings and data
+        SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings and data
             contradict each other.
+        StoreError: The store does not hold what was written into it.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
-    folder, checkpoint = Path(checkpoints), None
+    folder = Path(checkpoints)
     set_seed(settings.seed)
     model = new_model(store, settings)
     before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
     evaluator = development_evaluator(development, translations)
     trainer = mega_batch_margin.trainer(model, store, settings, folder, evaluator)
-    if resume:
-        so_far, checkpoint = progress.resume(folder, asdict(settings), store)
-    else:
-        so_far = progress.begin(folder, asdict(settings), store)
+    open_progress = progress.resume if resume else progress.begin
+    so_far = open_progress(folder, asdict(settings), store)
     started = time.perf_counter()
     try:
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        trainer.train(resume_from_checkpoint=resume)
     finally:
         so_far.seconds += time.perf_counter() - started
         so_far.step_seconds += trainer.step_seconds

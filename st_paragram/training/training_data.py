@@ -146,7 +146,7 @@ def _built_in(language: str, vocab_size: int | None, workers: int) -> TrainingDa
 
 def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     text = "".join(f"{english}\t{other}\n" for english, other in pairs)
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
+    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return
     write_text(path, text)
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import SettingsError
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.translations import Translations
 from st_paragram.files import write_json
+from st_paragram.json_files import read_json
 from st_paragram.models import directory as model_directory
 from st_paragram.models.training_record import Correlation, TranslationScore
-from st_paragram.training import progress
+from st_paragram.training.checkpoints import finished
 from st_paragram.training.settings import TrainingSettings
 from st_paragram.training.train import TrainingReport, TrainingResult, train
 
@@ -59,7 +62,7 @@ def tune(
         folder = Path(checkpoints) / f"dropout-{dropout}-m-{size}"
         logger.info("tuning: dropout %s, M %d", dropout, size)
         if not (resume and (folder / _RESULT).is_file()):
-            interrupted = resume and progress.newest_checkpoint(folder) is not None
+            interrupted = resume and bool(finished(folder))
             _keep(train(store, point, development, folder, interrupted, translations), folder)
         points.append((_kept(folder, point), folder))
     points.sort(key=lambda point: point[0].after.pearson, reverse=True)
@@ -77,7 +80,16 @@ def _keep(result: TrainingResult, folder: Path) -> None:
 
 
 def _kept(folder: Path, settings: TrainingSettings) -> TrainingReport:
-    values = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
-    before, after = Correlation(**values["before"]), Correlation(**values["after"])
-    found = tuple(TranslationScore(**score) for score in values.get("translations", ()))
-    return TrainingReport(settings, values["seconds"], values["pairs_per_second"], before, after, found)
+    try:
+        values = read_json(folder / _RESULT)
+        before, after = (_correlation(values[when]) for when in ("before", "after"))
+        found = tuple(TranslationScore(**score) for score in values.get("translations", ()))
+        seconds, rate = float(values["seconds"]), float(values["pairs_per_second"])
+    except DAMAGED as error:
+        seen = f"not the result of a training run ({one_line(error)})"
+        raise SettingsError(f"{folder / _RESULT}: {seen}; remove it, so that this point is trained again") from error
+    return TrainingReport(settings, seconds, rate, before, after, found)
+
+
+def _correlation(values: dict[str, Any]) -> Correlation:
+    return Correlation(**{name: float(value) for name, value in values.items()})

@@ -72,7 +72,7 @@ def test_an_index_tells_its_model_and_size(model, pairs, tmp_path, capsys):
     assert (found["properties"]["lines"], found["properties"]["dimension"]) == (50, 12)
     assert "index.json" in found["files"] and "vectors.npy" in found["files"]
     assert main(["info", str(tmp_path / "lines.index")]) == 0
-    assert "  properties\n    format version: 2\n" in capsys.readouterr().out
+    assert "  properties\n    format version: 3\n" in capsys.readouterr().out
 
 
 def test_without_a_name_it_tells_of_the_installation(capsys):
@@ -117,3 +117,29 @@ def test_the_description_of_another_pipeline_is_read_from_its_directory(tmp_path
     folder = model_directory.save(pipeline_of_others, tmp_path / "static")
     (found,) = described(capsys, folder)
     assert found["architecture"] == "stock"
+
+
+def test_a_model_is_checked_where_it_is_asked_for(model, capsys):
+    assert main(["info", str(model), "--check"]) == 0
+    assert "  checked: embeddings of 12 components, and all files are what was saved\n" in capsys.readouterr().out
+    sums = (model / "SHA256SUMS").read_bytes()
+    (model / "SHA256SUMS").unlink()
+    assert described(capsys, model, "--check")[0]["checked"].endswith("there is no SHA256SUMS to compare files with")
+    (model / "SHA256SUMS").write_bytes(sums)
+    weights = (model / "model.safetensors").read_bytes()
+    (model / "model.safetensors").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
+    assert main(["info", str(model)]) == 0
+    assert main(["info", str(model), "--check"]) == 1
+    assert "model.safetensors: not what was saved there" in capsys.readouterr().err
+
+
+def test_an_index_is_checked_where_it_is_asked_for(model, pairs, tmp_path, capsys):
+    folder, source = tmp_path / "lines.index", tmp_path / "lines.txt"
+    source.write_text("".join(f"{text}\n" for text, _ in pairs[:50]), encoding="utf-8")
+    SearchIndex.build(source, folder, str(model))
+    assert described(capsys, folder, "--check")[0]["checked"] == "45 sentences, and all files are what was written"
+    vectors = (folder / "vectors.npy").read_bytes()
+    (folder / "vectors.npy").write_bytes(vectors[:-1] + bytes([vectors[-1] ^ 1]))
+    assert main(["info", str(folder)]) == 0
+    assert main(["info", str(folder), "--check"]) == 1
+    assert "vectors.npy: damaged" in capsys.readouterr().err

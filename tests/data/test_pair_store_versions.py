@@ -40,7 +40,7 @@ class Letters(base.Tokenizer):
         return self.pack([[self._letters.find(c) + 1 for c in text[:: self._step]][:max_length] for text in texts])
 
     def decode(self, ids):
-        return "".join(map(self.piece, ids))
+        return "".join(self.piece(piece) or "" for piece in ids)
 
     def piece(self, piece_id):
         return self._letters[piece_id - 1] if piece_id else None
@@ -100,7 +100,19 @@ def test_version_1_is_read(version_1):
     assert version_1.row_languages(rows) == [("en", "xx")] * 61 and version_1.labels(rows) is None
 
 
-def test_version_1_is_written_to_the_byte(version_1, tmp_path):
+def _everything(path) -> dict[str, str]:
+    """All attributes and arrays of a file, by their names."""
+    with h5py.File(path) as file:
+        found = {f"/ {name}": repr(value) for name, value in file.attrs.items()}
+        file.visititems(lambda name, item: found.update({name: repr(item), f"{name} =": repr(_numbers(item))}))
+    return found
+
+
+def _numbers(item):
+    return item[:].tolist() if isinstance(item, h5py.Dataset) else sorted(item)
+
+
+def test_version_1_is_written_as_it_was_but_for_the_digest(version_1, tmp_path):
     store, rows = version_1, np.arange(61)
     again = tmp_path / "again.h5"
     with PairStoreWriter(
@@ -108,7 +120,13 @@ def test_version_1_is_written_to_the_byte(version_1, tmp_path):
     ) as writer:
         for part in np.split(rows, [1, 7]):
             writer.append(*store.take("a", part), *store.take("b", part), np.zeros(len(part), np.int64))
-    assert again.read_bytes() == store.path.read_bytes()
+    new, old = _everything(again), _everything(store.path)
+    assert new.pop("/ content_sha256") == repr(store.compute_digest())
+    assert new == old
+    assert (
+        hashlib.sha256(again.read_bytes()).hexdigest()
+        == "824c40de0c6d4b082ca5a0eba64656e5a6e2814b17ad68b5f10c8572ad01cd84"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.h5", "old.h5"]
 
 

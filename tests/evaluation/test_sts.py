@@ -172,7 +172,7 @@ def test_bad_rows_are_named(tmp_path):
 
 
 def fake_hub(monkeypatch, asked):
-    def load_dataset(path, subset=None, split=None):
+    def load_dataset(path, subset=None, split=None, revision=None):
         asked.append((path, subset, split))
         if path == "mteb/sts16-sts":
             raise ConnectionError("offline\nmore")

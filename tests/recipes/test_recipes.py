@@ -159,6 +159,45 @@ def test_resuming_wants_the_same_settings_and_data_and_a_whole_checkpoint(folder
     assert recipe("train_bitext", *data, "--resume") == 0
 
 
+def test_resuming_with_a_store_of_other_pairs_and_with_damaged_checkpoints(folder, capsys, monkeypatch, vocabulary):
+    """The other store has as many pairs and bytes, and states the same preparation."""
+    from support.data import write_store
+
+    from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+
+    data = ["--lang", "xx", "--data", "x.h5", "--dev", "dev.tsv", *QUICK]
+    Path("dev.tsv").write_text("1\tba ce\tdi fo\n4\tba ce\tba ce\n3\tba\tba ce\n")
+    pairs = make_pairs(60)
+    write_store("x.h5", pairs, vocabulary)
+    save, saved = MegaBatchTrainer._save_checkpoint, []
+
+    def stop_after_saving_twice(self, *args):
+        self.args.save_total_limit = 2
+        save(self, *args)
+        saved.append(self.state.global_step)
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(MegaBatchTrainer, "_save_checkpoint", stop_after_saving_twice)
+    assert recipe("train_bitext", *data) == 130
+    monkeypatch.setattr(MegaBatchTrainer, "_save_checkpoint", save)
+    Path("x.h5").rename("kept.h5")
+    write_store("x.h5", pairs[::-1], vocabulary)
+    assert Path("x.h5").stat().st_size == Path("kept.h5").stat().st_size
+    assert recipe("train_bitext", *data, "--resume") == 1
+    assert "begun on other data than x.h5; resume with the same data" in capsys.readouterr().err
+    Path("kept.h5").replace("x.h5")
+    older, newest = (Path(f"p-sp-xx.checkpoints/checkpoint-{step}") for step in saved)
+    whole = (older / "optimizer.pt").read_bytes()
+    for checkpoint in (older, newest):
+        (checkpoint / "optimizer.pt").write_bytes(b"")
+    assert recipe("train_bitext", *data, "--resume") == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "no checkpoint to resume from that is whole; remove this folder, and train without --resume" in last
+    (older / "optimizer.pt").write_bytes(whole)
+    assert recipe("train_bitext", *data, "--resume") == 0
+
+
 def test_finished_points_of_a_grid_are_not_trained_again(folder, monkeypatch, capsys):
     monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0,))
     monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (1, 2))

@@ -158,9 +158,12 @@ def test_a_model_is_found_by_its_name_or_asked_for(tmp_path, source, model, monk
     assert SearchIndex(tmp_path / "i", model).search(["ba"], 1)
 
 
-def damage_version(folder):
-    facts = json.loads((folder / "index.json").read_text())
-    (folder / "index.json").write_text(json.dumps(facts | {"format_version": 3}))
+def version(number):
+    def damage(folder):
+        facts = json.loads((folder / "index.json").read_text())
+        (folder / "index.json").write_text(json.dumps(facts | {"format_version": number}))
+
+    return damage
 
 
 def damage_value(folder):
@@ -188,7 +191,8 @@ def cut(name):
         (lambda folder: (folder / "index.json").unlink(), "never finished"),
         (cut("index.json"), "not what st-paragram index writes"),
         (lambda folder: (folder / "index.json").write_text("[]"), "not what st-paragram index writes"),
-        (damage_version, "format version 3, this st_paragram reads 2"),
+        (version(4), "format version 4, this st_paragram reads 3; build the index again"),
+        (version(2), "format version 2, this st_paragram reads 3; build the index again"),
         (damage_value, "sentences is '5'"),
         (lambda folder: (folder / "vectors.npy").unlink(), "vectors.npy is missing"),
         (cut("vectors.npy"), r"vectors.npy has \d+ bytes where"),
@@ -205,17 +209,90 @@ def test_a_damaged_folder_is_refused_by_name(copy, damage, message):
     assert "copy.index" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_damage_that_keeps_the_size_is_found_in_use(copy, tmp_path, source, model):
+def sealed(folder):
+    """The folder, with the digests of the files that are there now."""
+    index_metadata.write_metadata(folder, index_metadata.read_metadata(folder))
+    return folder
+
+
+def test_damage_that_digests_do_not_show_is_found_in_use(copy, tmp_path, source, model):
     rows = np.load(copy / "vectors.npy")
     rows[3] = np.nan
     np.save(copy / "vectors.npy", rows)
     with pytest.raises(MiningError, match="not finite"):
-        SearchIndex(copy).search(["ba"], 1000)
+        SearchIndex(sealed(copy)).search(["ba"], 1000)
     built = SearchIndex.build(source, tmp_path / "i", model, SearchSettings(index="HNSW8")).folder
     size = (built / "part-0000.faiss").stat().st_size
     (built / "part-0000.faiss").write_bytes(bytes(size))
     with pytest.raises(MiningError, match="part-0000"):
-        SearchIndex(built).search(["ba"])
+        SearchIndex(sealed(built)).search(["ba"])
+
+
+NAMES = [
+    "vectors.npy",
+    "part-0000.faiss",
+    *(f"sentences/{n}" for n in ("text", "text.json", "starts.npy", "lines.npy")),
+]
+
+
+@pytest.fixture(scope="module")
+def inexact(tmp_path_factory, source, model):
+    return SearchIndex.build(source, tmp_path_factory.mktemp("inexact") / "i", model, SearchSettings(index="IVF4,Flat"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bit_of_a_file_is_missed_when_the_index_is_opened(inexact, tmp_path, name):
+    folder = shutil.copytree(inexact.folder, tmp_path / "copy.index")
+    data = bytearray((folder / name).read_bytes())
+    data[-2] ^= 1
+    (folder / name).write_bytes(data)
+    for opened in (SearchIndex, index_metadata.check):
+        with pytest.raises(MiningError, match=rf"{name}: damaged, its SHA-256 .*build the index again") as caught:
+            opened(folder)
+        assert "\n" not in str(caught.value)
+    if name != "sentences/text.json":
+        assert SearchIndex(folder, compare=False).metadata == index_metadata.check(inexact.folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"effort": 1}, "its own digest is of other content"),
+        ({"effort": 10**9}, "effort is 1000000000"),
+        ({"part_rows": 1}, "parts, and 7 files"),
+        ({"sentences": 10**15}, "parts, and 7 files"),
+        ({"dimension": 10**30}, "dimension is 1000"),
+        ({"files": {}}, "parts, and 0 files"),
+        ({"files": 3}, "not what st-paragram index writes"),
+        ({"digest": None}, "its own digest"),
+        ({"recall": "0.9"}, "recall is '0.9'"),
+        ({"surprise": 1}, "surprise"),
+        ({"model": [[]]}, "model is"),
+    ],
+)
+def test_an_edited_index_json_is_refused(inexact, tmp_path, change, message):
+    folder = shutil.copytree(inexact.folder, tmp_path / "copy.index")
+    values = json.loads((folder / "index.json").read_text())
+    (folder / "index.json").write_text(json.dumps(values | change))
+    with pytest.raises(MiningError, match=message) as caught:
+        SearchIndex(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"format_version": ' + "9" * 5000 + "}", "\ufeff{}", "NaN"])
+def test_an_index_json_that_is_no_such_thing_is_refused_in_a_line(copy, content):
+    (copy / "index.json").write_text(content)
+    with pytest.raises(MiningError, match="not what st-paragram index writes"):
+        SearchIndex(copy)
+
+
+def test_rows_outside_an_index_are_an_error(inexact, model, monkeypatch):
+    index = SearchIndex(inexact.folder)
+    part = index._parts[0][1]
+    for wrong in (-2, part.ntotal):
+        monkeypatch.setattr(part, "search", lambda queries, k, row=wrong: (None, np.full((len(queries), k), row)))
+        with pytest.raises(MiningError, match="rows outside an index of"):
+            index.search(["ba"])
 
 
 def test_nothing_is_left_of_a_build_that_fails(tmp_path, source, model, monkeypatch):

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.tokenizers.flat_ids import drop_unknown
 from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
+from st_paragram.tokenizers.sentencepiece_format import parse_model
 
 
 def decode(vocabulary, ids, offsets):
@@ -80,6 +81,32 @@ def test_little_text_gives_a_small_vocabulary_and_none_an_error():
 def test_damaged_model_is_named():
     with pytest.raises(SettingsError, match="not a sentencepiece model"):
         SentencePieceTokenizer(b"nonsense")
+
+
+def test_pieces_that_are_not_utf8_are_told_where_they_show(vocabulary):
+    piece = max((vocabulary.piece(number) or "" for number in range(len(vocabulary))), key=len).encode()
+    damaged = SentencePieceTokenizer(vocabulary.content.replace(piece, b"\xff" * len(piece)))
+    number = [vocabulary.piece(number) for number in range(len(vocabulary))].index(piece.decode())
+    assert len(damaged.encode(["ba ce", "\u03a9"])[1]) == 3
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        damaged.piece(number)
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        damaged.decode([number])
+
+
+def test_rules_that_are_not_utf8_are_told(vocabulary):
+    end = len(vocabulary.content) - 100
+    rules = vocabulary.content.index("カ".encode())
+    damaged = bytearray(vocabulary.content)
+    damaged[rules:end] = bytes(0xA9 if byte > 0x7F else byte for byte in damaged[rules:end])
+    tokenizer = SentencePieceTokenizer(bytes(damaged))
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        tokenizer.encode(["ｶ ﾊﾟ ｷ ㍍ ㌔"])
+
+
+def test_a_number_without_an_end_is_no_model():
+    with pytest.raises(ModelDirectoryError, match="more than ten bytes"):
+        parse_model(b"\x08" + b"\xff" * 1_000_000)
 
 
 def test_pieces_as_they_are_shown(vocabulary):

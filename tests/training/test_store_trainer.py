@@ -22,7 +22,7 @@ from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.training import progress
+from st_paragram.training import checkpoints
 from st_paragram.training.arguments import StoreTrainingArguments
 from st_paragram.training.batch_order import BatchOrder
 from st_paragram.training.store_trainer import StoreTrainer
@@ -201,9 +201,10 @@ def test_stores_losses_and_stock_weights_resume_to_the_bit(tmp_path, stores, pai
         assert torch.equal(loss.state_dict()[name], tensor), name
     assert second.pairs_trained == whole.pairs_trained - first.pairs_trained
 
-    other = StoreTrainer(new_lstm(pairs), arguments(tmp_path, row_lazy_adam=False), stores["large"], _Nothing())
-    with pytest.raises(SettingsError, match="a checkpoint of other losses"):
-        other.train(resume_from_checkpoint=str(checkpoint))
+    for data, message in ((stores["large"], "of a run on other data than"), (stores, "a checkpoint of other losses")):
+        other = StoreTrainer(new_lstm(pairs), arguments(tmp_path, row_lazy_adam=False), data, _Nothing())
+        with pytest.raises(SettingsError, match=message):
+            other.train(resume_from_checkpoint=str(checkpoint))
 
 
 class _Nothing(nn.Module):
@@ -216,7 +217,7 @@ def test_a_checkpoint_is_whole_when_all_files_of_its_trainer_are_there(tmp_path,
     trainer = StoreTrainer(lstm, arguments(tmp_path, row_lazy_adam=False, **saving), stores, losses)
     trainer.train()
     newest = tmp_path / "checkpoint-30"
-    assert progress.newest_checkpoint(tmp_path) == newest
+    assert checkpoints.newest_whole(tmp_path)[0] == newest
     names = [
         "model.safetensors",
         "1_LSTM/model.safetensors",
@@ -229,10 +230,10 @@ def test_a_checkpoint_is_whole_when_all_files_of_its_trainer_are_there(tmp_path,
     ]
     for name in names:
         (newest / name).rename(tmp_path / "away")
-        assert progress.newest_checkpoint(tmp_path) == tmp_path / "checkpoint-20", name
+        assert checkpoints.newest_whole(tmp_path)[0] == tmp_path / "checkpoint-20", name
         (tmp_path / "away").rename(newest / name)
     (newest / "files.json").write_text("{")
-    assert progress.newest_checkpoint(tmp_path) == tmp_path / "checkpoint-20"
+    assert checkpoints.newest_whole(tmp_path)[0] == tmp_path / "checkpoint-20"
 
 
 def test_a_saved_model_is_a_model_directory_and_no_more(tmp_path, store, lstm):

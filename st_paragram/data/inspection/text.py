@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,13 +13,14 @@ from st_paragram.data.inspection.statistics import SideInspection, StoreInspecti
 _BARS = 12  # rows of the histogram of lengths
 _WIDTH = 30  # characters of its longest bar
 _WIDTHS = (1, 2, 3, 4, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100)
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")  # all but line feeds: pieces could steer the terminal
 
 
 def render(inspection: StoreInspection) -> str:
     """The inspection as lines of plain text, ended by a line feed."""
     parts = (_head, _preparation, _lengths, _histogram, _vocabularies, _labels, _pairs)
     sections = ("".join(f"{line}\n" for line in part(inspection)) for part in parts)
-    return "\n".join(section for section in sections if section)
+    return _CONTROL.sub("?", "\n".join(section for section in sections if section))
 
 
 def _head(found: StoreInspection) -> Iterator[str]:

@@ -16,6 +16,7 @@ and the attributes of the root
     seed                of the shuffle
     settings            JSON: what the preparation noted
     complete            True, written last
+    content_sha256      the digest of the content, see below; files that were written before there was one have none
 
 Version 1 holds rows of one pair of languages, encoded by one sentencepiece tokenizer:
 
@@ -31,6 +32,18 @@ Version 2 holds what version 1 cannot; a store is written as version 1 wherever 
                                     row's pair, from 0
       pairs                         its attribute, JSON: the pairs of languages, a list of lists of two names
     labels                          (N,), where rows have labels: finite numbers of any integer or float type
+
+All numbers are little-endian; ids have at most 32 bits, the others at most 64. Nothing else of HDF5 is used: a file
+with links, filters, chunks, virtual data sets or data in other files is refused (see `plain_hdf5`).
+
+The digest of the content is the SHA-256, in hexadecimal digits, of one JSON object in UTF-8: keys sorted, no white
+space, characters beyond ASCII as they are. It is the same in both versions:
+
+    arrays              for each array above but the tokenizers, by its name: [type, length, digest]; the type as numpy
+                        writes it ("<u2"), and the SHA-256 of the array's bytes
+    tokenizers          of the shared tokenizer or of each side's: [kind, options, SHA-256 of the content]
+    language_pairs      the pairs of languages that rows may have; [languages] where rows have none of their own
+    languages, pairs, max_length, seed, settings        the attributes
 """
 
 from __future__ import annotations
@@ -45,6 +58,7 @@ CHUNK = 1 << 22
 
 TOKENIZER, ROW_LANGUAGES, LABELS = "tokenizer", "row_languages", "labels"
 SENTENCEPIECE_MODEL = "sentencepiece_model"
+DIGEST = "content_sha256"
 
 #: Kind and names of the options of the tokenizers that version 1 can hold.
 VERSION_1_TOKENIZER = ("sentencepiece", {"lower_case", "segmentation"})

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.data.pair_store.checks import check_rows, check_shapes, load_tokenizers
-from st_paragram.data.pair_store.format import LABELS, ROW_LANGUAGES, SIDES
+from st_paragram.data.pair_store.checks import check_languages, check_rows, check_shapes, load_tokenizers
+from st_paragram.data.pair_store.content import digest_of
+from st_paragram.data.pair_store.format import LABELS, REMAKE, ROW_LANGUAGES, SIDES
 from st_paragram.data.pair_store.header import read_header
-from st_paragram.errors import SettingsError
+from st_paragram.data.pair_store.known_digests import KnownDigest
+from st_paragram.data.pair_store.mapped_file import MappedFile
+from st_paragram.errors import SettingsError, StoreError
 from st_paragram.native import kernels
 from st_paragram.tokenizers import flat_ids
 from st_paragram.tokenizers.base import Tokenizer
@@ -40,7 +43,7 @@ class PairStore:
 
         Args:
             path: an HDF5 file of this format.
-            check_ids: look through all arrays once.
+            check_ids: look through all arrays once; without, rows are looked at when they are taken.
             limit: show at most the first so many rows: a random sample, since preparation shuffles.
 
         Raises:
@@ -53,8 +56,6 @@ class PairStore:
         self.path = Path(path)
         self._header = header = read_header(self.path)
         check_shapes(self.path, header)
-        if check_ids:
-            check_rows(self.path, header, self.tokenizers)
         self.pairs = header.pairs if limit is None else min(header.pairs, limit)
         self.format_version = header.format_version
         self.languages = header.languages
@@ -62,7 +63,8 @@ class PairStore:
         self.max_length = header.max_length
         self.seed = header.seed
         self.settings = header.settings
-        self._maps: dict[str, NDArray[Any]] = {}
+        if check_ids:
+            self.check_rows()
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -70,8 +72,46 @@ class PairStore:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave maps and tokenizers behind: every process opens its own."""
-        state = {name: value for name, value in self.__dict__.items() if name != "tokenizers"}
-        return {**state, "_maps": {}}
+        return {name: value for name, value in self.__dict__.items() if name not in ("tokenizers", "_maps")}
+
+    def check_rows(self) -> None:
+        """Look through all arrays once.
+
+        Raises:
+            StoreError: a number is out of its range, or a tokenizer is damaged.
+            MissingExtraError: a tokenizer needs a package that is not installed.
+        """
+        check_rows(self.path, self._header, self._maps, self.tokenizers)
+
+    @property
+    def stated_digest(self) -> str | None:
+        """What the file says that the digest of its content is; None if it was written before there was one."""
+        return self._header.digest
+
+    def compute_digest(self) -> str:
+        """Read all of the file, and make the digest of what it holds; `format` says of what it is made.
+
+        Raises:
+            StoreError: it is not what the file says.
+        """
+        found, stated = digest_of(self.path, self._header, self._maps), self.stated_digest
+        if stated not in (None, found):
+            seen = f"damaged or edited: the SHA-256 of its content is {found}, and was {stated} when it was written"
+            raise StoreError(f"{self.path}: {seen}; {REMAKE}")
+        return found
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the content. A file is read through for it once, and again when its size or time changed.
+
+        Raises:
+            StoreError: it is not what the file says.
+        """
+        known = KnownDigest(self.path)
+        if (digest := known.read()) is None or self.stated_digest not in (None, digest):
+            digest = self.compute_digest()
+            known.write(digest)
+        return digest
 
     @property
     def shared_tokenizer(self) -> bool:
@@ -104,17 +144,21 @@ class PairStore:
 
         Returns:
             ids (total,), and offsets, int64 (n + 1,).
+
+        Raises:
+            StoreError: the file is damaged there, or has changed since it was opened.
         """
-        ids, edges = self._array(f"{side}/ids"), self._array(f"{side}/offsets")
-        begin = edges[rows].astype(np.int64)
-        counts = edges[rows + 1].astype(np.int64) - begin
-        if dtype is np.int32 and (native := kernels()) is not None:  # other threads run while the disk is waited for
-            offsets = flat_ids.starts(counts)
-            result = np.empty(offsets[-1], dtype)
-            native.gather(ids, begin, offsets, result)
-            return result, offsets
-        taken, offsets = flat_ids.take(ids, begin, counts)
-        return taken.astype(dtype), offsets
+        ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
+        begin, end = edges[rows].astype(np.int64), edges[rows + 1].astype(np.int64)
+        if len(begin) and not (begin.min() >= 0 and (begin < end).all() and end.max() <= len(ids)):
+            raise StoreError(f"{self.path}: side {side}: offsets do not grow, or end beyond the ids; {REMAKE}")
+        taken, offsets = _gathered(ids, begin, end - begin, dtype)
+        most = len(self.tokenizer(side))
+        if len(taken) and not 0 <= taken.min() <= taken.max() < most:
+            wrong = taken.max() if taken.min() >= 0 else taken.min()
+            seen = f"id {wrong} is outside the vocabulary of {most}"
+            raise StoreError(f"{self.path}: side {side}: {seen}; {REMAKE}")
+        return taken, offsets
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
         """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
@@ -124,16 +168,34 @@ class PairStore:
             yield tokenizer.decode(ids[start:end].tolist())
 
     def row_languages(self, rows: Rows) -> list[tuple[str, str]]:
-        """The languages of both sides of rows, integers (n,); `languages`, unless they differ from row to row."""
+        """The languages of both sides of rows, integers (n,); `languages`, unless they differ from row to row.
+
+        Raises:
+            StoreError: the file is damaged there, or has changed since it was opened.
+        """
         if ROW_LANGUAGES not in self._header.extents:
             return [self.languages] * len(rows)
-        return [self.language_pairs[number] for number in self._array(ROW_LANGUAGES)[rows]]
+        numbers = self._maps[ROW_LANGUAGES][rows]
+        check_languages(f"{self.path}, of the rows asked for", numbers, len(self.language_pairs))
+        return [self.language_pairs[number] for number in numbers]
 
     def labels(self, rows: Rows) -> NDArray[Any] | None:
         """The labels of rows, integers (n,), as numbers (n,) of the type they are stored in; None if there are none."""
-        return np.array(self._array(LABELS)[rows]) if LABELS in self._header.extents else None
+        return np.array(self._maps[LABELS][rows]) if LABELS in self._header.extents else None
 
-    def _array(self, name: str) -> NDArray[Any]:
-        if name not in self._maps:
-            self._maps[name] = self._header.extents[name].map(self.path)
-        return self._maps[name]
+    @cached_property
+    def _maps(self) -> MappedFile:
+        return MappedFile(self.path, self._header.extents, self._header.size)
+
+
+def _gathered(
+    ids: NDArray[Any], begin: NDArray[np.int64], counts: NDArray[np.int64], dtype: type[np.integer[Any]]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Sentences out of the ids of a side, and their offsets."""
+    if dtype is np.int32 and (native := kernels()) is not None:  # other threads run while the disk is waited for
+        offsets = flat_ids.starts(counts)
+        result = np.empty(offsets[-1], dtype)
+        native.gather(ids, begin, offsets, result)
+        return result, offsets
+    taken, offsets = flat_ids.take(ids, begin, counts)
+    return taken.astype(dtype), offsets

@@ -9,22 +9,26 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.data.pair_store.content import ArrayDigest
 from st_paragram.data.pair_store.format import CHUNK
 
 
 class Spool:
-    """One array of numbers of one type."""
+    """One array of numbers of one type, and its digest."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
         """Begin an empty array in the file `path`."""
         self.path = path
         self.dtype = dtype
         self.length = 0
+        self.digest = ArrayDigest(dtype)
         self._file = path.open("wb")
 
     def append(self, values: NDArray[Any]) -> None:
         """Append numbers, converted to the type of the array."""
-        self._file.write(values.astype(self.dtype).tobytes())
+        converted = values.astype(self.dtype)
+        self._file.write(converted.tobytes())
+        self.digest.add(converted)
         self.length += len(values)
 
     def move_into(self, group: h5py.Group, name: str) -> h5py.Dataset:
@@ -79,6 +83,10 @@ class SideSpool:
         """Append sentences as flat ids, with offsets from 0."""
         self._offsets.append(offsets[1:] + self._ids.length)
         self._ids.append(ids)
+
+    def digests(self) -> dict[str, ArrayDigest]:
+        """Those of both arrays, by their names in the file."""
+        return {f"{self.side}/ids": self._ids.digest, f"{self.side}/offsets": self._offsets.digest}
 
     def move_into(self, group: h5py.Group) -> None:
         """Make the data sets `ids` and `offsets` of a group."""

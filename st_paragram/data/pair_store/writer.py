@@ -12,7 +12,9 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from st_paragram.data.pair_store.content import Content
 from st_paragram.data.pair_store.format import (
+    DIGEST,
     FORMAT,
     FORMAT_VERSION,
     LABELS,
@@ -22,6 +24,7 @@ from st_paragram.data.pair_store.format import (
     TOKENIZER,
     VERSION_1_TOKENIZER,
 )
+from st_paragram.data.pair_store.plain_hdf5 import as_utf8
 from st_paragram.data.pair_store.spool import SideSpool, Spool
 from st_paragram.errors import SettingsError
 from st_paragram.tokenizers.base import Tokenizer
@@ -197,9 +200,24 @@ class PairStoreWriter:
             data = column.move_into(file, name)
             if name == ROW_LANGUAGES:
                 data.attrs["pairs"] = json.dumps(self._language_pairs, ensure_ascii=False)
+        settings = as_utf8(json.dumps(self.settings, ensure_ascii=False))
         file.attrs["pairs"] = len(self)
-        file.attrs["settings"] = json.dumps(self.settings, ensure_ascii=False)
+        file.attrs["settings"] = settings
+        file.attrs[DIGEST] = self._digest(json.loads(settings))
         file.attrs["complete"] = True
+
+    def _digest(self, settings: dict[str, Any]) -> str:
+        content = Content(
+            self.languages,
+            len(self),
+            self.max_length,
+            self.seed,
+            settings,
+            self._tokenizers,
+            self._language_pairs,
+        )
+        sides = {name: digest for side in self._sides for name, digest in side.digests().items()}
+        return content.digest(sides | {name: column.digest for name, column in self._columns.items()})
 
     def _write_tokenizers(self, file: h5py.File) -> None:
         places = [file] if len(self._tokenizers) == 1 else [file[side] for side in SIDES]
@@ -217,8 +235,8 @@ def _different(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _label_type(labels: DTypeLike) -> np.dtype[Any]:
     dtype = np.dtype(labels)
-    if dtype.kind not in "iuf":
-        raise SettingsError(f"labels of the type {dtype}; give an integer or float type")
+    if dtype.kind not in "iuf" or dtype.itemsize > 8 or not dtype.isnative:
+        raise SettingsError(f"labels of the type {dtype}; give an integer or float type of at most 64 bits")
     return dtype
 
 

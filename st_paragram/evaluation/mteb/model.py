@@ -141,7 +141,7 @@ class MtebEncoder:
 
 def _model_name(name: str, folder: Path, ours: bool) -> str:
     if folder.parent.name == "snapshots":  # of the hub's cache
-        return name
+        return name.partition("@")[0]
     return f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
 
 

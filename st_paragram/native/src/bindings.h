@@ -1,9 +1,12 @@
 // What the parts of the module share: checked views of numpy arrays.
 #pragma once
 
+#include "errors.h"
+
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -15,6 +18,11 @@ namespace py = pybind11;
 template <class T>
 using Array = py::array_t<T, py::array::c_style>;
 
+inline std::invalid_argument refusal(const char* name, const char* what) {
+    return std::invalid_argument(std::string(name) + " " + what);
+}
+
+// Refuse an array of another shape (-1: any size), or one whose numbers do not stand where the processor expects them.
 template <class T>
 void check_shape(const Array<T>& array, const char* name, std::initializer_list<int64_t> shape) {
     bool same = array.ndim() == static_cast<py::ssize_t>(shape.size());
@@ -22,8 +30,36 @@ void check_shape(const Array<T>& array, const char* name, std::initializer_list<
         const int64_t wanted = *(shape.begin() + i);
         same = wanted < 0 || array.shape(static_cast<py::ssize_t>(i)) == wanted;
     }
-    if (!same) throw std::invalid_argument(std::string(name) + " has another shape than expected");
+    if (!same) throw refusal(name, "has another shape than expected");
+    if (reinterpret_cast<uintptr_t>(array.data()) % alignof(T) != 0) throw refusal(name, "is not aligned");
 }
+
+inline bool overlap(const py::array& a, const py::array& b) {
+    const auto *first = static_cast<const char*>(a.data()), *second = static_cast<const char*>(b.data());
+    return a.nbytes() > 0 && b.nbytes() > 0 && first < second + b.nbytes() && second < first + a.nbytes();
+}
+
+// The numbers of an array that is written to while others are read: it must be writable and apart from them, since a
+// result written over ids that were checked would be taken for ids.
+template <class T, class... Others>
+T* writable(Array<T>& array, const char* name, const Others&... others) {
+    if (!array.writeable()) throw refusal(name, "is read-only");
+    if ((overlap(array, others) || ...)) throw refusal(name, "shares its memory with another array");
+    return array.mutable_data();
+}
+
+// One caller at a time, for objects that work without the GIL. Never waits: after a fork the other may be gone.
+class OneAtATime {
+public:
+    std::unique_lock<std::mutex> enter() {
+        std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+        if (!lock) throw std::runtime_error("another thread is using this object");
+        return lock;
+    }
+
+private:
+    std::mutex mutex_;
+};
 
 void bind_gather(py::module_& module);
 void bind_mean_rows(py::module_& module);

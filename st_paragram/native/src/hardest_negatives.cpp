@@ -17,6 +17,8 @@ constexpr int64_t kPanel = 16, kTile = 4;  // columns and rows of one call of Lo
 constexpr int64_t kRowBlock = 64;          // rows whose similarities exist at a time, for each thread
 constexpr float kNothing = -2.0f;          // below any cosine
 constexpr int kRowLevels = 31, kRowShift = 32, kColumnLevels = 63;
+constexpr int64_t kMostDimensions = 1 << 18;  // sums of their products fit 32 bits
+constexpr int64_t kMostPairs = 1 << 29;       // numbers of both sides' sentences do, too
 
 struct Vectors {
     const float* first;   // (n, dim)
@@ -77,7 +79,7 @@ struct Best {
 class Search {
 public:
     Search(const Vectors& vectors, const Labels& labels, bool both, int threads)
-        : vectors_(vectors), labels_(labels), both_(both), threads_(std::max(threads, 1)),
+        : vectors_(vectors), labels_(labels), both_(both), threads_(usable_threads(threads)),
           count_(both ? 2 * vectors.n : vectors.n), depth_((vectors.dim + 15) / 16 * 16),
           columns_(vectors, both ? 0 : vectors.n, count_, depth_, threads_), best_(threads_),
           row_best_(count_, kNothing), row_column_(count_, -1) {}
@@ -197,11 +199,14 @@ void hardest_negatives(const Array<float>& first, const Array<float>& second, co
         check_shape(shares, "shares", {n});
     }
     if (!loops().products) throw std::runtime_error("no 8-bit products on this processor");
-    if (first.shape(1) > (int64_t{1} << 18)) throw std::invalid_argument("more columns than 32-bit sums can hold");
+    if (n > kMostPairs || first.shape(1) > kMostDimensions) {
+        throw std::invalid_argument("more pairs or columns than 32 bits can count");
+    }
     const Vectors vectors{first.data(), second.data(), n, first.shape(1)};
     const Labels labels{labelled ? first_labels.data() : nullptr, labelled ? second_labels.data() : nullptr,
                         labelled ? shares.data() : nullptr};
-    int64_t *row = of_first.mutable_data(), *column = of_second.mutable_data();
+    int64_t* row = writable(of_first, "of_first", first, second, first_labels, second_labels, shares, of_second);
+    int64_t* column = writable(of_second, "of_second", first, second, first_labels, second_labels, shares);
     py::gil_scoped_release release;
     Search(vectors, labels, both_sides, threads).run(row, column);
 }

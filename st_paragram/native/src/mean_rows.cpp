@@ -3,20 +3,23 @@
 #include "loops.h"
 #include "threads.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
 namespace st_paragram {
 namespace {
 
 constexpr int64_t kGrain = 16;  // sentences given to a thread at a time
 
-// Refuse what would read or write outside the arrays.
-template <class Number>
-void check(const Array<Number>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets,
-           const Array<float>& out) {
+// Refuse what would read or write outside the arrays, or write what is still to be read; returns where to write.
+template <class Number, class... Others>
+float* check(const Array<Number>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets, Array<float>& out,
+             const Others&... others) {
     check_shape(table, "table", {-1, -1});
     check_shape(ids, "ids", {-1});
     check_shape(offsets, "offsets", {-1});
     check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
-    const int64_t rows = table.shape(0);
     const int64_t* o = offsets.data();
     const int64_t n = offsets.shape(0) - 1;
     bool good = n >= 0 && o[0] == 0 && o[n] == ids.shape(0);
@@ -25,19 +28,20 @@ void check(const Array<Number>& table, const Array<int32_t>& ids, const Array<in
     uint32_t largest = 0;
     const int32_t* id = ids.data();
     for (int64_t i = 0; i < ids.shape(0); ++i) {
-        const uint32_t value = static_cast<uint32_t>(id[i]);  // a negative id becomes a large one
+        const uint32_t value = static_cast<uint32_t>(id[i]);  // a negative id becomes one that no table has
         largest = value > largest ? value : largest;
     }
-    if (ids.shape(0) > 0 && largest >= static_cast<uint64_t>(rows)) {
+    const int64_t rows = std::min(table.shape(0), static_cast<py::ssize_t>(INT32_MAX) + 1);
+    if (ids.shape(0) > 0 && static_cast<int64_t>(largest) >= rows) {
         throw std::invalid_argument("id " + std::to_string(static_cast<int32_t>(largest)) + " is not a row of the table");
     }
+    return writable(out, "out", table, ids, offsets, others...);
 }
 
 template <class Mean>
-void each_sentence(const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads, Mean mean) {
-    const int64_t n = offsets.shape(0) - 1, dim = out.shape(1);
+void each_sentence(const Array<int64_t>& offsets, int64_t dim, float* result, bool normalized, int threads, Mean mean) {
+    const int64_t n = offsets.shape(0) - 1;
     const int64_t* o = offsets.data();
-    float* result = out.mutable_data();
     py::gil_scoped_release release;
     parallel_for(n, kGrain, threads, [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i) {
@@ -49,35 +53,35 @@ void each_sentence(const Array<int64_t>& offsets, Array<float>& out, bool normal
 
 void mean_rows(const Array<float>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets, Array<float>& out,
                bool normalized, int threads) {
-    check(table, ids, offsets, out);
+    float* result = check(table, ids, offsets, out);
     const float* rows = table.data();
     const int32_t* id = ids.data();
     const int64_t dim = table.shape(1);
-    each_sentence(offsets, out, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+    each_sentence(offsets, dim, result, normalized, threads, [=](int64_t first, int64_t count, float* row) {
         loops().mean_f32(rows, dim, id + first, count, row);
     });
 }
 
 void mean_rows_f16(const Array<uint16_t>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets,
                    Array<float>& out, bool normalized, int threads) {
-    check(table, ids, offsets, out);
+    float* result = check(table, ids, offsets, out);
     const uint16_t* rows = table.data();
     const int32_t* id = ids.data();
     const int64_t dim = table.shape(1);
-    each_sentence(offsets, out, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+    each_sentence(offsets, dim, result, normalized, threads, [=](int64_t first, int64_t count, float* row) {
         loops().mean_f16(rows, dim, id + first, count, row);
     });
 }
 
 void mean_rows_i8(const Array<int8_t>& table, const Array<float>& scales, const Array<int32_t>& ids,
                   const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads) {
-    check(table, ids, offsets, out);
+    float* result = check(table, ids, offsets, out, scales);
     check_shape(scales, "scales", {table.shape(0)});
     const int8_t* rows = table.data();
     const float* scale = scales.data();
     const int32_t* id = ids.data();
     const int64_t dim = table.shape(1);
-    each_sentence(offsets, out, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+    each_sentence(offsets, dim, result, normalized, threads, [=](int64_t first, int64_t count, float* row) {
         loops().mean_i8(rows, scale, dim, id + first, count, row);
     });
 }

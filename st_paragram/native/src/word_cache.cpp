@@ -1,6 +1,7 @@
 // Texts to sentencepiece ids, word by word: every word is encoded once, by sentencepiece. Why that is exact, and for
-// which models, says st_paragram/data/word_cache.py.
+// which models, says st_paragram/tokenizers/word_cache.py.
 #include "bindings.h"
+#include "growing_ids.h"
 #include "threads.h"
 #include "word_table.h"
 
@@ -29,7 +30,7 @@ constexpr size_t kMissingAtOnce = 1 << 20;   // words that a thread collects in 
 class WordCache {
 public:
     WordCache(int32_t unknown, uint32_t most_cost, int64_t limit)
-        : unknown(unknown), most_cost(most_cost), table(limit), lock_(std::make_unique<std::shared_mutex>()) {}
+        : unknown(unknown), most_cost(most_cost), table(checked(limit)), lock_(std::make_unique<std::shared_mutex>()) {}
 
     std::shared_mutex& lock() {
         if (process_ != getpid()) {
@@ -45,37 +46,13 @@ public:
     WordTable table;
 
 private:
+    static int64_t checked(int64_t limit) {
+        if (limit < 0 || limit > kMostBytes) throw std::invalid_argument("limit is not in 0 .. 2^34 bytes");
+        return limit;
+    }
+
     std::unique_ptr<std::shared_mutex> lock_;
     int process_ = getpid();
-};
-
-// Ids, growing; room for kAtOnce more is left behind the last one.
-struct Ids {
-    std::vector<int32_t> numbers;
-    int64_t size = 0;
-
-    int32_t* room_for(int64_t more) {
-        if (size + more + kAtOnce > static_cast<int64_t>(numbers.size())) {
-            numbers.resize(static_cast<size_t>(2 * (size + more) + 256));
-        }
-        return numbers.data() + size;
-    }
-
-    // kAtOnce numbers must be readable from `ids`, however small the count.
-    void append(const int32_t* ids, int64_t count) {
-        int32_t* to = room_for(count);
-        for (int64_t k = 0; k < count; k += kAtOnce) std::memcpy(to + k, ids + k, 4 * kAtOnce);
-        size += count;
-    }
-
-    void append_without(int32_t unknown, const int32_t* ids, int64_t count) {
-        int32_t* to = room_for(count);
-        for (int64_t k = 0; k < count; ++k) {
-            *to = ids[k];
-            to += ids[k] != unknown;
-        }
-        size = to - numbers.data();
-    }
 };
 
 enum class State : uint8_t { kMissing, kDone, kDirect };
@@ -95,7 +72,7 @@ public:
     Batch(std::shared_ptr<WordCache> cache, py::list texts, int64_t max_length, int threads)
         : cache_(std::move(cache)),
           max_length_(max_length < 0 ? INT64_MAX : max_length),
-          threads_(threads < 1 ? 1 : threads) {
+          threads_(usable_threads(threads)) {
         texts_.reserve(texts.size());
         held_.reserve(texts.size());
         for (size_t i = 0; i < texts.size(); ++i) add_text(PyList_GET_ITEM(texts.ptr(), static_cast<Py_ssize_t>(i)));
@@ -106,6 +83,7 @@ public:
 
     // The words that are not in the table, each once; they are what `learn` expects.
     py::list missing() const {
+        const auto alone = callers_.enter();
         py::list result(words_.size());
         for (size_t i = 0; i < words_.size(); ++i) result[i] = py::str(words_[i].bytes, words_[i].length);
         return result;
@@ -115,6 +93,7 @@ public:
 
     // Add the missing words and look the texts up again that lacked them.
     void learn(const Array<int32_t>& ids, const Array<int64_t>& offsets, const Array<uint32_t>& costs) {
+        const auto alone = callers_.enter();
         const auto count = static_cast<int64_t>(words_.size());
         check_offsets(ids, offsets, count);
         check_shape(costs, "costs", {count});
@@ -129,6 +108,7 @@ public:
 
     // Numbers of the texts that sentencepiece must encode whole; they are what `finish` expects.
     Array<int64_t> direct() const {
+        const auto alone = callers_.enter();
         std::vector<int64_t> numbers;
         for (size_t i = 0; i < texts_.size(); ++i) {
             if (texts_[i].state != State::kDone) numbers.push_back(static_cast<int64_t>(i));
@@ -137,6 +117,7 @@ public:
     }
 
     py::tuple finish(const Array<int32_t>& ids, const Array<int64_t>& offsets) {
+        const auto alone = callers_.enter();
         check_offsets(ids, offsets, count_direct());
         int64_t number = 0;
         for (Text& text : texts_) {
@@ -327,6 +308,7 @@ private:
         return py::make_tuple(ids, offsets, cut);
     }
 
+    mutable OneAtATime callers_;
     const std::shared_ptr<WordCache> cache_;
     const int64_t max_length_;
     const int threads_;

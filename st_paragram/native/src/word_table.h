@@ -18,6 +18,7 @@ namespace st_paragram {
 constexpr uint32_t kNeverCached = 0xFFFFFFFF;  // cost of a word whose texts must be encoded whole
 constexpr int64_t kLongestWord = 64;           // bytes
 constexpr uint32_t kMostPieces = 0x7FFF;
+constexpr int64_t kMostBytes = int64_t{1} << 34;  // of a table: places of records fit 32 bits
 constexpr int64_t kAtOnce = 4;   // ids are copied by so many at a time, also beyond the last one,
 constexpr uint64_t kBehind = 4;  // so that numbers must follow the last record
 
@@ -124,26 +125,22 @@ public:
         if (slot) ST_PREFETCH(records_.data() + (slot & 0xFFFFFFFF) - 1);
     }
 
-    // Add a word that is not there; a full table starts over first.
+    // Add a word that is not there; a full table starts over first. Without memory for it nothing has changed.
     void add(const Word& word, const int32_t* ids, uint32_t count, bool has_unknown, uint32_t cost) {
         const uint64_t text = (static_cast<uint64_t>(word.length > 8 ? word.length : 8) + 3) / 4;
         const uint64_t numbers = 2 + count + text;
         if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
-        const uint64_t place = used_;
-        used_ += numbers;
-        if (used_ + kBehind > records_.size()) {
-            const uint64_t wanted = std::max(used_, std::min(2 * used_, most_numbers_)) + kBehind;
-            records_.reserve(wanted);  // resize alone might take more
-            records_.resize(wanted);
-        }
-        uint32_t* record = records_.data() + place;
+        make_room(used_ + numbers);
+        if (2 * (words_ + 1) > slots_.size()) grow();
+        uint32_t* record = records_.data() + used_;
         record[0] = static_cast<uint32_t>(word.length) | count << 16 | static_cast<uint32_t>(has_unknown) << 31;
         record[1] = cost;
         std::memcpy(record + 2, ids, 4 * count);
         std::memset(record + 2 + count, 0, 4 * text);
         std::memcpy(record + 2 + count, word.bytes, static_cast<size_t>(word.length));
-        if (2 * ++words_ > slots_.size()) grow();
-        put(slots_, word.hash, place);
+        put(slots_, word.hash, used_);
+        used_ += numbers;
+        ++words_;
     }
 
     void start_over() {
@@ -162,7 +159,13 @@ private:
         slots[i] = hash >> 32 << 32 | (place + 1);
     }
 
-    // The words are all there, the last one without a slot yet.
+    void make_room(uint64_t used) {
+        if (used + kBehind <= records_.size()) return;
+        const uint64_t wanted = std::max(used, std::min(2 * used, most_numbers_)) + kBehind;
+        records_.reserve(wanted);  // resize alone might take more
+        records_.resize(wanted);
+    }
+
     void grow() {
         std::vector<uint64_t> slots(slots_.size() * 2, 0);
         for (const uint64_t slot : slots_) {

@@ -23,6 +23,8 @@ from st_paragram.native import kernels
 from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
 from st_paragram.training.row_lazy_adam import RowLazyAdam
 
+_STATE = ("exp_avg", "exp_avg_sq", "last_step", "step", "moves", "moves_from")
+
 
 class CompiledStep:
     """Optimiser steps of the margin loss on a float32 CPU table."""
@@ -44,7 +46,7 @@ class CompiledStep:
         self.margin = margin
         self.dropout = dropout
         self.seed = seed % 2**64
-        self._state_of: Tensor | None = None
+        self._arrays: list[Tensor] = []
 
     @staticmethod
     def obstacle(model: SentenceTransformer, loss: nn.Module, max_grad_norm: float) -> str | None:
@@ -82,12 +84,22 @@ class CompiledStep:
         return result
 
     def _compiled(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a compiled class without type stubs
-        """The compiled optimiser on the present state; loading a checkpoint puts another state in its place."""
+        """The compiled optimiser on the present state; loading a checkpoint puts another state in its place.
+
+        Raises:
+            SettingsError: a state that no steps can have led to.
+        """
         state = self.optimizer.state_of(self.table)
-        if self._state_of is not state["exp_avg"]:
-            self._state_of = state["exp_avg"]
-            names = ("exp_avg", "exp_avg_sq", "last_step", "step", "moves", "moves_from")
-            arrays = [self.table.detach().numpy(), *(state[name].numpy() for name in names)]
+        arrays = [self.table.data, *(state[name] for name in _STATE if name in state)]
+        if not _same(arrays, self._arrays):
+            self.optimizer.check_state_of(self.table)
             group = self.optimizer.param_groups[0]
-            self._kernel = kernels().TrainingStep(*arrays, *group["betas"], group["eps"], self.optimizer.window)
+            numbers = [array.numpy() for array in arrays]
+            self._kernel = kernels().TrainingStep(*numbers, *group["betas"], group["eps"], self.optimizer.window)
+            self._arrays = arrays
         return self._kernel
+
+
+def _same(arrays: list[Tensor], before: list[Tensor]) -> bool:
+    """Whether tensors are those of before, which still stand where they stood."""
+    return [array.data_ptr() for array in arrays] == [array.data_ptr() for array in before]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import StoreError
+from st_paragram.npy_files import read_npz
 from st_paragram.tokenizers import flat_ids
 from st_paragram.training.batch_order import EpochPermutation
 from st_paragram.training.mega_batch.schedule import MegaBatch, text_labels
@@ -82,11 +83,14 @@ class MinedMegaBatch:
 
         Raises:
             StoreError: the checkpoint was mined in another store, or with another batch size.
+            OSError, ValueError, TypeError: the file is damaged.
         """
-        with np.load(folder / _FILE, allow_pickle=False) as saved:
-            mega, columns = MegaBatch(*saved["mega"].tolist()), saved["columns"]
+        place, columns = read_npz(folder / _FILE, ("mega", "columns"), ("int64",))
+        mega = MegaBatch(*place.tolist())
+        if mega.epoch < 0 or not 0 <= mega.start < mega.stop <= -(-len(store) // batch_size):
+            raise StoreError(f"{folder / _FILE}: {mega} in {store.path}; resume with the same store and settings")
         texts = MegaBatchTexts.read(store, mega, batch_size, seed)
-        if columns.shape != (len(COLUMNS), texts.pairs) or columns.max() >= 2 * texts.pairs:
+        if columns.shape != (len(COLUMNS), texts.pairs) or not 0 <= columns.min() <= columns.max() < 2 * texts.pairs:
             seen = f"mined in another store than {store.path}, or with another batch size"
             raise StoreError(f"{folder / _FILE}: {seen}; resume with the same store and settings")
         return cls(texts, columns)

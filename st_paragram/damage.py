@@ -1,0 +1,27 @@
+"""What reading a damaged file can raise, and how it is told in one line."""
+
+from __future__ import annotations
+
+#: What Python and its libraries raise where a file does not hold what is read from it: values of other types, out of
+#: range or missing, nested too deeply, files cut off, links that lead in circles. Errors of this package are not among
+#: them.
+DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
+
+def one_line(error: BaseException, most: int = 200) -> str:
+    """What an error says, in one line that a terminal can show, cut where it is long; its type if it says nothing."""
+    return printable(str(error), most) or type(error).__name__
+
+
+def short(value: object, most: int = 80) -> str:
+    """A value as Python writes it, in one line, cut where it is long."""
+    try:
+        return printable(repr(value), most)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists in each other
+        return f"<{type(value).__name__}>"
+
+
+def printable(text: str, most: int = 1000) -> str:
+    """A text in one line that a terminal can show, cut where it is long; other characters become question marks."""
+    line = "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most - 3]}..."

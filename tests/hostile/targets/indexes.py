@@ -1,0 +1,84 @@
+"""Index folders with a damaged file: refused, or the same answers.
+
+Another answer may come out where `index.json` was edited together with its own digest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy as np
+import torch
+from support.data import make_pairs
+
+from hostile.damage import damaged, edited_json, json_bytes
+from st_paragram.files import digest
+from st_paragram.models import directory as model_directory
+from st_paragram.models.encoder import pipeline
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.search.search_index import Hit, SearchIndex
+from st_paragram.search.settings import SearchSettings
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+
+TRIES, QUICK = 20_000, 40
+
+QUERIES = ["ba ce di", "fo gu", "xi yo zu ba"]
+_FACTORIES = ("Flat", "IVF4,Flat", "IVF4,SQ8", "HNSW8", "IVF4,PQ4x4fs")
+
+
+@dataclass
+class Shared:
+    """A model, and index folders with their answers."""
+
+    path: Path
+    model: Any
+    hits: dict[Path, list[list[Hit]]]
+
+
+def prepare(folder: Path) -> Shared:
+    """Small indexes of all kinds over one text."""
+    torch.manual_seed(0)
+    texts = [text for pair in make_pairs(150) for text in pair]
+    (folder / "text").write_text("\n".join(texts))
+    vocabulary = SentencePieceTokenizer(train_vocabulary(texts, 120))
+    model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu")
+    path = model_directory.save(model, folder / "model")
+    hits = {}
+    for number, factory in enumerate(_FACTORIES):
+        index = SearchIndex.build(folder / "text", folder / f"{number}.index", path, SearchSettings(index=factory))
+        hits[index.folder] = index.search(QUERIES, 5)
+    return Shared(path, model_directory.load(path, device="cpu"), hits)
+
+
+def attempt(shared: Shared, rng: np.random.Generator, folder: Path) -> str:
+    """Damage one file of an index, open it, search it."""
+    original = sorted(shared.hits)[rng.integers(len(shared.hits))]
+    copy = Path(shutil.copytree(original, folder / "copy.index"))
+    names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file())
+    name = "index.json" if rng.random() < 0.4 else names[rng.integers(len(names))]
+    forged = name == "index.json" and _edit(copy / name, rng)
+    if not forged:
+        (copy / name).write_bytes(damaged((copy / name).read_bytes(), rng))
+    index = SearchIndex(copy, None if forged and rng.random() < 0.3 else shared.path)
+    index.__dict__["encoder"] = shared.model
+    if index.search(QUERIES, 5) == shared.hits[original]:
+        return "unharmed"
+    return "other content" if forged else f"wrong: other answers after damage to {name}"
+
+
+def _edit(path: Path, rng: np.random.Generator) -> bool:
+    """Edit `index.json`; whether its own digest was made to fit."""
+    values = edited_json(json.loads(path.read_bytes()), rng)
+    forged = isinstance(values, dict) and rng.random() < 0.7
+    if forged:
+        values.pop("digest", None)
+        values["digest"] = digest(json.loads(json.dumps(values)))
+    path.write_bytes(json_bytes(values))
+    return forged
