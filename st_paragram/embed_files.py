@@ -68,9 +68,7 @@ def embed_file(
         return _embed(model, source, output, normalize, identity)
 
 
-def _embed(
-    model: SentenceTransformer, source: str, output: Path, normalize: bool, identity: str
-) -> EncodingReport:
+def _embed(model: SentenceTransformer, source: str, output: Path, normalize: bool, identity: str) -> EncodingReport:
     dimension = model.get_embedding_dimension()
     assert dimension is not None
     lines = _not_empty(read_lines(source), source)  # nothing is touched before the input is known to be readable

@@ -217,6 +217,6 @@ def test_an_output_is_one_runs_and_what_it_has_made_stays(model, tmp_path, sourc
 def test_scores_are_one_runs(model, tmp_path):
     source = tmp_path / "pairs.tsv"
     source.write_text("ba\tce\n")
-    with FileLock(tmp_path / ".y.tsv.lock"), pytest.raises(ParagramError, match="another run is writing .*y\\.tsv"):
+    with FileLock(tmp_path / ".y.tsv.lock"), pytest.raises(ParagramError, match=r"another run is writing .*y\.tsv"):
         score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
     assert not (tmp_path / "y.tsv").exists()

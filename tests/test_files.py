@@ -128,7 +128,7 @@ def test_without_locks_all_goes_on_and_nothing_of_others_goes(tmp_path, monkeypa
 def test_another_users_lock_is_respected(tmp_path, monkeypatch):
     (tmp_path / ".x.lock").touch()
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(ParagramError, match="belongs to another user, who may be writing .*; wait for it"):
+    with pytest.raises(ParagramError, match=r"belongs to another user, who may be writing .*; wait for it"):
         output_lock(tmp_path / "x").__enter__()
 
 
@@ -166,7 +166,10 @@ def test_a_folder_that_could_not_be_replaced_stays(tmp_path):
 def test_a_folder_whose_run_was_killed_while_it_was_replaced_comes_back(tmp_path):
     (tmp_path / ".m.0123456789ab.part" / "old").mkdir(parents=True)
     (tmp_path / ".m.0123456789ab.part" / "old" / "precious").touch()
-    with pytest.raises(ParagramError, match="exists"), output_lock(tmp_path / "m", partial(refuse_what_exists, tmp_path / "m")):
+    with (
+        pytest.raises(ParagramError, match="exists"),
+        output_lock(tmp_path / "m", partial(refuse_what_exists, tmp_path / "m")),
+    ):
         pass
     assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
 
@@ -199,7 +202,9 @@ def test_what_cannot_be_written_is_told_in_a_line(tmp_path, error, why):
     assert str(caught.value) == f"{output}: could not be made ({why}); {advice}"
 
 
-@pytest.mark.parametrize("error", [BrokenPipeError(), RuntimeError("odd"), KeyboardInterrupt(), MiningError("os error 2")])
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), RuntimeError("odd"), KeyboardInterrupt(), MiningError("os error 2")]
+)
 def test_other_errors_stay_what_they_are(tmp_path, error):
     with pytest.raises(type(error)) as caught, output_lock(tmp_path / "x"):
         raise error

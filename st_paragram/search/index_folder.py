@@ -90,8 +90,6 @@ def _unfinished(output: Path) -> Iterator[Path]:
             for path in part.glob("*.lock"):
                 path.unlink()
             _rename(part, output)
-        except OSError as error:
-            raise MiningError(f"{output}: cannot be made ({error}); free space, or choose another place") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
 

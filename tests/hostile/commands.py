@@ -46,7 +46,7 @@ class Command:
         return [*words, "--overwrite"] if overwrite and not self.replaces else words
 
     def contents(self, folder: Path) -> dict[str, str]:
-        """What stands in the folder of the output: digests of files by paths; of what is kept only what should not be."""
+        """What stands in the folder of the output: digests of files by paths; of what is kept, leftovers alone."""
         found = {}
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
@@ -64,6 +64,7 @@ class Command:
 
 _MODEL = ("--model", f"{IN}/model-0", "--output", OUT)
 _PAIRS = ("--text", f"en-es:{IN}/pairs-{{n}}.tsv", "--vocab-size", "200", "--output", OUT)
+_TRAINING = ("--dim", "128", "--epochs", "4", "--anneal-interval", "4")
 
 COMMANDS = {
     "embed": Command(("embed", f"{IN}/many-{{n}}.txt", *_MODEL), "e.npy"),
@@ -85,8 +86,7 @@ COMMANDS = {
     "search": Command(("search", f"{IN}/index", "--queries", f"{IN}/few-{{n}}.es", "--output", OUT), "f.tsv"),
     "export": Command(("export", f"{IN}/model-{{n}}", OUT, "--dtype", "int8"), "m"),
     "train": Command(
-        ("train", "bitext", "--lang", "es", "--data", f"{IN}/store-{{n}}.h5", "--output", OUT)
-        + ("--dim", "128", "--epochs", "4", "--anneal-interval", "4"),
+        ("train", "bitext", "--lang", "es", "--data", f"{IN}/store-{{n}}.h5", *_TRAINING, "--output", OUT),
         "t",
         volatile=frozenset({"training.json", "README.md"}),
     ),

@@ -101,7 +101,9 @@ def _again(name: str, words: list[str], folder: Path, expected: dict[str, str]) 
     """Run a command that was killed; returns what came of it."""
     outcome, child = SAME, _start(words, folder)
     child.wait(LIMIT)
-    while child.status == 1 and (asked := [o for o in ("--resume", "--overwrite") if o in child.said and o not in words]):
+    while child.status == 1 and (
+        asked := [o for o in ("--resume", "--overwrite") if o in child.said and o not in words]
+    ):
         words = [*words, asked[0]]
         outcome, child = f"{SAME}, with {asked[0]}", _start(words, folder)
         child.wait(LIMIT)
@@ -134,7 +136,11 @@ def run_here(names: Sequence[str], kills: int, rows: int = ROWS, only: int | Non
 def table(outcomes: dict[str, Counter[str]], tries: str) -> str:
     """What came of the tries with each command."""
     kinds = sorted({outcome for counts in outcomes.values() for outcome in counts})
-    rows = [[name, f"{counts.total():,}", *(f"{counts[kind]:,}" for kind in kinds)] for name, counts in outcomes.items()]
+    rows = [
+        [name, f"{counts.total():,}", *(f"{counts[kind]:,}" for kind in kinds)] for name, counts in outcomes.items()
+    ]
+        [name, f"{counts.total():,}", *(f"{counts[kind]:,}" for kind in kinds)] for name, counts in outcomes.items()
+    ]
     return markdown_table(["command", tries, *kinds], rows)
 
 

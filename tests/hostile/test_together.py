@@ -7,8 +7,8 @@ from hostile.test_kill import run_apart
 
 
 def test_some_rounds():
-    rows = run_apart("together", "pivot", "prepare", "--rounds", 3, "--rows", 300)
-    assert [row["rounds"] for row in rows] == ["3", "3"]
+    (row,) = run_apart("together", "pivot", "--rounds", 4, "--rows", 100)
+    assert row["rounds"] == "4"
 
 
 @pytest.mark.slow
