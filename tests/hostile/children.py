@@ -130,6 +130,7 @@ def _run(work: Callable[[], int | None], log: Path) -> NoReturn:
         written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         for number in (1, 2):
             os.dup2(written, number)
+        sys.stdout = sys.stderr = os.fdopen(written, "w", buffering=1, encoding="utf-8")
         status = work() or 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1

@@ -139,8 +139,6 @@ def table(outcomes: dict[str, Counter[str]], tries: str) -> str:
     rows = [
         [name, f"{counts.total():,}", *(f"{counts[kind]:,}" for kind in kinds)] for name, counts in outcomes.items()
     ]
-        [name, f"{counts.total():,}", *(f"{counts[kind]:,}" for kind in kinds)] for name, counts in outcomes.items()
-    ]
     return markdown_table(["command", tries, *kinds], rows)
 
 

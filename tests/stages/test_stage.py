@@ -169,10 +169,10 @@ def test_an_output_is_one_runs_whatever_folders_they_work_in(tmp_path):
     seen = []
     with (
         FileLock(tmp_path / ".out.lock"),
-        pytest.raises(ParagramError, match="another run is writing .*out; wait for it"),
+        pytest.raises(ParagramError, match=r"another run is writing .*out; wait for it"),
+        work_folder(Work(tmp_path / "other", keep=True), tmp_path / "out", MiningError) as folder,
     ):
-        with work_folder(Work(tmp_path / "other", keep=True), tmp_path / "out", MiningError) as folder:
-            seen.append(folder)
+        seen.append(folder)
     assert not seen
 
 
