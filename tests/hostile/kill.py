@@ -48,8 +48,10 @@ def attempt(undisturbed: Undisturbed, name: str, number: int) -> str:
         killed = _kill(words, folder, reference.seconds * _moment(rng))
         if killed.status != 0:
             break
-    outcome = _judge(name, killed, folder, reference, replace)
-    return outcome or _again(name, words, folder, reference.contents[0])
+    if wrong := _judge(name, killed, folder, reference, replace):
+        return wrong
+    same = f"{SAME}, leftovers gone" if _leftovers(COMMANDS[name], folder) else SAME
+    return _again(name, words, folder, reference.contents[0], same)
 
 
 def _moment(rng: np.random.Generator) -> float:
@@ -97,9 +99,14 @@ def _kept(one: Command, older: Path, folder: Path) -> bool:
     return bool(wanted) and any(one.contents(place) == wanted for place in folder.rglob("*") if place.is_dir())
 
 
-def _again(name: str, words: list[str], folder: Path, expected: dict[str, str]) -> str:
-    """Run a command that was killed; returns what came of it."""
-    outcome, child = SAME, _start(words, folder)
+def _leftovers(one: Command, folder: Path) -> bool:
+    """Whether a kill left more than the lock and what is there in any case."""
+    return any(path.name not in (one.output, f".{one.output}.lock") for path in folder.iterdir())
+
+
+def _again(name: str, words: list[str], folder: Path, expected: dict[str, str], same: str) -> str:
+    """Run a command that was killed; returns what came of it, `same` if it made what it should."""
+    outcome, child = same, _start(words, folder)
     child.wait(LIMIT)
     while child.status == 1 and (
         asked := [o for o in ("--resume", "--overwrite") if o in child.said and o not in words]
