@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from st_paragram.data.lines import read_lines
 from st_paragram.errors import TextError
-from st_paragram.files import STDIN, check_output, file_digest
+from st_paragram.files import STDIN, file_digest, output_files
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -60,11 +60,15 @@ def embed_file(
         overwrite: Replace an existing output.
 
     Raises:
-        ParagramError: The output exists.
+        ParagramError: The output exists, cannot be written, or another run is writing it.
         TextError: The input cannot be read, or is empty.
     """
     output = Path(output)
-    check_output(output, overwrite)
+    with output_files(output, overwrite=overwrite):
+        return _embed(model, source, output, normalize, identity)
+
+
+def _embed(model: SentenceTransformer, source: str, output: Path, normalize: bool, identity: str) -> EncodingReport:
     dimension = model.get_embedding_dimension()
     assert dimension is not None
     lines = _not_empty(read_lines(source), source)  # nothing is touched before the input is known to be readable

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from st_paragram.errors import ParagramError, TextError
 
@@ -20,6 +23,9 @@ from st_paragram.errors import ParagramError, TextError
 STDIN = "-"
 
 _LOCK = "in-use.lock"
+_OLD = "old"  # what a folder that is being replaced is called meanwhile
+_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
+_ERROR_NUMBER = re.compile(r"(?:\bos error |\bOs \{ code: |\berrno = )(\d+)")  # as libraries in Rust and HDF5 write it
 
 
 def cache_folder() -> Path:
@@ -31,13 +37,72 @@ def cache_folder() -> Path:
 def atomic(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes its name only when the `with` block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # a task may run twice, on two machines that lost touch
+    part = _unfinished(path)
     try:
         with part.open("wb") as handle:
             yield handle
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give a place for a folder, which is still to be made there, that takes its name only when the block ends well.
+
+    A folder of that name is replaced. If this process is killed meanwhile, it is there or `output_lock` brings it back.
+    """
+    with temporary_folder(path) as folder:
+        new, old = folder / "new", folder / _OLD
+        yield new
+        try:
+            if path.exists():
+                path.rename(old)
+            new.rename(path)
+        finally:
+            _bring_back(old, path)
+
+
+@contextmanager
+def temporary_folder(output: Path) -> Iterator[Path]:
+    """An empty folder beside an output, gone at the end."""
+    folder = _unfinished(output)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unfinished(path: Path) -> Path:
+    """A hidden name beside a path that nobody has: a task may run twice, on two machines that lost touch."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
+
+
+def remove_unfinished(folder: Path, name: str | None = None) -> None:
+    """Remove what killed runs have left in a folder; nobody else may be writing there.
+
+    A folder that was about to be replaced when its run was killed gets its name back.
+
+    Args:
+        folder: Of the outputs.
+        name: Of one output; None: of all.
+    """
+    for left in list(folder.glob(".*.part")):
+        found = _UNFINISHED.fullmatch(left.name)
+        if found is None or name not in (None, found[1]):
+            continue
+        if left.is_dir():
+            _bring_back(left / _OLD, folder / found[1])
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            with suppress(OSError):  # it is another user's
+                left.unlink()
+
+
+def _bring_back(old: Path, path: Path) -> None:
+    if old.exists() and not path.exists():
+        old.rename(path)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -106,6 +171,11 @@ def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def is_digest(name: str) -> bool:
+    """Whether a name looks like what `digest` gives."""
+    return re.fullmatch("[0-9a-f]{16}", name) is not None
+
+
 def file_digest(path: str | Path) -> str:
     """Tell files apart by absolute path, size and time of change; a pipe is like no other, not even itself later.
 
@@ -153,16 +223,97 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / _LOCK, timeout=-1 if wait else 0)
+    with _held(lock, f"{folder}: another run is at work there; wait for it, or name another folder"):
+        yield
+
+
+@contextmanager
+def output_lock(
+    output: Path, check: Callable[[], None] | None = None, error: type[ParagramError] = ParagramError
+) -> Iterator[None]:
+    """Keep an output, a file or a folder, to one run at a time; the lock goes with the process, however it ends.
+
+    What killed runs have left of the output is removed first. The thread that has the lock may take it again.
+
+    Args:
+        output: what is made; the folder it stands in is made if need be.
+        check: refuses the output. It is asked before anything is touched, and again under the lock: another run may
+            have made the output meanwhile.
+        error: to raise where something cannot be written.
+
+    Raises:
+        ParagramError: what `check` raises; another run is writing the output; or something cannot be written, be it
+            that the disk is full.
+    """
+    check = check or (lambda: None)
+    check()
+    with _in_one_line(output, error):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        path = output.parent.resolve() / f".{output.name}.lock"
+        if path.exists() and not os.access(path, os.W_OK):
+            seen = f"{path} belongs to another user, who may be writing {output}"
+            raise error(f"{seen}; wait for it, or name another output")
+        lock = FileLock(path, timeout=0, is_singleton=True)
+        again = lock.is_locked
+        with _held(lock, f"another run is writing {output}; wait for it, or name another output") as held:
+            try:
+                if held and not again:
+                    remove_unfinished(output.parent, output.name)
+                check()
+                yield
+            finally:
+                if not again:  # gone while it is held: who has opened it by then will find that it is no file any more
+                    with suppress(OSError):
+                        path.unlink()
+
+
+@contextmanager
+def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
+    """Keep files to one run at a time, see `output_lock` and `check_output`; None stands for a file not asked for."""
+    with ExitStack() as stack:
+        for path in paths:
+            if path is not None:
+                stack.enter_context(output_lock(path, partial(check_output, path, overwrite)))
+        yield
+
+
+@contextmanager
+def _held(lock: BaseFileLock, refusal: str) -> Iterator[bool]:
+    """Hold a lock; gives False on a file system without locks, where nobody guards against a second run."""
+    held = True
     try:
         lock.acquire()
     except Timeout as error:
-        raise ParagramError(f"{folder}: another run is at work there; wait for it, or name another folder") from error
+        raise ParagramError(refusal) from error
     except (NotImplementedError, OSError):
-        pass  # a shared file system without locks: nobody guards against a second run
+        held = False
     try:
-        yield
+        yield held
     finally:
         lock.release()
+
+
+@contextmanager
+def _in_one_line(output: Path, error: type[ParagramError]) -> Iterator[None]:
+    try:
+        yield
+    except (ParagramError, BrokenPipeError):
+        raise
+    except Exception as reason:  # safetensors, tokenizers and HDF5 raise others than OSError where a disk is full
+        if (why := _why(reason)) is None:
+            raise
+        advice = "free space, or choose another folder, and start again"
+        raise error(f"{output}: could not be made ({why}); {advice}") from reason
+
+
+def _why(error: Exception) -> str | None:
+    """Why a file could not be read or written, in a few words; None for any other error."""
+    if found := _ERROR_NUMBER.search(str(error)):
+        return os.strerror(int(found[1]))
+    if not isinstance(error, OSError):
+        return None
+    what = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+    return f"{error.filename}: {what}" if error.filename else what
 
 
 @dataclass(frozen=True)

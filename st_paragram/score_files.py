@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from st_paragram.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, TextError
-from st_paragram.files import atomic, check_output
+from st_paragram.files import atomic, output_files
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -96,16 +96,15 @@ def score_file(
             memory a pair, and room on disk for the output twice.
 
     Raises:
-        ParagramError: The output exists.
+        ParagramError: The output exists, cannot be written, or another run is writing it.
         TextError: The pairs cannot be read.
         MiningError: A score is not finite.
     """
     output = Path(output)
-    check_output(output, overwrite)
     report, counts = ScoringReport(), ReadCounts()
     pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
     scored = tqdm(pairs, unit="pair", unit_scale=True, disable=None)
-    with atomic(output) as file:
+    with output_files(output, overwrite=overwrite), atomic(output) as file:
         if sort:
             _write_sorted(file, scored, array("d") if scores is None else scores, output.parent)
         else:

@@ -4,6 +4,7 @@ import lzma
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from st_paragram import embed_files, score_files
 from st_paragram.cli.main import main
@@ -190,3 +191,32 @@ def test_a_missing_model_is_one_line(tmp_path, source, capsys):
     assert main(["embed", str(source), "--model", "p-sp-nowhere", "--output", str(tmp_path / "x.npy")]) == 1
     err = capsys.readouterr().err
     assert err.startswith("st-paragram embed: no model 'p-sp-nowhere'") and err.count("\n") == 1
+
+
+def test_an_output_is_one_runs_and_what_it_has_made_stays(model, tmp_path, source, monkeypatch):
+    """A second run of another text, begun while the first one works, and again after it has ended."""
+    output, encode, refused = tmp_path / "x.npy", model.encode, []
+    other = tmp_path / "other.txt"
+    other.write_text("ba\n")
+
+    def second_run_meanwhile(batch, **options):
+        lock = FileLock(tmp_path / ".x.npy.lock", timeout=0)  # as another process sees it
+        with pytest.raises(TimeoutError):
+            lock.acquire()
+        refused.append(len(batch))
+        return encode(batch, **options)
+
+    monkeypatch.setattr(model, "encode", second_run_meanwhile)
+    embed_files.embed_file(model, str(source), output)
+    assert refused == [60]
+    with pytest.raises(ParagramError, match="exists"):
+        embed_files.embed_file(model, str(other), output)
+    assert len(np.load(output)) == 60
+
+
+def test_scores_are_one_runs(model, tmp_path):
+    source = tmp_path / "pairs.tsv"
+    source.write_text("ba\tce\n")
+    with FileLock(tmp_path / ".y.tsv.lock"), pytest.raises(ParagramError, match=r"another run is writing .*y\.tsv"):
+        score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
+    assert not (tmp_path / "y.tsv").exists()

@@ -71,7 +71,7 @@ def mine_documents(
         SettingsError: Settings are refused.
         ModelDirectoryError: There is no such model.
         MissingExtraError: faiss is not installed.
-        ParagramError: The output exists, or another run is at work in the folder.
+        ParagramError: The output exists, or another run is writing it or is at work in the folder.
     """
     settings, work, output = settings or AlignmentSettings(), work or Work(), Path(output)
     if isinstance(settings, MiningSettings) and (settings.paraphrase or settings.with_ids):
@@ -81,6 +81,7 @@ def mine_documents(
     pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
     source, target = check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))
     with work_folder(work, output, MiningError) as folder:
+        check_output(output, overwrite)  # another run may have made it
         stage = _stage(pairs, folder.absolute(), found, settings, work.workers)
         times = work.run([stage])
         results = stage.results()

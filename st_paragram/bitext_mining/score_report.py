@@ -16,6 +16,7 @@ from st_paragram.bitext_mining.threshold import Extraction, best_threshold, extr
 from st_paragram.data.text import ReadCounts, TextSource, read_rows
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.figures import OURS, SMALL, THEIRS, new_figure, save, tidy
+from st_paragram.files import output_files
 from st_paragram.tables import markdown_table
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ def plot(
         right: Whether each is a good one, (n,).
 
     Raises:
+        ParagramError: The file cannot be written, or another run is writing it.
         MissingExtraError: matplotlib is not installed.
     """
     figure = new_figure(8, 4.4)
@@ -198,7 +200,8 @@ def plot(
     axes.tick_params(labelsize=SMALL)
     axes.legend(frameon=False, fontsize=9)
     tidy(axes)
-    save(figure, Path(path))
+    with output_files(Path(path), overwrite=True):
+        save(figure, Path(path))
 
 
 def _bars(axes: Axes, scores: Scores, total: int, edges: Scores, style: dict[str, Any]) -> None:

@@ -34,12 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.data.inspection.scan import inspect
     from st_paragram.data.inspection.text import render
     from st_paragram.data.pair_store import PairStore
-    from st_paragram.files import write_json
+    from st_paragram.files import output_files, write_json
 
     inspection = inspect(PairStore(arguments.store, limit=arguments.limit), arguments.pairs, arguments.seed)
     sys.stdout.write(render(inspection))
-    if arguments.json:
-        write_json(arguments.json, inspection.as_json())
-    if arguments.plot:
-        plot(inspection, arguments.plot)
+    with output_files(arguments.json, arguments.plot, overwrite=True):
+        if arguments.json:
+            write_json(arguments.json, inspection.as_json())
+        if arguments.plot:
+            plot(inspection, arguments.plot)
     return 0

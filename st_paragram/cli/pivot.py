@@ -33,16 +33,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the pairs and print the numbers; returns the exit status.
 
     Raises:
-        ParagramError: A text or a setting is refused.
+        ParagramError: A text, a setting or the output is refused.
     """
-    from st_paragram.files import write_json
+    from st_paragram.files import output_files, write_json
     from st_paragram.preparation.pivot import pivot, pivot_source
     from st_paragram.preparation.pivot_pairs import PivotSettings
 
     settings = PivotSettings(**given(arguments, PivotSettings))
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
-    report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
-    if arguments.json:
-        write_json(arguments.json, report.as_json())
+    with output_files(arguments.output, arguments.json, overwrite=True):
+        report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
+        if arguments.json:
+            write_json(arguments.json, report.as_json())
     sys.stdout.write(f"{report.table()}\n")
     return 0

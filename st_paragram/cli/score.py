@@ -14,7 +14,7 @@ from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.settings import MarginSettings
 from st_paragram.cli.common_options import add_model_option, check_input, model_folder
 from st_paragram.errors import SettingsError
-from st_paragram.files import check_output
+from st_paragram.files import check_output, output_files
 from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
@@ -70,15 +70,20 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Text, model, settings or output are refused.
     """
-    from st_paragram.data.text import TextSource
-
     settings = _settings(arguments)
     labelled = _check_files(arguments)
     folder = model_folder(arguments)
+    with output_files(Path(arguments.output), arguments.plot, overwrite=arguments.overwrite):
+        return _score(arguments, settings, labelled, folder)
 
+
+def _score(
+    arguments: argparse.Namespace, settings: MarginSettings, labelled: LabelledPairs | None, folder: Path
+) -> int:
     import numpy as np
 
     from st_paragram.bitext_mining.score_report import plot, suggest, table
+    from st_paragram.data.text import TextSource
     from st_paragram.models.directory import load
     from st_paragram.score_files import score_file, score_pairs
 

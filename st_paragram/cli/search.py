@@ -13,7 +13,7 @@ from typing import IO
 
 from st_paragram.cli.common_options import check_input
 from st_paragram.errors import SettingsError
-from st_paragram.files import atomic, check_output
+from st_paragram.files import atomic, check_output, output_files
 from st_paragram.search.settings import SearchSettings
 from st_paragram.settings import add_setting_options, given
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     index.effort = arguments.effort or index.effort
     named = len(arguments.query) != 1
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
-    with _opened(arguments.output) as handle:
+    with _opened(arguments.output, arguments.overwrite) as handle:
         while block := list(islice(queries, _BLOCK)):
             found = index.search(block, arguments.k, arguments.threshold)
             for query, hits in zip(block, found, strict=True):
@@ -93,10 +93,14 @@ def _queries(path: str) -> Iterator[str]:
 
 
 @contextmanager
-def _opened(output: Path | None) -> Iterator[IO[str]]:
+def _opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
     """Standard output, or a file that takes its name when all is written."""
     if output is None:
         yield sys.stdout
         return
-    with atomic(output) as file, TextIOWrapper(file, encoding="utf-8", newline="\n") as handle:
+    with (
+        output_files(output, overwrite=overwrite),
+        atomic(output) as file,
+        TextIOWrapper(file, encoding="utf-8", newline="\n") as handle,
+    ):
         yield handle

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.damage import one_line
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import check_output_folder
+from st_paragram.files import atomic_folder, check_output_folder, output_lock
 from st_paragram.models import averaging, checksums_file
 from st_paragram.models.architectures import architecture_named, architecture_of
 from st_paragram.models.card import table_note
@@ -46,7 +46,8 @@ def save(
         The directory.
 
     Raises:
-        ModelDirectoryError: the directory exists, or the pipeline cannot be kept in one.
+        ModelDirectoryError: the directory exists or cannot be written, or the pipeline cannot be kept in one.
+        ParagramError: another run is writing the directory.
         SettingsError: no such type, a dimension below 1, numbers too large for float16, or a type or a dimension for
             a pipeline without a table.
     """
@@ -54,9 +55,7 @@ def save(
     check_free(path, overwrite)
     architecture = architecture_of(model)
     architecture.check(model)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-        new, old = Path(folder) / "new", Path(folder) / "old"
+    with output_lock(path, partial(check_free, path, overwrite), ModelDirectoryError), atomic_folder(path) as new:
         architecture.write(model, new, dtype, truncate_dim)
         card += table_note(read_configuration(new).values.get("table_type"))
         if card:
@@ -64,9 +63,6 @@ def save(
         if training:
             (new / TRAINING_FILE).write_text(training.as_json(), encoding="utf-8")
         checksums_file.write_checksums(new)
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
     return path
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from st_paragram.data.text import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError
+from st_paragram.files import output_files, temporary_folder
 from st_paragram.preparation.pivot_pairs import PivotReport, PivotSettings, pivot_pairs
 
 _PREFIX = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+):.")
@@ -68,14 +68,13 @@ def pivot(
     Raises:
         TextError: A text cannot be read, or no two sentences share a translation.
         SettingsError: No text, or no bucket.
+        ParagramError: The output cannot be written, or another run is writing it.
     """
     settings = settings or PivotSettings()
     if not sources or not 1 <= buckets <= 256:
         raise SettingsError(f"{len(sources)} texts and {buckets} buckets; give at least one text and 1 to 256 buckets")
     output, report = Path(output), PivotReport()
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as name:
-        folder = Path(name)
+    with output_files(output, overwrite=True), temporary_folder(output) as folder:
         rows = (row for source in sources for row in _rows(source, settings, report, drop_invalid))
         grouped = (group for path in _scatter(rows, folder, "rows", buckets) for group in _groups(path))
         made = ((_key(a, b), f"{a}\t{b}") for a, b in pivot_pairs(grouped, settings, report))

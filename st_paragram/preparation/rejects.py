@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from st_paragram.files import atomic
+from st_paragram.files import atomic, output_lock, remove_unfinished
 from st_paragram.preparation.row_files import RowStage, rejects_file
 
 
@@ -25,10 +25,14 @@ def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:
 
     Returns:
         The files written, one for each reason that occurred.
+
+    Raises:
+        ParagramError: A file cannot be written, or another run is writing into the folder.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     handles: dict[bytes, IO[bytes]] = {}
-    with ExitStack() as stack:
+    with output_lock(folder), ExitStack() as stack:
+        folder.mkdir(exist_ok=True)
+        remove_unfinished(folder)
         for reason, row in _rejects(stages):
             if reason not in handles:
                 handles[reason] = stack.enter_context(atomic(_file(folder, reason)))

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from numpy.lib import format as npy
 from tqdm import tqdm
 
 from st_paragram.errors import MiningError
-from st_paragram.files import atomic, check_output_folder, locked
+from st_paragram.files import atomic, check_output_folder, locked, output_lock
 from st_paragram.models.find import find, with_commit
 from st_paragram.search import indexes
 from st_paragram.search.effort import find_effort
@@ -43,12 +44,13 @@ _USUAL_QUERIES = 10_000  # that an index answers in its life, for choosing one: 
 
 def build(source: str, output: Path, model: str, settings: SearchSettings, overwrite: bool) -> IndexMetadata:
     """Make the folder; see `SearchIndex.build`."""
-    check_output_folder(output, overwrite, METADATA_FILE, "index", MiningError)
+    check = partial(check_output_folder, output, overwrite, METADATA_FILE, "index", MiningError)
+    check()
     path = find(model)
     from st_paragram.models import directory as model_directory  # torch, after all that can be refused without
 
     fingerprint = model_directory.fingerprint(path)
-    with _unfinished(output) as part:
+    with output_lock(output, check, MiningError), _unfinished(output) as part:
         counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
         dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, model_directory.load(path), settings, source)
         metadata = IndexMetadata(
@@ -88,8 +90,6 @@ def _unfinished(output: Path) -> Iterator[Path]:
             for path in part.glob("*.lock"):
                 path.unlink()
             _rename(part, output)
-        except OSError as error:
-            raise MiningError(f"{output}: cannot be made ({error}); free space, or choose another place") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
 

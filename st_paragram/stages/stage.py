@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from st_paragram.errors import SettingsError
+from st_paragram.files import is_digest
 from st_paragram.stages.metadata import metadata_file
 
 
@@ -77,4 +78,6 @@ def forget(stages: Sequence[Stage], name: str) -> None:
         raise SettingsError(f"no stage {name!r}; there are {', '.join(names)}")
     for stage in stages:
         if names.index(stage.name) >= names.index(name):
-            shutil.rmtree(stage.root / stage.name, ignore_errors=True)
+            for results in (stage.root / stage.name).glob("*"):
+                if is_digest(results.name):
+                    shutil.rmtree(results, ignore_errors=True)

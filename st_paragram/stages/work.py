@@ -11,10 +11,11 @@ import shutil
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from st_paragram.errors import ParagramError
-from st_paragram.files import locked
+from st_paragram.files import check_output, is_digest, locked, output_lock, remove_unfinished
 from st_paragram.stages.executors import Executor, LocalExecutor, StageTime
 from st_paragram.stages.stage import Stage, forget
 
@@ -60,7 +61,7 @@ class Work:
 
 @contextmanager
 def work_folder(work: Work, output: Path, error: type[ParagramError]) -> Iterator[Path]:
-    """The folder to work in, kept to one run at a time.
+    """The folder to work in; it and the output are kept to one run at a time.
 
     It is removed when all is done, or when nothing can come of the work, unless it is to be kept. After an
     interruption, a full disk or a killed process there is work to save, and it stays.
@@ -71,29 +72,33 @@ def work_folder(work: Work, output: Path, error: type[ParagramError]) -> Iterato
         error: To raise where files cannot be written.
 
     Raises:
-        ParagramError: Another run is at work in the folder, or files cannot be written.
+        ParagramError: Another run is writing the output or is at work in the folder; files cannot be written.
     """
     folder = work.folder_for(output)
-    try:
-        with locked(folder):
-            try:
-                yield folder
-            except ParagramError:
-                if not work.keep:
-                    shutil.rmtree(folder, ignore_errors=True)
-                raise
-            except KeyboardInterrupt:
-                logger.warning("what is done stays in %s; the same command resumes from there", folder)
-                raise
+    with output_lock(output, partial(check_output, output, overwrite=True), error), locked(folder):
+        try:
+            yield folder
+        except ParagramError:
             if not work.keep:
-                shutil.rmtree(folder)
-    except OSError as reason:
-        message = f"{output}: could not be made ({reason}); free space, or choose another folder, and start again"
-        raise error(message) from reason
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        except KeyboardInterrupt:
+            logger.warning("what is done stays in %s; the same command resumes from there", folder)
+            raise
+        if not work.keep:
+            shutil.rmtree(folder)
 
 
 def prune(folder: Path, keep: Collection[Path]) -> None:
-    """Remove what was done for other inputs and settings: every `<stage>/<digest>` that is not to be kept."""
+    """Remove what was done for other inputs and settings, and what killed runs have left unfinished.
+
+    Args:
+        folder: To work in; files and folders of other kinds stay, should somebody keep theirs here.
+        keep: Of its `<stage>/<digest>`, those to be kept.
+    """
     for results in sorted(folder.glob("*/*")):
-        if results.is_dir() and results not in keep:
+        if results in keep:
+            for place in (results, *filter(Path.is_dir, results.rglob("*"))):
+                remove_unfinished(place)
+        elif results.is_dir() and is_digest(results.name):
             shutil.rmtree(results, ignore_errors=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
-from st_paragram.files import check_output_folder
+from st_paragram.files import check_output_folder, output_lock
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.settings import read
 from st_paragram.training.settings import TrainingSettings, config_path
@@ -82,8 +82,7 @@ class TrainingRun:
         """
         config = None if self.config is None else config_path(self.config)
         read(TrainingSettings, config, self.overrides)
-        kind = "model directory of st_paragram"
-        check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+        self.check_free()
         for path in (self.development, self.translations):
             if path is not None and not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
@@ -93,6 +92,15 @@ class TrainingRun:
         data = choose_data(self.language, self.data)
         default = _BUILT_IN_CONFIG if data == [BUILT_IN] else self.default_config
         return read(TrainingSettings, config or config_path(default), self.overrides), data
+
+    def check_free(self) -> None:
+        """Refuse an output that exists, or cannot be made.
+
+        Raises:
+            ModelDirectoryError: It does, or cannot.
+        """
+        kind = "model directory of st_paragram"
+        check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
 
 @dataclass(frozen=True)
@@ -123,11 +131,20 @@ def run_training(
 
     Raises:
         ParagramError: As in `TrainingRun.check`, at once; or the development pairs, the text or the device are
-            refused, or there is nothing to resume.
+            refused, or there is nothing to resume. Or another run is writing the output, or it cannot be written.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
     settings, chosen = run.check()
+    with output_lock(run.output, run.check_free, ModelDirectoryError):
+        return _run(run, settings, chosen, on_start)
 
+
+def _run(
+    run: TrainingRun,
+    settings: TrainingSettings,
+    chosen: list[str],
+    on_start: Callable[[TrainingData, TrainingSettings], None] | None,
+) -> RunReport:
     from st_paragram.training.train import check_device, save
 
     check_device(settings.device)

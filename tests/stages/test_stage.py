@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from st_paragram.errors import MiningError, ParagramError, SettingsError, StoreError
-from st_paragram.files import locked
+from st_paragram.files import digest, locked
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.stages.metadata import metadata_file, output_state, read_metadata, write_metadata, written_before
 from st_paragram.stages.stage import Stage, forget
@@ -21,7 +22,7 @@ class Letters(Stage):
     words: tuple[str, ...]
 
     def digests(self):
-        return self.words
+        return [digest(word) for word in self.words]
 
     def results(self):
         return [self.folder(part) / letter for part, word in enumerate(self.words) for letter in word]
@@ -44,8 +45,9 @@ def files(folder: Path) -> list[str]:
 
 def test_results_stand_by_stage_and_digest_of_their_part(tmp_path):
     stage = Letters(tmp_path, ("ab", "c"))
-    assert stage.folders == {tmp_path / "letters" / "ab", tmp_path / "letters" / "c"}
-    assert stage.folder() == tmp_path / "letters" / "ab" and stage.folder(1) == tmp_path / "letters" / "c"
+    first, second = (tmp_path / "letters" / digest(word) for word in ("ab", "c"))
+    assert stage.folders == {first, second}
+    assert (stage.folder(), stage.folder(1)) == (first, second)
     assert [stage.part_of(path) for path in stage.results()] == [0, 0, 1]
     assert stage.pending() == [0, 1, 2]
     stage.run(1)
@@ -62,7 +64,7 @@ def test_a_stage_and_those_after_it_are_forgotten(tmp_path):
 
     all_done()
     forget(stages, "later")
-    assert files(tmp_path) == ["letters/a/a", "letters/a/a.json"]
+    assert files(tmp_path) == [f"letters/{digest('a')}/a", f"letters/{digest('a')}/a.json"]
     all_done()
     times = Work(force="letters").run(stages)
     assert [(each.name, each.tasks) for each in times] == [("letters", 1), ("later", 1)]
@@ -74,7 +76,31 @@ def test_what_is_of_others_is_removed(tmp_path):
     kept, other = Letters(tmp_path, ("a", "b")), Letters(tmp_path, ("c",))
     Work().run([kept, other])
     prune(tmp_path, kept.folders)
-    assert {path.name for path in (tmp_path / "letters").iterdir()} == {"a", "b"}
+    assert {path.name for path in (tmp_path / "letters").iterdir()} == {digest("a"), digest("b")}
+
+
+def test_what_is_no_result_stays_whatever_is_removed(tmp_path):
+    """Somebody may name a folder of theirs to work in."""
+    stage = Letters(tmp_path, ("a",))
+    theirs = [tmp_path / "data" / "raw" / "corpus.txt", tmp_path / "letters" / "to-mother" / "1.txt"]
+    for path in theirs:
+        path.parent.mkdir(parents=True)
+        path.write_text("precious")
+    with work_folder(Work(tmp_path, keep=True, force="letters"), tmp_path / "out", MiningError):
+        Work(force="letters").run([stage])
+        prune(tmp_path, stage.folders)
+    assert all(path.read_text() == "precious" for path in theirs)
+
+
+def test_what_killed_tasks_have_left_is_removed(tmp_path):
+    stage = Letters(tmp_path, ("a",))
+    Work().run([stage])
+    done = files(tmp_path)
+    for place in (stage.folder(), stage.folder() / "deep"):
+        place.mkdir(exist_ok=True)
+        (place / ".a.0123456789ab.part").write_text("torn")
+    prune(tmp_path, stage.folders)
+    assert files(tmp_path) == done
 
 
 def test_metadata_that_cannot_be_read_say_what_to_do(tmp_path):
@@ -137,6 +163,17 @@ def test_a_work_folder_is_one_runs(tmp_path):
     ):
         pass
     assert (tmp_path / ".out.work").is_dir()
+
+
+def test_an_output_is_one_runs_whatever_folders_they_work_in(tmp_path):
+    seen = []
+    with (
+        FileLock(tmp_path / ".out.lock"),
+        pytest.raises(ParagramError, match=r"another run is writing .*out; wait for it"),
+        work_folder(Work(tmp_path / "other", keep=True), tmp_path / "out", MiningError) as folder,
+    ):
+        seen.append(folder)
+    assert not seen
 
 
 def test_workers_are_those_of_the_executor():

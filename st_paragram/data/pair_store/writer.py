@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,6 +28,7 @@ from st_paragram.data.pair_store.format import (
 from st_paragram.data.pair_store.plain_hdf5 import as_utf8
 from st_paragram.data.pair_store.spool import SideSpool, Spool
 from st_paragram.errors import SettingsError
+from st_paragram.files import temporary_folder
 from st_paragram.tokenizers.base import Tokenizer
 
 
@@ -63,7 +65,6 @@ class PairStoreWriter:
             SettingsError: `row_languages` names a pair twice, or the labels would be no numbers.
         """
         self.path = Path(path)
-        self.part = self.path.with_name(self.path.name + ".part")
         self.languages = languages
         self.max_length = max_length
         self.settings: dict[str, Any] = dict(settings or {})
@@ -72,7 +73,8 @@ class PairStoreWriter:
         first, second = tokenizer if isinstance(tokenizer, tuple) else (tokenizer, tokenizer)
         self._tokenizers = (first,) if first == second else (first, second)
         types = {ROW_LANGUAGES: self._language_type(), LABELS: None if labels is None else _label_type(labels)}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._unfinished = ExitStack()
+        self.part = self._unfinished.enter_context(temporary_folder(self.path)) / "store"
         self._sides = [SideSpool(self.part, side, len(each)) for side, each in zip(SIDES, (first, second), strict=True)]
         self._columns = {
             name: Spool(self.part.with_name(f"{self.part.name}.{name}"), dtype)
@@ -173,11 +175,11 @@ class PairStoreWriter:
                     self._write(file)
                 self.part.replace(self.path)
         finally:
-            self.part.unlink(missing_ok=True)
             for side in self._sides:
                 side.remove()
             for column in self._columns.values():
                 column.remove()
+            self._unfinished.close()
 
     def _write(self, file: h5py.File) -> None:
         version = FORMAT_VERSION if self._columns or not _suits_version_1(self._tokenizers) else 1

@@ -1,0 +1,58 @@
+"""Every command that writes: refused in a line where another run writes the output, and where the disk is full."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import contextmanager
+
+import pytest
+from filelock import FileLock
+
+from hostile.commands import COMMANDS, make_inputs
+from st_paragram.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    make_inputs(folder, COMMANDS, rows=400)
+    return folder
+
+
+def refusal(words, capsys):
+    """The one line that a command ends with."""
+    capsys.readouterr()
+    assert main(words) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("st-paragram ")]
+    assert len(lines) == 1
+    return lines[0].removeprefix(f"st-paragram {words[0]}: ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
+    output = tmp_path / COMMANDS[name].output
+    with FileLock(tmp_path / f".{output.name}.lock"):
+        said = refusal(COMMANDS[name].line(0, inputs, tmp_path), capsys)
+    assert said == f"another run is writing {output}; wait for it, or name another output"
+    assert [path.name for path in tmp_path.iterdir()] == [f".{output.name}.lock"]
+
+
+@contextmanager
+def full_disk():
+    """No file may grow beyond some bytes, which is how a full disk looks to a program."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_full_disk(name, inputs, tmp_path, capsys):
+    output = tmp_path / COMMANDS[name].output
+    with full_disk():
+        said = refusal(COMMANDS[name].line(0, inputs, tmp_path), capsys)
+    assert said.startswith(f"{output}: could not be made (") and said.endswith("and start again")
+    assert "File too large" in said
+    assert not output.exists() and not list(tmp_path.rglob(".*.part")) and not list(tmp_path.glob(".*.lock"))
