@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from st_paragram.corpora.fetching.plain_words import plain
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs, graded_rows
-from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS, SetInfo
+from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS, Benchmark, SetInfo
 from st_paragram.extras import require
 
 
@@ -24,19 +25,21 @@ def hub_pairs(infos: Sequence[SetInfo]) -> tuple[dict[str, GradedPairs], dict[st
     """
     benchmark = BENCHMARKS[infos[0].benchmark]
     if benchmark.name in YEARS:
-        return {}, {benchmark.name: _fetch(benchmark.name, benchmark.hub, None, "test")}
+        return {}, {benchmark.name: _fetch(benchmark.name, benchmark, None, "test")}
     subsets = {info.key: info.mteb for info in infos if info.mteb}
     if benchmark.name == "stsb":
-        return {key: _fetch(key, benchmark.hub, None, split) for key, split in subsets.items()}, {}
-    return {key: _fetch(key, benchmark.hub, subset, "test") for key, subset in subsets.items()}, {}
+        return {key: _fetch(key, benchmark, None, split) for key, split in subsets.items()}, {}
+    return {key: _fetch(key, benchmark, subset, "test") for key, subset in subsets.items()}, {}
 
 
-def _fetch(name: str, path: str, subset: str | None, split: str) -> GradedPairs:
+def _fetch(name: str, benchmark: Benchmark, subset: str | None, split: str) -> GradedPairs:
     load_dataset = require("datasets", "eval", "data of the hub").load_dataset
     try:
-        data: Any = load_dataset(path, subset, split=split)
+        data: Any = load_dataset(benchmark.hub, subset, split=split, revision=benchmark.revision)
+        rows = list(zip(data["score"], data["sentence1"], data["sentence2"], strict=True))
     except Exception as error:  # datasets raises what its many parts raise
-        reason = str(error).split("\n")[0]
-        message = f"{name}: the hub did not give {path} ({type(error).__name__}: {reason}); try --data with files"
-        raise EvaluationError(message) from error
-    return graded_rows(name, zip(data["score"], data["sentence1"], data["sentence2"], strict=True))
+        reason = plain(str(error).split("\n")[0])
+        raise EvaluationError(
+            f"{name}: the hub did not give {benchmark.hub} ({type(error).__name__}: {reason}); try --data with files"
+        ) from error
+    return graded_rows(name, rows)
