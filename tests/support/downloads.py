@@ -10,7 +10,7 @@ from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.corpora.resolve import corpora_for
 from support.http_server import opus_zip
 
-FAST = TransferSettings(timeout=0.3, tries=3, first_wait=0.001, longest_wait=0.05, least_rate=0, overlap=100)
+FAST = TransferSettings(timeout=5, tries=3, first_wait=0.001, longest_wait=0.05, least_rate=0, overlap=100)
 PATH = "/OPUS-Tanzil/v1/moses/en-es.txt.zip"
 NAME = "Tanzil-v1.en-es.txt.zip"
 
