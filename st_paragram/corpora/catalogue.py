@@ -97,9 +97,10 @@ def load_catalogue(path: Path = PATH) -> Catalogue:
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: cannot be read as a catalogue ({one_line(error)}); correct it") from error
     top = _checked(path, "the file", tree, {"opus", "corpora", "languages", "sets"}, {"opus", "corpora"})
-    corpora = {name: _entry(path, name, Corpus, values) for name, values in top["corpora"].items()}
-    sets = {name: _entry(path, name, FileSet, values) for name, values in (top.get("sets") or {}).items()}
-    languages = {code: tuple(names) for code, names in (top.get("languages") or {}).items()}
+    parts = {part: _mapping(path, part, top.get(part) or {}) for part in ("corpora", "sets", "languages")}
+    corpora = {name: _entry(path, name, Corpus, values) for name, values in parts["corpora"].items()}
+    sets = {name: _entry(path, name, FileSet, values) for name, values in parts["sets"].items()}
+    languages = {code: tuple(_list(path, f"language {code}", names)) for code, names in parts["languages"].items()}
     for code, names in languages.items():
         if unknown := [name for name in names if name not in corpora]:
             raise SettingsError(
@@ -128,9 +129,20 @@ def _entry(path: Path, name: str, kind: type[_Kind], values: Any) -> _Kind:  # n
     return kind(name=name, **arguments)
 
 
-def _checked(path: Path, where: str, values: Any, known: set[str], required: set[str]) -> dict[str, Any]:  # noqa: ANN401
+def _mapping(path: Path, where: str, values: Any) -> dict[str, Any]:  # noqa: ANN401
     if not isinstance(values, dict):
         raise SettingsError(f"{path}: {where} is no mapping of keys to values; correct it")
+    return values
+
+
+def _list(path: Path, where: str, values: Any) -> list[str]:  # noqa: ANN401
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise SettingsError(f"{path}: {where} is {values!r}; it must be a list of names")
+    return values
+
+
+def _checked(path: Path, where: str, values: Any, known: set[str], required: set[str]) -> dict[str, Any]:  # noqa: ANN401
+    values = _mapping(path, where, values)
     if unknown := sorted(map(str, values.keys() - known)):
         raise SettingsError(f"{path}: {where}: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     if missing := sorted(required - values.keys()):

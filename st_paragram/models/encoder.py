@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
-from torch.nn.modules.module import _has_any_global_hook
+from torch.nn.modules import module as torch_module
 from tqdm.autonotebook import tqdm
 
 from st_paragram.models import averaging
@@ -33,6 +33,10 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 # What sits on a module so that it does more than its class says: hooks, and methods put in place of others.
 _EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
+# And what may sit on all modules; torch 2.6 has no function that tells.
+_GLOBAL_HOOKS = [
+    hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
+]
 
 
 @dataclass
@@ -157,7 +161,7 @@ class ParagramEncoder(SentenceTransformer):
         )
         extras = any(module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS)
         elsewhere = getattr(self, "_distributed_inference", None) is not None
-        return embedding if inherited and not (extras or elsewhere or _has_any_global_hook()) else None
+        return embedding if inherited and not (extras or elsewhere or any(_GLOBAL_HOOKS)) else None
 
     def _prompt_is_clear(self, call: _Call) -> bool:
         """Fill in the prompt; False if the base class has something to say about it."""

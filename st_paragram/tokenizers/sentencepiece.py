@@ -116,7 +116,7 @@ class SentencePieceTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
         with _utf8_expected():
-            text: str = self.processor.decode(list(ids))
+            text: str = self.processor.decode([int(one) for one in ids])  # 0.2.1 knows no ids of numpy
             return text
 
     def piece(self, piece_id: int) -> str | None:

@@ -33,7 +33,7 @@ def rows(words, count, seed, joint=" "):
 
 @pytest.fixture
 def server(monkeypatch):
-    patient = TransferSettings(timeout=2, tries=3, first_wait=0.01, longest_wait=0.02)
+    patient = TransferSettings(timeout=2, tries=3, first_wait=0.01, longest_wait=0.02, overlap=100)
     monkeypatch.setattr("st_paragram.corpora.fetching.download.TransferSettings", lambda: patient)
     with serving() as running:
         for seed, corpus in enumerate(("OpenSubtitles", "Tanzil", "GlobalVoices")):
@@ -80,7 +80,7 @@ def test_a_cut_connection_is_gone_on_with(server, tmp_path):
     file = path("OpenSubtitles", ("en", "tr"))
     server.script[file] = [Answer(cut=1000)]
     command(server, tmp_path, "--lang", "tr", "--output", tmp_path / "s.h5")
-    assert server.gets(file) == [None, "bytes=1000-"]
+    assert server.gets(file) == [None, "bytes=900-"]
     assert PairStore(tmp_path / "s.h5").settings["report"]["sources"][0]["rows"] == 200
 
 

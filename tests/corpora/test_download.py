@@ -15,6 +15,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
+from support.downloads import FAST, NAME, PATH, fetch, names, rows, wanted
 from support.http_server import Answer, opus_zip, serving
 
 from st_paragram.corpora.fetching import disk_space as space
@@ -30,34 +31,12 @@ from st_paragram.data.archives import check_archive
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import DownloadError, SettingsError, TextError
 
-FAST = TransferSettings(timeout=0.3, tries=3, first_wait=0.001, longest_wait=0.05, least_rate=0)
-PATH = "/OPUS-Tanzil/v1/moses/en-es.txt.zip"
-NAME = "Tanzil-v1.en-es.txt.zip"
-
-
-def rows(count, seed=0):
-    """Text that does not pack well, so that archives have a size worth cutting."""
-    return [tuple(hashlib.sha256(f"{seed} {i} {side}".encode()).hexdigest() for side in "ab") for i in range(count)]
-
 
 @pytest.fixture
 def server():
     with serving() as running:
         running.files[PATH] = opus_zip("Tanzil", "en", "es", rows(300))
         yield running
-
-
-def wanted(server, **known):
-    file = corpora_for(("en", "es"), ["Tanzil"], mirror=server.url)[0]
-    return CorpusFile(**{**vars(file), **known})
-
-
-def fetch(server, folder, settings=FAST, **known):
-    return download([wanted(server, **known)], folder, settings=settings)[0]
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def manifest(folder):
@@ -100,7 +79,7 @@ def test_a_cut_connection_is_resumed(tmp_path, server, known):
     facts = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()} if known else {}
     got = fetch(server, tmp_path, **facts)
     assert got.path.read_bytes() == data and got.sha256 == hashlib.sha256(data).hexdigest()
-    assert server.gets() == [None, "bytes=5000-", "bytes=5700-"]
+    assert server.gets() == [None, "bytes=4900-", "bytes=5500-"]
     assert names(tmp_path) == [NAME, "manifest.json"]
 
 
@@ -111,7 +90,7 @@ def test_a_second_run_resumes_where_the_first_gave_up(tmp_path, server):
     assert names(tmp_path) == [f"{NAME}.part", f"{NAME}.part.json"]
     server.asked.clear()
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.gets() == ["bytes=5000-"] and names(tmp_path) == [NAME, "manifest.json"]
+    assert server.gets() == ["bytes=4900-"] and names(tmp_path) == [NAME, "manifest.json"]
 
 
 def test_a_part_that_had_all_but_its_name_needs_no_server(tmp_path, server):
@@ -129,7 +108,7 @@ def test_a_server_that_knows_no_ranges_begins_anew(tmp_path, server, answer):
     server.script[PATH] = [Answer(cut=5000, ranges=False)]
     server.always[PATH] = answer
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.gets() == [None, "bytes=5000-"]
+    assert server.gets() == [None, "bytes=4900-"]
 
 
 def test_without_validators_a_part_is_not_trusted(tmp_path, server):
@@ -144,23 +123,23 @@ def test_a_file_that_changes_between_its_halves_is_fetched_whole(tmp_path, serve
         fetch(server, tmp_path)
     server.files[PATH] = opus_zip("Tanzil", "en", "es", rows(310, seed=1))
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.gets()[-1] == "bytes=5000-"  # asked with If-Range, answered 200
+    assert server.gets()[-1] == "bytes=4900-"  # asked with If-Range, answered 200
 
 
 def test_a_server_that_mixes_versions_up_is_caught(tmp_path, server):
     """It answers 206 with another ETag: If-Range was not looked at."""
     old, new = server.files[PATH], opus_zip("Tanzil", "en", "es", rows(300, seed=1))
-    bad = Answer(status=206, body=new[5000:], headers={"Content-Range": f"bytes 5000-{len(new) - 1}/{len(new)}"})
+    bad = Answer(status=206, body=new[4900:], headers={"Content-Range": f"bytes 4900-{len(new) - 1}/{len(new)}"})
     server.files[PATH] = old
     server.script[PATH] = [Answer(cut=5000), bad]
     assert fetch(server, tmp_path).path.read_bytes() == old
-    assert server.gets() == [None, "bytes=5000-", None]
+    assert server.gets() == [None, "bytes=4900-", None]
 
 
 def test_416_throws_the_part_away_and_begins_once_more(tmp_path, server):
     server.script[PATH] = [Answer(cut=5000), Answer(status=416)]
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.gets() == [None, "bytes=5000-", None]
+    assert server.gets() == [None, "bytes=4900-", None]
     shutil.rmtree(tmp_path)
     server.script[PATH] = [Answer(status=416)] * 2
     with pytest.raises(DownloadError, match="does not give this file from its beginning"):
@@ -173,7 +152,7 @@ def test_redirects_are_followed_with_the_range(tmp_path, server):
     server.always[PATH] = Answer(status=302, headers={"Location": "/moved.zip"})
     server.script["/moved.zip"] = [Answer(cut=5000)]
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.gets("/moved.zip") == [None, "bytes=5000-"]
+    assert server.gets("/moved.zip") == [None, "bytes=4900-"]
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 408])
@@ -200,14 +179,14 @@ def test_an_unknown_length_is_no_obstacle(tmp_path, server):
 
 def test_a_slow_server_is_given_up_but_its_part_kept(tmp_path, server):
     server.always[PATH] = Answer(pause=0.02, piece=600)
-    slow = TransferSettings(timeout=5, tries=2, first_wait=0.001, least_rate=1e9, rate_window=0.1)
+    slow = TransferSettings(timeout=5, tries=2, first_wait=0.001, least_rate=1e9, rate_window=0.1, overlap=100)
     with pytest.raises(DownloadError, match=r"2 tries \(only .* bytes/s over 0 s, at least 1,000,000,000 are expected"):
         fetch(server, tmp_path, slow)
     kept = (tmp_path / f"{NAME}.part").stat().st_size
     assert kept > 600 and server.gets()[1] is not None
     server.always.clear()
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.gets()[-1] == f"bytes={kept}-"
+    assert server.gets()[-1] == f"bytes={kept - 100}-"
 
 
 def test_a_silent_server_has_failed(tmp_path, server):
@@ -218,8 +197,8 @@ def test_a_silent_server_has_failed(tmp_path, server):
 
 
 def test_getting_on_is_not_counted_as_failing(tmp_path, server):
-    server.script[PATH] = [Answer(cut=3000)] * 6
-    settings = TransferSettings(timeout=1, tries=2, first_wait=0.001, progress=3000)
+    server.script[PATH] = [Answer(cut=3100)] * 6
+    settings = TransferSettings(timeout=1, tries=2, first_wait=0.001, progress=3000, overlap=100)
     assert fetch(server, tmp_path, settings).path.read_bytes() == server.files[PATH]
 
 

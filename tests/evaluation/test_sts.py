@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -174,6 +175,7 @@ def test_bad_rows_are_named(tmp_path):
 def fake_hub(monkeypatch, asked):
     def load_dataset(path, subset=None, split=None, revision=None):
         asked.append((path, subset, split))
+        assert re.fullmatch("[0-9a-f]{40}", revision)  # what is changed at the hub later is not read
         if path == "mteb/sts16-sts":
             raise ConnectionError("offline\nmore")
         columns = zip(*ROWS, strict=True)

@@ -1,3 +1,4 @@
+import gzip
 import io
 import logging
 import runpy
@@ -19,6 +20,7 @@ from st_paragram.evaluation.sts import download as sts_download
 from st_paragram.evaluation.sts.archives import graded_rows, read_members
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, SMT, YEARS
 from st_paragram.evaluation.sts.download import ARCHIVES, download_sts
+from st_paragram.files import locked
 
 NAMES = [info for benchmark in BENCHMARKS.values() for info in benchmark.sets if info.key != SMT]
 
@@ -224,3 +226,43 @@ def test_the_script_says_what_licences_forbid(tmp_path, server, monkeypatch, cap
     assert "Not fetched: 2012, stsb." in out and "give --accept-msr-terms" in out
     status, out = run("--accept-msr-terms")
     assert status == 0 and "8 sets fetched, 26 were there" in out and "Microsoft" not in out
+
+
+def test_archives_that_a_killed_run_left_go(tmp_path, server):
+    left = tmp_path / ".archives"
+    left.mkdir()
+    (left / "STS2013-en-test.zip.part").write_bytes(b"PK")
+    fetch(tmp_path, server)
+    assert not left.exists()
+
+
+def test_two_runs_do_not_take_each_others_archives(tmp_path, server):
+    with locked(tmp_path / ".archives"), pytest.raises(EvaluationError, match="another run is at work there"):
+        fetch(tmp_path, server)
+    assert (tmp_path / ".archives").exists()
+
+
+def header(name, size, kind=tarfile.REGTYPE):
+    """The header of a tar archive's member, of a size that may be negative."""
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    data = bytearray(member.tobuf())
+    data[124:136] = (size % (1 << 96)).to_bytes(12, "big") if size < 0 else b"%011o\0" % size
+    data[148:156] = b"%06o\0 " % tarfile.calc_chksums(data)[0]
+    return bytes(data)
+
+
+def test_headers_that_swell_are_refused(monkeypatch):
+    monkeypatch.setattr(sts_archives, "MOST_BYTES", 1000)
+    monkeypatch.setattr(sts_archives, "_HEADERS", 100_000)
+    for kind in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME):
+        bomb = header("x", 1 << 20, kind) + bytes(1 << 20) + header("a.txt", 0)
+        with pytest.raises(EvaluationError, match="unpacks to more than 101,000 bytes"):
+            read_members(gzip.compress(bomb), "x.tar.gz")
+
+
+def test_a_member_that_leads_back_is_refused():
+    """Without this, the second member would be read for ever."""
+    back = header("a.txt", 0) + header("b.txt", -512) + bytes(1024)
+    with pytest.raises(EvaluationError, match="no archive that can be read"):
+        read_members(gzip.compress(back), "x.tar.gz")

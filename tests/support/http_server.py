@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import socket
 import threading
 import time
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -25,6 +26,7 @@ class Answer:
         ranges: understand Range.
         validators: send ETag and Last-Modified.
         length: send Content-Length; else the end of the connection is the end of the file.
+        raw: send these bytes and nothing else, in pieces.
         pause: seconds before each piece of the body.
         piece: bytes.
     """
@@ -36,6 +38,7 @@ class Answer:
     ranges: bool = True
     validators: bool = True
     length: bool = True
+    raw: bytes | None = None
     pause: float = 0.0
     piece: int = 1 << 20
 
@@ -80,6 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self, answer):
         with self.server.lock:
             self.server.asked.append((self.command, self.path, self.headers.get("Range")))
+        if answer.raw is not None:
+            self.send_body(answer.raw, answer)
+            return
         file = self.server.files.get(self.path.partition("?")[0])
         if file is None and answer.status is None and answer.body is None:
             answer = Answer(status=404)
@@ -140,3 +146,27 @@ def opus_zip(corpus, first, second, rows):
             archive.writestr(f"{corpus}.{a}-{b}.{code}", "".join(f"{row[place]}\n" for row in rows))
         archive.writestr(f"{corpus}.{a}-{b}.xml", "<x/>\n")
     return data.getvalue()
+
+
+@contextmanager
+def dripping(first, drop, pause):
+    """The port of a server that sends `first` to whoever connects, then `drop` for ever, `pause` seconds apart."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def drip(connection):
+        with connection, suppress(OSError):
+            connection.sendall(first)
+            while True:
+                time.sleep(pause)
+                connection.sendall(drop)
+
+    def accept():
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=drip, args=(listening.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        listening.close()

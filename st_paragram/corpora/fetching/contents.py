@@ -28,6 +28,21 @@ def check_type(filename: str, content_type: str | None, label: str, advice: str)
         )
 
 
+def check_coding(filename: str, coding: str | None, label: str, advice: str) -> None:
+    """Refuse a file that a server has packed once more on its way, though it was asked not to.
+
+    A `.gz` file may be announced as such: some servers take its own packing for one of the transfer.
+
+    Raises:
+        DownloadError: The body is not the file.
+    """
+    kept = ("identity", "gzip", "x-gzip") if filename.endswith((".gz", ".tgz")) else ("identity",)
+    if coding and coding.strip().lower() not in kept:
+        raise DownloadError(
+            f"{label}: the server sends {filename} packed once more ({coding}); try again later, or {advice}"
+        )
+
+
 def check_head(filename: str, head: bytes, label: str, advice: str) -> None:
     """Refuse a file that is not of the kind that its name says, by its first bytes.
 

@@ -56,6 +56,11 @@ class CorpusFile:
         return "use another place (--mirror)" + (", or other corpora (--corpus)" if self.languages else "")
 
     @property
+    def host(self) -> str | None:
+        """The name of the server; None if the address has none."""
+        return urlsplit(self.url).hostname if is_web_address(self.url) else None
+
+    @property
     def label(self) -> str:
         """The name of the file in messages: corpus, version, languages and address."""
         languages = f" {'-'.join(self.languages)}" if self.languages else ""
@@ -69,9 +74,17 @@ class CorpusFile:
         """
         if mirror is None:
             return self
-        parts = urlsplit(mirror)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        if not is_web_address(mirror):
             raise SettingsError(
                 f"--mirror {mirror}: not the address of a web server; give one like https://example.org/opus"
             )
         return replace(self, url=mirror.rstrip("/") + urlsplit(self.url).path)
+
+
+def is_web_address(url: str) -> bool:
+    """Whether something can be asked for there: http or https, with the name of a server."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:  # brackets that are no address, a port that is no number
+        return False

@@ -6,10 +6,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from st_paragram.corpora.fetching.answer import TryAgain
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.corpora.fetching.http import RangeRefused, TryAgain, open_url
+from st_paragram.corpora.fetching.deadline import Deadline
+from st_paragram.corpora.fetching.http import RangeRefused, open_url
 from st_paragram.corpora.fetching.partial import Partial
 from st_paragram.errors import DownloadError
+
+SPARE = 1 << 28  # bytes of the disk that a file of unknown size must leave free
 
 
 def check_disk_space(files: Sequence[CorpusFile], folder: Path, timeout: float) -> None:
@@ -18,20 +22,20 @@ def check_disk_space(files: Sequence[CorpusFile], folder: Path, timeout: float) 
     Args:
         files: The files to fetch.
         folder: The folder to store them in; it exists.
-        timeout: The longest wait for an answer, in seconds.
+        timeout: The longest wait for all answers together, in seconds.
 
     Raises:
         DownloadError: There is not enough space.
     """
     needed = 0
-    ask = True
+    patience: Deadline | None = Deadline(timeout)
     for file in files:
         size = file.size or file.about
-        if size is None and ask:
+        if size is None and patience is not None:
             try:
-                size = _ask_size(file.url, timeout)
-            except TryAgain:
-                ask = False  # the server is out of reach: each further question might take as long
+                size = _ask_size(file.url, patience.left())
+            except (TryAgain, TimeoutError):
+                patience = None  # the server is out of reach: each further question might take as long
         needed += max(0, (size or 0) - Partial(folder / file.filename).size())
     free = shutil.disk_usage(folder).free
     if needed > free:
@@ -57,7 +61,6 @@ def check_disk_space_for(file: CorpusFile, size: int, folder: Path) -> None:
 def _ask_size(url: str, timeout: float) -> int | None:
     try:
         with open_url(url, timeout=timeout, method="HEAD") as answer:
-            length = answer.headers.get("Content-Length", "")
-            return int(length) if length.isdigit() else None
+            return answer.length
     except (DownloadError, RangeRefused):
         return None  # the download itself will say what is wrong

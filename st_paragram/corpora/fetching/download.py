@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from st_paragram.corpora.fetching.already_downloaded import already_downloaded, record
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.disk_space import check_disk_space
 from st_paragram.corpora.fetching.http import NotThere
 from st_paragram.corpora.fetching.manifest import Manifest
+from st_paragram.corpora.fetching.partial import Partial
 from st_paragram.corpora.fetching.transfer import HostNotFound, Received, Stopped, Transfer, host_not_found
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
 from st_paragram.errors import DownloadError, ParagramError, SettingsError
@@ -84,10 +84,12 @@ def download(
     if missing:
         check_disk_space([files[index] for index in missing], folder, settings.timeout)
         _fetch_all(files, missing, folder, parallel, settings, manifest, outcome)
+    for index in set(range(len(files))) - set(missing):
+        Partial(paths[index]).remove_leftovers()
     _judge_absent(files, outcome)
     if outcome.failures:
         reasons = "; ".join(outcome.failures[index] for index in sorted(outcome.failures))
-        only = {urlsplit(files[index].url).hostname for index in outcome.failures} <= outcome.unknown_hosts.keys()
+        only = {files[index].host for index in outcome.failures} <= outcome.unknown_hosts.keys()
         kind = HostNotFound if only else DownloadError
         raise kind(f"{len(outcome.failures)} of {len(files)} files not fetched: {reasons}")
     return [
@@ -124,7 +126,7 @@ def _fetch_all(
 
     def fetch(index: int) -> None:
         file, path = files[index], folder / files[index].filename
-        host = urlsplit(file.url).hostname
+        host = file.host
         if host in outcome.unknown_hosts:
             raise HostNotFound(host_not_found(file, outcome.unknown_hosts[host]))
         received = Transfer(file, path, settings, stop).run()
@@ -152,13 +154,15 @@ def _guarded(fetch: Callable[[int], None], file: CorpusFile, index: int, outcome
     except NotThere as error:
         outcome.absent[index] = error
     except HostNotFound as error:
-        outcome.unknown_hosts.setdefault(urlsplit(file.url).hostname, str(error.__cause__))
+        outcome.unknown_hosts.setdefault(file.host, str(error.__cause__))
         outcome.failures[index] = str(error)
     except ParagramError as error:
         outcome.failures[index] = f"{error}{_note(file)}"
     except OSError as error:  # a full disk, a missing permission
         reason = error.strerror or error
-        outcome.failures[index] = f"{file.label}: cannot be stored ({reason}); its part is kept for a later run"
+        outcome.failures[index] = (
+            f"{file.label}: cannot be stored ({reason}); its part is kept for a later run if it can be resumed"
+        )
     except Exception as error:  # a bug must not look like success
         outcome.failures[index] = f"{file.label}: {type(error).__name__}: {error}"
         logger.exception(file.label)

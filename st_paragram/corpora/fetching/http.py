@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import socket
 import ssl
 import time
 import urllib.error
 import urllib.request
-from http.client import HTTPException, HTTPMessage, HTTPResponse, InvalidURL
-from typing import IO, Any
+from http.client import HTTPException, HTTPMessage, InvalidURL
+from typing import IO
 
+from st_paragram.corpora.fetching.answer import Answer, TryAgain
+from st_paragram.corpora.fetching.connection import Handler
+from st_paragram.corpora.fetching.deadline import Deadline
+from st_paragram.corpora.fetching.plain_words import plain, whole_number
 from st_paragram.errors import DownloadError
 from st_paragram.version import installed_version
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-MOST_JSON = 1 << 26
-
-
-class TryAgain(Exception):
-    """A failure that may pass.
-
-    Attributes:
-        wait: Seconds the server asks for, None if it does not say.
-    """
-
-    def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.wait = wait
+_USABLE = (200, 206)
+MOST_SMALL = 1 << 22  # bytes of a small document
 
 
 class NameNotFound(TryAgain):
@@ -46,6 +38,8 @@ class RangeRefused(Exception):
 class HttpsStays(urllib.request.HTTPRedirectHandler):
     """Refuses to be led from https to anything less, and from http to anything that is not the web."""
 
+    followed = False
+
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
@@ -54,25 +48,28 @@ class HttpsStays(urllib.request.HTTPRedirectHandler):
         Raises:
             DownloadError: It leads away from https.
         """
+        if fp is not None:
+            fp.close()  # whatever is sent along is not read
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise DownloadError(f"{req.full_url}: leads to {newurl}, which is not https; it is not followed")
+            raise DownloadError(f"{req.full_url}: leads to {plain(newurl)}, which is not https; it is not followed")
         if not newurl.startswith(("http:", "https:")):
-            raise DownloadError(f"{req.full_url}: leads to {newurl}, which is no web address; it is not followed")
+            raise DownloadError(
+                f"{req.full_url}: leads to {plain(newurl)}, which is no web address; it is not followed"
+            )
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and req.get_method() == "HEAD":
             request.method = "HEAD"
+        self.followed = True
         return request
 
 
-def open_url(
-    url: str, headers: dict[str, str] | None = None, timeout: float = 30.0, method: str = "GET"
-) -> HTTPResponse:
+def open_url(url: str, headers: dict[str, str] | None = None, timeout: float = 30.0, method: str = "GET") -> Answer:
     """Send a request and return the answer, its body unread.
 
     Args:
         url: http or https.
         headers: To send besides our own.
-        timeout: In seconds, without a byte.
+        timeout: Seconds until the headers of the answer must have come, connections and redirections included.
         method: GET or HEAD.
 
     Raises:
@@ -83,66 +80,79 @@ def open_url(
         DownloadError: Anything that will not pass: forbidden, a bad certificate, a wrong address.
     """
     if not url.startswith(("http://", "https://")):
-        raise DownloadError(f"{url}: no web address (http, https); correct it")
+        raise DownloadError(f"{plain(url)}: no web address (http, https); correct it")
     sent = {"User-Agent": f"st_paragram/{installed_version()}", "Accept-Encoding": "identity", **(headers or {})}
-    secure = urllib.request.HTTPSHandler(context=ssl.create_default_context())
-    opener = urllib.request.build_opener(HttpsStays, secure)
+    context, stays = ssl.create_default_context(), HttpsStays()
+    deadline = Deadline(timeout)
+    opener = urllib.request.build_opener(stays, Handler(deadline, context))
     try:
-        return opener.open(urllib.request.Request(url, headers=sent, method=method), timeout=timeout)
+        response = opener.open(urllib.request.Request(url, headers=sent, method=method))
     except urllib.error.HTTPError as error:
         error.close()
         raise _refusal(url, error) from error
-    except (InvalidURL, UnicodeError) as error:
-        raise DownloadError(f"{url}: no address that can be asked ({error}); correct it") from error
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        if isinstance(reason, ssl.SSLCertVerificationError):
-            words = getattr(reason, "verify_message", reason)
-            raise DownloadError(
-                f"{url}: the server's certificate cannot be trusted ({words}); nothing is fetched from it. Check this "
-                "machine's clock and certificates"
-            ) from error
-        if isinstance(reason, socket.gaierror):
-            raise NameNotFound(reason.strerror or str(reason)) from error
-        raise TryAgain(str(reason) or type(reason).__name__) from error
+    except (OSError, HTTPException, ValueError, OverflowError) as error:  # the latter of addresses that are none
+        raise _failure(url, error, stays.followed, timeout) from error
+    if response.status not in _USABLE:
+        response.close()
+        raise DownloadError(f"{url}: HTTP {response.status}, where a file was expected; try again later")
+    return Answer(response, url, deadline)
 
 
-def fetch_json(url: str, timeout: float = 30.0) -> Any:  # noqa: ANN401
-    """Ask for a small JSON document.
+def fetch_small(url: str, timeout: float = 30.0) -> bytes:
+    """Ask for a small document.
+
+    Args:
+        url: http or https.
+        timeout: Seconds until all of it must have come.
 
     Raises:
         TryAgain: As `open_url`.
-        DownloadError: As `open_url`, or the answer is no JSON.
+        DownloadError: As `open_url`, or it has more than `MOST_SMALL` bytes.
     """
     with open_url(url, timeout=timeout) as answer:
-        try:
-            body = answer.read(MOST_JSON)
-        except (OSError, HTTPException) as error:
-            raise TryAgain(f"broke off ({error})") from error
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise DownloadError(f"{url}: the answer is no JSON (it begins {body[:30]!r}); try again later") from error
+        return answer.read_all(MOST_SMALL)
+
+
+def _failure(url: str, error: Exception, followed: bool, timeout: float) -> Exception:
+    """What to raise where no answer came; `followed` says whether the address asked last is another one."""
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        words = plain(getattr(reason, "verify_message", reason))
+        return DownloadError(
+            f"{url}: the server's certificate cannot be trusted ({words}); nothing is fetched from it. Check this "
+            "machine's clock and certificates"
+        )
+    if isinstance(reason, socket.gaierror) and not followed:
+        return NameNotFound(reason.strerror or str(reason))
+    if isinstance(reason, TimeoutError):
+        return TryAgain(f"no answer within {timeout:g} s")
+    if isinstance(reason, InvalidURL | ValueError | OverflowError) and not isinstance(reason, OSError):
+        words = "the name of its server cannot be" if isinstance(reason, UnicodeError) else plain(reason)
+        leads = "leads to no address" if followed else "no address"
+        return DownloadError(f"{url}: {leads} that can be asked ({words}); correct it, or try another place")
+    return TryAgain(str(reason) or type(reason).__name__)
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
-    words = f"HTTP {error.code} ({error.reason})"
+    words = f"HTTP {error.code} ({plain(error.reason, 80)})"
     if error.code in (404, 410):
         return NotThere(f"{url}: {words}")
     if error.code == 416:
         return RangeRefused(url)
     if error.code in _PASSING:
         return TryAgain(words, _seconds(error.headers.get("Retry-After")))
+    if 300 <= error.code < 400:
+        return DownloadError(
+            f"{url}: HTTP {error.code}: it leads on and on, or to nothing that can be fetched; try again later"
+        )
     return DownloadError(f"{url}: {words}")
 
 
 def _seconds(value: str | None) -> float | None:
-    """Read a Retry-After header: seconds, or a date (RFC 9110, 10.2.3)."""
-    if value is None:
-        return None
-    if value.strip().isdigit():
-        return float(value)
+    """Read a Retry-After header: seconds, or a date (RFC 9110, 10.2.3); None for anything else."""
+    if value is None or (number := whole_number(value)) is not None:
+        return None if value is None else number
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, LookupError, ArithmeticError, OSError):
         return None

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import pydantic
+
+from st_paragram.corpora.fetching.plain_words import plain
 from st_paragram.errors import DownloadError
 from st_paragram.files import content_digest, write_json
 
@@ -44,6 +47,9 @@ class Entry:
     corpus: str = ""
     licence: str = ""
     citation: str = ""
+
+
+_ENTRY = pydantic.TypeAdapter(Entry)
 
 
 class Manifest:
@@ -83,14 +89,14 @@ class Manifest:
     def _read(self) -> dict[str, Entry]:
         if not self._path.exists():
             return {}
-        known = {item.name for item in fields(Entry)}
         try:
             tree = json.loads(self._path.read_text(encoding="utf-8"))
             if tree["format"] != _FORMAT:
-                raise ValueError(f"format {tree['format']}")
-            files = tree["files"].items()
-            return {name: Entry(**{key: row[key] for key in row.keys() & known}) for name, row in files}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"format {tree['format']!r}")
+            return {name: _ENTRY.validate_python(row) for name, row in tree["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else error
             raise DownloadError(
-                f"{self._path}: not readable as a manifest ({error}); move it away, and the files are hashed again"
+                f"{self._path}: not readable as a manifest ({plain(reason)}); move it away, and the "
+                "files are hashed again"
             ) from error

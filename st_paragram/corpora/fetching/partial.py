@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pydantic
 from filelock import FileLock, Timeout
 
 from st_paragram.errors import DownloadError
@@ -31,14 +33,26 @@ class Origin:
     @property
     def validator(self) -> str | None:
         """What If-Range takes: a strong ETag, else the date, else nothing (RFC 9110, 13.1.5)."""
-        return self.etag if self.etag and not self.etag.startswith("W/") else self.last_modified
+        strong = None if self.etag is None or self.etag.startswith("W/") else self.etag
+        return next((each for each in (strong, self.last_modified) if each and each.isascii()), None)
+
+
+_ORIGIN = pydantic.TypeAdapter(Origin)
 
 
 class Partial:
     """The part of one file; as long as it is open no other process takes it for its own."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, overlap: int = 0) -> None:
+        """Name its files; nothing is touched yet.
+
+        Args:
+            target: The file to make.
+            overlap: A part is resumed so many bytes before its end, which must be the same once more; one that is not
+                longer begins anew.
+        """
         self.path = target.with_name(f"{target.name}.part")
+        self.overlap = overlap
         self._origin_path = target.with_name(f"{target.name}.part.json")
         self._lock = FileLock(target.with_name(f"{target.name}.part.lock"), timeout=0)
 
@@ -60,23 +74,44 @@ class Partial:
             pass  # a file system without locks: nobody guards against a second process
 
     def release(self) -> None:
-        """Let others at it; a part with nothing in it does not stay."""
-        if self.size() == 0:
+        """Let others at it; a part that cannot be resumed does not stay."""
+        if self.origin() is None:
             self.path.unlink(missing_ok=True)
             self._origin_path.unlink(missing_ok=True)
         if self._lock.is_locked:
             Path(self._lock.lock_file).unlink(missing_ok=True)  # while it is held, so that nobody else's goes
             self._lock.release()
 
-    def resumable(self, url: str) -> Origin | None:
+    def remove_leftovers(self) -> None:
+        """Remove what stayed of a part though the file is there: the program was killed at the last moment."""
+        files = (self.path, self._origin_path, Path(self._lock.lock_file))
+        if any(file.exists() for file in files):
+            with suppress(DownloadError):  # another process is fetching the file anew
+                self.acquire()
+                self.discard()
+                self.release()
+
+    def origin(self) -> Origin | None:
         """What the part is a part of, or None where that is not certain: then it must begin anew."""
-        if self.size() == 0 or not self._origin_path.exists():
+        if self.size() <= self.overlap:
             return None
         try:
-            origin = Origin(**json.loads(self._origin_path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            origin = _ORIGIN.validate_json(self._origin_path.read_bytes())
+        except (OSError, ValueError):
             return None
-        return origin if origin.url == url and origin.validator is not None else None
+        whole = origin.total is None or self.size() <= origin.total
+        return origin if whole and origin.validator is not None else None
+
+    def resumable(self, url: str) -> Origin | None:
+        """As `origin`, for a part that comes from this address."""
+        origin = self.origin()
+        return origin if origin is not None and origin.url == url else None
+
+    def tail(self) -> bytes:
+        """The last `overlap` bytes."""
+        with self.path.open("rb") as handle:
+            handle.seek(-self.overlap, os.SEEK_END)
+            return handle.read()
 
     def begin(self, origin: Origin) -> None:
         """Empty the part and note what it will be a part of."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 import threading
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from st_paragram.corpora.fetching.contents import HEAD_BYTES, check_type
+from st_paragram.corpora.fetching.answer import Answer, TryAgain
+from st_paragram.corpora.fetching.contents import HEAD_BYTES, check_coding, check_type
+from st_paragram.corpora.fetching.continuation import StartAnew, compare, continued
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.corpora.fetching.disk_space import check_disk_space_for
-from st_paragram.corpora.fetching.http import NameNotFound, NotThere, RangeRefused, TryAgain, open_url
+from st_paragram.corpora.fetching.disk_space import SPARE, check_disk_space_for
+from st_paragram.corpora.fetching.http import NameNotFound, NotThere, RangeRefused, open_url
 from st_paragram.corpora.fetching.partial import Origin, Partial
 from st_paragram.corpora.fetching.transfer_rate import TransferRate
 from st_paragram.corpora.fetching.transfer_settings import TransferSettings
@@ -30,7 +29,7 @@ from st_paragram.corpora.fetching.verify import (
 from st_paragram.errors import DownloadError
 
 _BLOCK = 1 << 18
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_STRETCH = 1 << 24  # bytes of a file of unknown size between two looks at the free space
 
 
 class Stopped(Exception):
@@ -41,13 +40,9 @@ class HostNotFound(DownloadError):
     """The name of the server cannot be resolved, so that nothing can be fetched from it in this run."""
 
 
-class _StartAnew(Exception):
-    """What is there is no beginning of the file."""
-
-
 def host_not_found(file: CorpusFile, reason: str) -> str:
     """The message of `HostNotFound`: what was asked for, of which server, and what to do."""
-    host = urlsplit(file.url).hostname
+    host = file.host
     return f"{file.label}: no address is known for {host} ({reason}); check the network connection, or {file.advice}"
 
 
@@ -73,7 +68,7 @@ class Transfer:
             stop: Once set, `run` ends soon.
         """
         self._file, self._target, self._settings, self._stop = file, target, settings, stop
-        self._part = Partial(target)
+        self._part = Partial(target, settings.overlap)
         self._bar: tqdm | None = None  # type: ignore[type-arg]
         self._anew = False
 
@@ -116,7 +111,7 @@ class Transfer:
                     raise DownloadError(self._given_up(error, failures)) from error
                 if self._stop.wait(self._settings.wait(failures, random.random(), error.wait)):
                     raise Stopped from error
-            except (_StartAnew, RangeRefused) as error:
+            except (StartAnew, RangeRefused) as error:
                 if self._anew:
                     raise Spoiled(
                         f"{self._file.label}: the server does not give this file from its beginning ({error}); "
@@ -126,7 +121,7 @@ class Transfer:
                 self._anew = True
 
     def _given_up(self, error: TryAgain, failures: int) -> str:
-        kept = self._part.size()
+        kept = self._part.size() if self._part.resumable(self._file.url) else 0
         stays = f"; {kept:,} bytes are kept, and the next run resumes there" if kept else ""
         return (
             f"{self._file.label}: given up after {failures} tries ({error}){stays}; try again later, or "
@@ -140,70 +135,63 @@ class Transfer:
         offset = self._part.size() if origin else 0
         if origin and origin.total == offset:  # all had come when the program was ended
             return self._finish(origin, self._hash_part().hexdigest(), resumed=True)
-        headers = {"Range": f"bytes={offset}-", "If-Range": str(origin.validator)} if origin else {}
+        start = offset - self._settings.overlap
+        headers = {"Range": f"bytes={start}-", "If-Range": str(origin.validator)} if origin else {}
         with open_url(self._file.url, headers, self._settings.timeout) as answer:
+            rate = TransferRate(self._settings.least_rate, self._settings.rate_window)
             if answer.status == 206:
-                origin = self._continued(answer, origin, offset)
+                origin = continued(answer, origin, start, offset)
+                compare(answer, self._part.tail(), rate)
             else:
                 origin, offset = self._begun(answer), 0
             if origin.total is not None:
                 verify_size(self._file, origin.total, self._settings.most_bytes)
                 check_disk_space_for(self._file, origin.total - offset, self._target.parent)
             digest = self._hash_part() if offset else hashlib.sha256()
-            size = self._receive(answer, digest, offset, origin.total)
+            size = self._receive(answer, digest, offset, origin.total, rate)
         if origin.total is not None and size < origin.total:
             raise TryAgain(f"broke off after {size:,} of {origin.total:,} bytes")
         return self._finish(origin, digest.hexdigest(), resumed=offset > 0)
 
-    def _begun(self, answer: HTTPResponse) -> Origin:
+    def _begun(self, answer: Answer) -> Origin:
         """A whole file begins, whatever was asked for: the server knows no ranges, or the file has changed."""
-        check_type(self._file.filename, answer.headers.get("Content-Type"), self._file.label, self._file.advice)
-        length = answer.headers.get("Content-Length", "")
-        total = int(length) if length.isdigit() else None
-        origin = Origin(self._file.url, answer.headers.get("ETag"), answer.headers.get("Last-Modified"), total)
+        name, label, advice = self._file.filename, self._file.label, self._file.advice
+        check_type(name, answer.header("Content-Type"), label, advice)
+        check_coding(name, answer.header("Content-Encoding"), label, advice)
+        origin = Origin(self._file.url, answer.header("ETag"), answer.header("Last-Modified"), answer.length)
         self._part.begin(origin)
         return origin
 
-    def _continued(self, answer: HTTPResponse, origin: Origin | None, offset: int) -> Origin:
-        """The rest of a file comes; it must be the rest of the same file."""
-        found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
-        etag = answer.headers.get("ETag")
-        if origin is None or found is None or int(found[1]) != offset:
-            raise _StartAnew(f"Content-Range {answer.headers.get('Content-Range')!r} after {offset} bytes")
-        if etag and origin.etag and etag != origin.etag:
-            raise _StartAnew(f"ETag {etag} after {origin.etag}")
-        if origin.total is not None and found[2] not in ("*", str(origin.total)):
-            raise _StartAnew(f"{found[2]} bytes after {origin.total}")
-        return origin
-
-    def _receive(self, answer: HTTPResponse, digest: hashlib._Hash, offset: int, total: int | None) -> int:
+    def _receive(
+        self, answer: Answer, digest: hashlib._Hash, offset: int, total: int | None, rate: TransferRate
+    ) -> int:
         """Write what comes to the part; returns its size in bytes."""
-        rate = TransferRate(self._settings.least_rate, self._settings.rate_window)
         size, head = offset, b""
         bar = self._show(offset, total)
-        with self._part.path.open("ab", buffering=0) as handle:
-            while block := self._read(answer):
+        with self._part.path.open("ab") as handle:
+            while block := answer.read(_BLOCK):
                 if self._stop.is_set():
                     raise Stopped
                 if len(head) == size < HEAD_BYTES:  # a page in its place is known before all of it has come
                     head = (head + block)[:HEAD_BYTES]
                     if len(head) == HEAD_BYTES:
                         verify_head(self._file, head)
+                self._check_growth(size, size + len(block), total)
                 handle.write(block)
+                handle.flush()  # what is on the disk when the program is killed can be resumed
                 digest.update(block)
                 size += len(block)
-                verify_size(self._file, size, self._settings.most_bytes, whole=False)
                 bar.update(len(block))
                 rate.add(len(block))
         return size
 
-    def _read(self, answer: HTTPResponse) -> bytes:
-        try:
-            return answer.read1(_BLOCK)
-        except TimeoutError as error:
-            raise TryAgain(f"no byte for {self._settings.timeout:g} s") from error
-        except (OSError, HTTPException, ValueError) as error:  # a damaged chunk is a ValueError
-            raise TryAgain(f"connection broke ({error})") from error
+    def _check_growth(self, before: int, size: int, total: int | None) -> None:
+        """Refuse more than there should be; a file of unknown size must not fill the disk."""
+        verify_size(self._file, size, self._settings.most_bytes, whole=False)
+        if total is not None and size > total:
+            raise StartAnew(f"{size:,} bytes have come of {total:,}")
+        if total is None and size // _STRETCH > before // _STRETCH:
+            check_disk_space_for(self._file, SPARE, self._target.parent)
 
     def _finish(self, origin: Origin, sha256: str, resumed: bool) -> Received:
         size = self._part.size()
@@ -213,7 +201,7 @@ class Transfer:
             verify_contents(self._file, self._part.path)
         except Spoiled as error:
             if resumed and not self._anew:  # the parts may not fit together
-                raise _StartAnew(str(error)) from error
+                raise StartAnew(str(error)) from error
             raise
         self._part.finish(self._target)
         return Received(size, sha256, origin)

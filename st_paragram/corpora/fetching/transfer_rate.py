@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from st_paragram.corpora.fetching.http import TryAgain
+from st_paragram.corpora.fetching.answer import TryAgain
 
 
 class TransferRate:

@@ -64,10 +64,13 @@ def verify_contents(file: CorpusFile, path: Path) -> None:
     """Check a complete file; for a zip archive, also its list of members.
 
     Raises:
-        Spoiled: It is not of the kind that its name says, or an archive that must not be used.
+        Spoiled: It is empty, not of the kind that its name says, or an archive that must not be used.
     """
     with path.open("rb") as handle:
-        verify_head(file, handle.read(HEAD_BYTES))
+        head = handle.read(HEAD_BYTES)
+    if not head:
+        raise Spoiled(f"{file.label}: nothing came, an empty file; try again later, or {file.advice}")
+    verify_head(file, head)
     if file.filename.endswith(".zip"):
         try:
             check_archive(path, where=file.label)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import lzma
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -11,18 +13,23 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO
 
+from st_paragram.corpora.fetching.plain_words import plain
 from st_paragram.data.archives import check_members, check_name, check_total
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.evaluation.sts.catalogue import SetInfo
 
 MOST_BYTES = 64 * 2**20  # of all members of an archive; the largest has a few MiB
 
+_HEADERS = 1 << 24  # bytes of a tar archive beside its members
+
 _DAMAGES = (
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
     lzma.LZMAError,
+    struct.error,
     EOFError,
+    LookupError,
     OSError,
     RuntimeError,
     ValueError,
@@ -50,8 +57,7 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
     except TextError as error:
         raise EvaluationError(str(error)) from error
     except _DAMAGES as error:
-        reason = str(error).split("\n")[0]
-        raise EvaluationError(f"{url}: no archive that can be read ({reason}); try again later") from error
+        raise EvaluationError(f"{url}: no archive that can be read ({plain(error)}); try again later") from error
     return members
 
 
@@ -65,10 +71,15 @@ def _zip_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _tar_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
+    with gzip.open(io.BytesIO(data)) as packed:  # unpacked here, since the headers of a tar archive may be bombs too
+        whole = packed.read(MOST_BYTES + _HEADERS + 1)
+    check_total(len(whole), MOST_BYTES + _HEADERS, url)
     unpacked = 0
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+    with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as archive:
         for member in archive:
             check_name(member.name, url)
+            if member.size < 0:  # would lead back in the archive, again and again
+                raise tarfile.ReadError(f"member {member.name!r} has {member.size} bytes")
             check_total(unpacked := unpacked + member.size, MOST_BYTES, url)
             if member.isfile():
                 content = archive.extractfile(member)

@@ -52,22 +52,24 @@ class Benchmark:
         sets: in the official order.
         hub: the hub's data set; a year's is the concatenation of its sets (2013 without SMT), their names are lost.
         task: its name in mteb.
+        revision: of the data set at the hub, the one that mteb takes: what is added there later is not read.
     """
 
     name: str
     sets: tuple[SetInfo, ...]
     hub: str
     task: str
+    revision: str
 
 
-def _year(year: str, **pairs: int) -> Benchmark:
+def _year(year: str, revision: str, **pairs: int) -> Benchmark:
     sets = []
     for name, number in pairs.items():
         name = name.replace("_", "-")
         stems = (name, f"surprise.{name}") if year == "2012" else (name,)  # two sets came as a surprise then
         terms = {"2013/SMT": _SMT, "2012/MSRpar": _MSR, "2012/MSRvid": _MSR}.get(f"{year}/{name}", "")
         sets.append(SetInfo(year, name, number, stems, terms))
-    return Benchmark(year, tuple(sets), f"mteb/sts{year[2:]}-sts", f"STS{year[2:]}")
+    return Benchmark(year, tuple(sets), f"mteb/sts{year[2:]}-sts", f"STS{year[2:]}", revision)
 
 
 def _track(number: str, first: str, second: str, mteb: str) -> SetInfo:
@@ -78,11 +80,44 @@ def _track(number: str, first: str, second: str, mteb: str) -> SetInfo:
 
 
 _ALL = (
-    _year("2012", MSRpar=750, MSRvid=750, SMTeuroparl=459, OnWN=750, SMTnews=399),
-    _year("2013", FNWN=189, headlines=750, OnWN=561, SMT=750),
-    _year("2014", deft_forum=450, deft_news=300, headlines=750, images=750, OnWN=750, tweet_news=750),
-    _year("2015", answers_forums=375, answers_students=750, belief=375, headlines=750, images=750),
-    _year("2016", answer_answer=254, headlines=249, plagiarism=230, postediting=244, question_question=209),
+    _year(
+        "2012",
+        "a0d554a64d88156834ff5ae9920b964011b16384",
+        MSRpar=750,
+        MSRvid=750,
+        SMTeuroparl=459,
+        OnWN=750,
+        SMTnews=399,
+    ),
+    _year("2013", "7e90230a92c190f1bf69ae9002b8cea547a64cca", FNWN=189, headlines=750, OnWN=561, SMT=750),
+    _year(
+        "2014",
+        "6031580fec1f6af667f0bd2da0a551cf4f0b2375",
+        deft_forum=450,
+        deft_news=300,
+        headlines=750,
+        images=750,
+        OnWN=750,
+        tweet_news=750,
+    ),
+    _year(
+        "2015",
+        "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
+        answers_forums=375,
+        answers_students=750,
+        belief=375,
+        headlines=750,
+        images=750,
+    ),
+    _year(
+        "2016",
+        "4d8694f8f0e0100860b497b999b3dbed754a0513",
+        answer_answer=254,
+        headlines=249,
+        plagiarism=230,
+        postediting=244,
+        question_question=209,
+    ),
     Benchmark(
         "2017",
         (
@@ -96,6 +131,7 @@ _ALL = (
         ),
         "mteb/sts17-crosslingual-sts",
         "STS17",
+        "faeb762787bd10488a50c8b5be4a3b82e411949c",
     ),
     Benchmark(
         "stsb",
@@ -106,6 +142,7 @@ _ALL = (
         ),
         "mteb/stsbenchmark-sts",
         "STSBenchmark",
+        "b0fddb56ed78048fa8b90373c8a3cfc37b684831",
     ),
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import tempfile
+import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,7 @@ from st_paragram.errors import EvaluationError, ParagramError, TextError
 from st_paragram.evaluation.graded_pairs import read_graded_pairs
 from st_paragram.evaluation.sts.archives import graded_rows, read_members
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, SMT, SetInfo
-from st_paragram.files import atomic
+from st_paragram.files import atomic, locked
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +24,7 @@ BASE = "https://ixa2.si.ehu.eus/stswiki/images/"  # the organisers' own place
 MOST_BYTES = 16 * 2**20  # of an archive; the largest has under 2 MiB
 SETTINGS = TransferSettings(most_bytes=MOST_BYTES)
 
+_ARCHIVES = ".archives"  # one name, so that what a run leaves that is killed is found by the next
 _ELSEWHERE = "take it from the Hugging Face hub (`st-paragram evaluate --hub`)"
 
 LICENCE = "CC BY-SA 4.0 for scores; sentences as their sources say (https://ixa2.si.ehu.eus/stswiki)"
@@ -148,11 +149,13 @@ def _fetch_benchmark(
         )
         for path in archives.paths
     ]
-    folder.mkdir(parents=True, exist_ok=True)
     members: dict[str, bytes] = {}
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".archives-") as place:  # small: fetched anew each time
-        for got in download(files, place, settings=settings):
-            members |= read_members(got.path.read_bytes(), got.file.url)
+    with locked(place := folder / _ARCHIVES):
+        try:
+            for got in download(files, place, settings=settings):
+                members |= read_members(got.path.read_bytes(), got.file.url)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)  # small: fetched anew each time
     where = base + archives.paths[0]
     for info, path in missing.items():
         _write(path, graded_rows(info, members, where), info, where)
