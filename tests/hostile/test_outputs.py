@@ -10,6 +10,7 @@ from filelock import FileLock
 from support.data import write_store
 
 from hostile.commands import COMMANDS, make_inputs
+from hostile.together import TOGETHER
 from st_paragram.cli.main import main
 
 
@@ -29,7 +30,7 @@ def refusal(words, capsys):
     return lines[0].removeprefix(f"st-paragram {words[0]}: ")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", TOGETHER)
 def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
     output = tmp_path / COMMANDS[name].output
     with FileLock(tmp_path / f".{output.name}.lock"):
@@ -49,7 +50,7 @@ def full_disk(size=1024):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", TOGETHER)
 def test_a_full_disk(name, inputs, tmp_path, capsys):
     output = tmp_path / COMMANDS[name].output
     with full_disk():

@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 
 from hostile.commands import COMMANDS, make_inputs
+from hostile.together import TOGETHER
 from st_paragram.cli.main import main
 
 TRIES, QUICK = 300, 2
@@ -40,7 +41,7 @@ def prepare(folder: Path) -> Shared:
 
 def attempt(shared: Shared, rng: np.random.Generator, folder: Path) -> str:
     """Run a command where files may not grow beyond some bytes, and again where they may."""
-    name = str(rng.choice(list(COMMANDS)))
+    name = str(rng.choice(TOGETHER))
     command, expected = COMMANDS[name], _expected(shared, name)
     words = command.line(0, shared.inputs, folder)
     with _limit(int(2 ** rng.uniform(0, np.log2(_LARGEST)))):
