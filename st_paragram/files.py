@@ -26,6 +26,7 @@ _LOCK = "in-use.lock"
 _OLD = "old"  # what a folder that is being replaced is called meanwhile
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 _ERROR_NUMBER = re.compile(r"(?:\bos error |\bOs \{ code: |\berrno = )(\d+)")  # as libraries in Rust and HDF5 write it
+_TORCH_COULD_NOT_WRITE = re.compile(r"PytorchStreamWriter failed|unexpected pos \d+ vs")
 
 
 def cache_folder() -> Path:
@@ -299,7 +300,7 @@ def _in_one_line(output: Path, error: type[ParagramError]) -> Iterator[None]:
         yield
     except (ParagramError, BrokenPipeError):
         raise
-    except Exception as reason:  # safetensors, tokenizers and HDF5 raise others than OSError where a disk is full
+    except Exception as reason:  # safetensors, tokenizers, torch and HDF5 raise others than OSError for a full disk
         if (why := _why(reason)) is None:
             raise
         advice = "free space, or choose another folder, and start again"
@@ -310,6 +311,8 @@ def _why(error: Exception) -> str | None:
     """Why a file could not be read or written, in a few words; None for any other error."""
     if found := _ERROR_NUMBER.search(str(error)):
         return os.strerror(int(found[1]))
+    if _TORCH_COULD_NOT_WRITE.search(str(error)):
+        return "torch could not write a file"
     if not isinstance(error, OSError):
         return None
     what = os.strerror(error.errno) if error.errno else " ".join(str(error).split())

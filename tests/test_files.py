@@ -179,6 +179,9 @@ def refuse_what_exists(path):
         raise ParagramError(f"{path} exists")
 
 
+TORCH = "torch could not write a file"
+
+
 class LikeSafetensors(Exception):
     pass
 
@@ -192,6 +195,8 @@ class LikeSafetensors(Exception):
         (LikeSafetensors("Error: I/O error: No space left (os error 28)"), "No space left on device"),
         (LikeSafetensors('Io(Os { code: 28, kind: StorageFull, message: "..." })'), "No space left on device"),
         (RuntimeError("unable to close (errno = 28,\n error message = '...')"), "No space left on device"),
+        (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 384 vs 280"), TORCH),
+        (RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed"), TORCH),
     ],
 )
 def test_what_cannot_be_written_is_told_in_a_line(tmp_path, error, why):

@@ -101,11 +101,14 @@ class Child:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
-def command(words: list[str], gate: tuple[int, int] | None = None, delay: float = 0) -> Callable[[], int | None]:
+def command(
+    words: list[str], folder: Path, gate: tuple[int, int] | None = None, delay: float = 0
+) -> Callable[[], int | None]:
     """The work of a child: a command, as the command line runs it.
 
     Args:
         words: Of the command line.
+        folder: To work in.
         gate: Both ends of a pipe; the command starts when everybody else has closed the second one.
         delay: Seconds after that.
     """
@@ -117,6 +120,7 @@ def command(words: list[str], gate: tuple[int, int] | None = None, delay: float 
             os.close(gate[1])
             os.read(gate[0], 1)
         time.sleep(delay)
+        os.chdir(folder)
         return main(words)
 
     return work

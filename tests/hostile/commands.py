@@ -10,6 +10,8 @@ from pathlib import Path
 
 from support.data import make_pairs
 
+from hostile.mirror import address
+
 #: Where the output of a command stands, and where its inputs.
 OUT, IN = "{out}", "{in}"
 
@@ -26,7 +28,8 @@ class Command:
         output: Its name.
         torch: It needs torch; what does not starts sooner.
         replaces: It replaces an output that exists, whether that is asked for or not.
-        keeps: A folder beside the output that is kept for later runs.
+        keeps: Folders beside the output that are kept for later runs.
+        mirror: It fetches what it works on.
         volatile: Files of the output in which times are written.
     """
 
@@ -34,12 +37,13 @@ class Command:
     output: str
     torch: bool = True
     replaces: bool = False
-    keeps: str = ""
+    keeps: tuple[str, ...] = ()
+    mirror: bool = False
     volatile: frozenset[str] = frozenset()
 
     def line(self, kind: int, inputs: Path, output: Path, overwrite: bool = False) -> list[str]:
         """The command line for one kind of input."""
-        values = {IN: str(inputs), OUT: str(output / self.output), "{n}": str(kind)}
+        values = {IN: str(inputs), OUT: str(output / self.output), "{n}": str(kind), "{url}": address(inputs)}
         words = list(self.words)
         for name, value in values.items():
             words = [word.replace(name, value) for word in words]
@@ -50,7 +54,7 @@ class Command:
         found = {}
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
-            if self.keeps and name.startswith(f"{self.keeps}/") and not name.endswith(".part"):
+            if name.split("/")[0] in self.keeps and ".part" not in path.name:
                 continue
             plain = path.is_file() and path.name not in self.volatile
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if plain else ""
@@ -63,7 +67,8 @@ class Command:
 
 
 _MODEL = ("--model", f"{IN}/model-0", "--output", OUT)
-_PAIRS = ("--text", f"en-es:{IN}/pairs-{{n}}.tsv", "--vocab-size", "200", "--output", OUT)
+_STORE = ("--vocab-size", "200", "--cleaning", "paper", "--output", OUT)
+_PAIRS = ("--text", f"en-es:{IN}/pairs-{{n}}.tsv", *_STORE)
 _TRAINING = ("--dim", "128", "--epochs", "4", "--anneal-interval", "4")
 
 COMMANDS = {
@@ -77,8 +82,13 @@ COMMANDS = {
     "pivot": Command(
         ("pivot", "--text", f"es-en:{IN}/pairs-{{n}}.tsv", "--output", OUT), "p.tsv", torch=False, replaces=True
     ),
-    "bitext": Command(
-        ("bitext", "--lang", "es", "--no-download", "--cleaning", "paper", *_PAIRS), "s.h5", torch=False, keeps="s.work"
+    "bitext": Command(("bitext", "--lang", "es", "--no-download", *_PAIRS), "s.h5", torch=False, keeps=("s.work",)),
+    "bitext-mirror": Command(
+        ("bitext", "--lang", "tr", "--mirror", "{url}", "--folder", "raw", "--seed", "{n}", *_STORE),
+        "s.h5",
+        torch=False,
+        keeps=("s.work", "raw"),
+        mirror=True,
     ),
     "mine": Command(("mine", "--source", f"{IN}/few-{{n}}.en", "--target", f"{IN}/few-{{n}}.es", *_MODEL), "p.tsv"),
     "align": Command(("align", "--documents", f"{IN}/documents-{{n}}/list.tsv", *_MODEL), "a.tsv"),

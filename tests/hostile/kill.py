@@ -61,7 +61,7 @@ def _moment(rng: np.random.Generator) -> float:
 
 
 def _start(words: list[str], folder: Path) -> Child:
-    return Child(command(words), folder.with_name(f"{folder.name}.log"))
+    return Child(command(words, folder), folder.with_name(f"{folder.name}.log"))
 
 
 def _kill(words: list[str], folder: Path, delay: float) -> Child:

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 from filelock import FileLock
+from support.data import write_store
 
 from hostile.commands import COMMANDS, make_inputs
+from hostile.together import TOGETHER
 from st_paragram.cli.main import main
 
 
@@ -28,7 +30,7 @@ def refusal(words, capsys):
     return lines[0].removeprefix(f"st-paragram {words[0]}: ")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", TOGETHER)
 def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
     output = tmp_path / COMMANDS[name].output
     with FileLock(tmp_path / f".{output.name}.lock"):
@@ -38,17 +40,17 @@ def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
 
 
 @contextmanager
-def full_disk():
+def full_disk(size=1024):
     """No file may grow beyond some bytes, which is how a full disk looks to a program."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", TOGETHER)
 def test_a_full_disk(name, inputs, tmp_path, capsys):
     output = tmp_path / COMMANDS[name].output
     with full_disk():
@@ -56,3 +58,13 @@ def test_a_full_disk(name, inputs, tmp_path, capsys):
     assert said.startswith(f"{output}: could not be made (") and said.endswith("and start again")
     assert "File too large" in said
     assert not output.exists() and not list(tmp_path.rglob(".*.part")) and not list(tmp_path.glob(".*.lock"))
+
+
+def test_a_store_for_which_there_is_no_room(vocabulary, pairs, tmp_path):
+    """libhdf5 crashes at some of these sizes when it closes the file."""
+    write_store(tmp_path / "whole.h5", pairs, vocabulary)
+    size = (tmp_path / "whole.h5").stat().st_size
+    for room in range(0, size, size // 40):
+        with full_disk(room), pytest.raises(OSError, match="File too large"):
+            write_store(tmp_path / "s.h5", pairs, vocabulary)
+    assert [path.name for path in tmp_path.iterdir()] == ["whole.h5"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hostile.commands import COMMANDS
 from hostile.test_kill import run_apart
+from hostile.together import TOGETHER
 
 
 def test_some_rounds():
@@ -14,4 +14,4 @@ def test_some_rounds():
 @pytest.mark.slow
 def test_a_round_of_every_command():
     rows = run_apart("together", "--rounds", 1, "--rows", 1000)
-    assert [row["command"] for row in rows] == sorted(COMMANDS)
+    assert [row["command"] for row in rows] == sorted(TOGETHER)

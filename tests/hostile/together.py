@@ -27,6 +27,9 @@ from hostile.commands import COMMANDS
 from hostile.kill import table
 from hostile.undisturbed import LIMIT, ROWS, Undisturbed
 
+#: All commands but one that also fetches: a file that another process fetches is refused by itself.
+TOGETHER = [name for name, one in COMMANDS.items() if not one.mirror]
+
 _SEED = 2014
 _APART = 0.3  # seconds between the starts, at most
 
@@ -52,7 +55,7 @@ def _run_at_once(lines: list[list[str]], delays: list[float], folder: Path) -> l
     gate = os.pipe()
     children = []
     for kind, (words, delay) in enumerate(zip(lines, delays, strict=True)):
-        children.append(Child(command(words, gate, delay), folder.with_name(f"{folder.name} {kind}.log")))
+        children.append(Child(command(words, folder, gate, delay), folder.with_name(f"{folder.name} {kind}.log")))
     for end in gate:  # with the last one that can write they wake up
         os.close(end)
     for child in children:
@@ -105,11 +108,11 @@ def run_here(names: Sequence[str], rounds: int, rows: int = ROWS) -> dict[str, C
 def main(arguments: list[str] | None = None) -> int:
     """Make rounds and print a table; 1 if something was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", nargs="*", choices=[[], *COMMANDS], help="all of them by default")
+    parser.add_argument("command", nargs="*", choices=[[], *TOGETHER], help="all of them by default")
     parser.add_argument("--rounds", type=int, default=20, help="of each command (%(default)s)")
     parser.add_argument("--rows", type=int, default=ROWS, help="of the texts (%(default)s)")
     given = parser.parse_args(arguments)
-    outcomes = run_here(given.command or list(COMMANDS), given.rounds, given.rows)
+    outcomes = run_here(given.command or TOGETHER, given.rounds, given.rows)
     print(table(outcomes, "rounds"))
     return int(any(is_defect(outcome) for counts in outcomes.values() for outcome in counts))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hostile.children import Child, command, import_all
 from hostile.commands import COMMANDS, make_inputs
+from hostile.mirror import address, serve
 
 LIMIT = 120.0  # seconds for a run
 ROWS = 3000
@@ -46,6 +47,9 @@ class Undisturbed:
         os.environ.update(XDG_CACHE_HOME=str(folder / "cache"), HF_HUB_OFFLINE="1")
         import_all(names)
         _finish(Child(lambda: make_inputs(self.inputs, names, rows), folder / "inputs.log"))
+        if any(COMMANDS[name].mirror for name in names):
+            server = Child(lambda: serve(self.inputs, rows), folder / "mirror.log")
+            server.wait(LIMIT, lambda: bool(address(self.inputs)))
 
     def reference(self, name: str) -> Reference:
         """What undisturbed runs of a command make."""
@@ -54,7 +58,9 @@ class Undisturbed:
             for kind in (0, 1):
                 folder = self.folder / f"{name} {kind}"
                 folder.mkdir()
-                child = Child(command(COMMANDS[name].line(kind, self.inputs, folder)), self.folder / f"{name}.log")
+                child = Child(
+                    command(COMMANDS[name].line(kind, self.inputs, folder), folder), self.folder / f"{name}.log"
+                )
                 child.wait(LIMIT, lambda folder=folder: any(folder.iterdir()))
                 seconds = _finish(child)
                 found.seconds = found.seconds or seconds

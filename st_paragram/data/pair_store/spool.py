@@ -31,6 +31,11 @@ class Spool:
         self.digest.add(converted)
         self.length += len(values)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the numbers."""
+        return self.length * self.dtype.itemsize
+
     def move_into(self, group: h5py.Group, name: str) -> h5py.Dataset:
         """Make a contiguous data set of the array, and remove the file."""
         self._file.close()
@@ -67,6 +72,11 @@ class SideSpool:
     def __len__(self) -> int:
         """Number of sentences."""
         return self._offsets.length - 1
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the two arrays."""
+        return self._ids.size, self._offsets.size
 
     def check(self, ids: NDArray[np.integer[Any]]) -> None:
         """Refuse ids that the array cannot hold.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,6 +32,9 @@ from st_paragram.data.pair_store.spool import SideSpool, Spool
 from st_paragram.errors import SettingsError
 from st_paragram.files import temporary_folder
 from st_paragram.tokenizers.base import Tokenizer
+
+_OVERHEAD = 1 << 16  # bytes of a store beside its arrays, tokenizers and settings, at most
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PairStoreWriter:
@@ -170,6 +175,7 @@ class PairStoreWriter:
         """Write the file and let it take its name, or remove everything after an error."""
         try:
             if kind is None:
+                self._make_sure_of_room()
                 # "earliest", so that the same content gives the same bytes whatever the release of HDF5
                 with h5py.File(self.part, "w", libver="earliest") as file:
                     self._write(file)
@@ -180,6 +186,18 @@ class PairStoreWriter:
             for column in self._columns.values():
                 column.remove()
             self._unfinished.close()
+
+    def _make_sure_of_room(self) -> None:
+        """Fail now if the disk is full: libhdf5 may crash when it closes a file that it could not write.
+
+        Raises:
+            OSError: there is no room for the file.
+        """
+        arrays = [size for side in self._sides for size in side.sizes] + [each.size for each in self._columns.values()]
+        rest = sum(len(each.content) for each in self._tokenizers) + len(json.dumps(self.settings)) + _OVERHEAD
+        with self.part.open("wb") as file:
+            file.truncate(sum(arrays) + rest)  # whether a file may be so large; this takes no room
+            _reserve(file.fileno(), max(arrays) + rest)  # an array is removed once it is in the file
 
     def _write(self, file: h5py.File) -> None:
         version = FORMAT_VERSION if self._columns or not _suits_version_1(self._tokenizers) else 1
@@ -227,6 +245,16 @@ class PairStoreWriter:
             place[TOKENIZER] = _bytes(tokenizer.content)
             options = json.dumps(tokenizer.options, ensure_ascii=False)
             place[TOKENIZER].attrs.update(kind=tokenizer.kind, options=options)
+
+
+def _reserve(file: int, size: int) -> None:
+    """Take room on disk, where the file system can do that."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
 
 
 def _different(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
