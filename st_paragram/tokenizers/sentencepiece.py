@@ -166,7 +166,7 @@ def train_vocabulary(
         raise TextError("no sentence to train a vocabulary on; give more text")
     if room.granted(num_threads) < num_threads:
         raise SettingsError(
-            f"there is no room for {num_threads} threads that train a vocabulary; set vocab_threads to a smaller number, "
+            f"there is no room for {num_threads} threads that train a vocabulary; set vocab_threads to fewer, "
             "or allow this process more memory or threads (ulimit -v, ulimit -u)"
         )
     sentencepiece.set_random_generator_seed(seed)

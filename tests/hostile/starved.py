@@ -54,9 +54,10 @@ class Kernels:
         self.ids = rng.integers(0, 3_000, 24_000).astype(np.int32)
         self.offsets = np.arange(0, 24_001, 8)
         self.columns = rng.integers(0, 3_000, (4, 300))
-        words = ["".join(rng.choice(list("abcdefghijklmnop"), 7)) for _ in range(4_000)]
-        self.texts = [" ".join(rng.choice(words, 9)) for _ in range(3_000)]
-        self.model = SentencePieceTokenizer(train_vocabulary(self.texts[:500], 200))
+        letters = rng.integers(97, 113, (4_000, 7)).astype(np.uint8).view("S7")[:, 0]
+        words = np.char.decode(letters)
+        self.texts = [" ".join(row) for row in words[rng.integers(0, 4_000, (3_000, 9))].tolist()]
+        self.model = SentencePieceTokenizer(train_vocabulary(self.texts[:100], 60))
         jobs = (self._means, self._mining, self._training, self._tokens)
         named = {job.__name__.strip("_"): job for job in jobs}
         self.jobs: dict[str, Job] = {name: self._compared(job, job(1)) for name, job in named.items()}
@@ -151,7 +152,7 @@ def make(folder: Path) -> None:
 
 
 def limits(rng: random.Random, wanted: int, least: float) -> Limits:
-    """Limits at random: of memory, of threads, or of both. Often there is just enough for the threads that are wanted."""
+    """Limits at random: of memory, of threads, or of both; often just enough for the threads that are wanted."""
     kind = rng.randrange(6)
     if kind == 0:
         return Limits(threads=rng.randint(1, 2 * wanted + 2))
