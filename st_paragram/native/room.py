@@ -1,45 +1,54 @@
-"""Whether threads and memory are there for a library that ends the process where they are not.
+"""How many threads can be had by a library that ends the process where it cannot have them.
 
-sentencepiece starts threads for every list of texts; an exception that it meets then, or in one of them, is the end of
-the process. Asking before leaves little of that: what other programs take in the same moment.
+sentencepiece starts threads for every list of texts. An exception that it meets then, or in one of them, cannot be
+caught by anybody, so it must be asked before whether there is room for them.
 """
 
 from __future__ import annotations
 
 import functools
+import mmap
 import os
 
-import numpy as np
-
+from st_paragram.errors import SettingsError
 from st_paragram.native import kernels
 
-_STACK = 8 << 20  # bytes of address space that a thread takes, as a rule
+# What a thread takes of the address space, as a rule, which a limit (ulimit -v) counts whether it is used or not: a
+# stack, and what glibc sets aside for its allocations, twice as much for a moment. A thread that finds no room for the
+# latter takes a page for every small thing.
+_STACK = 8 << 20
+_HEAP = 64 << 20
 
 
-def make_sure_of(threads: int, size: int) -> None:
-    """See that threads can be started, and that memory is left for them.
+def granted(threads: int, size: int = 0) -> int:
+    """The number of threads, or half of it, or a quarter, ...: the largest for which there is room; 0 if there is none.
 
     Args:
-        threads: how many at once. They are tried once in a process, by the compiled kernels.
-        size: bytes that they need beside their stacks.
-
-    Raises:
-        SettingsError: the system does not grant so many threads.
-        MemoryError: it does not grant the memory.
+        threads: as many as are wanted. They are tried once in a process, by the compiled kernels.
+        size: bytes that they allocate, all together.
     """
-    wanted = size + threads * _STACK
+    while threads > 0 and not (_fits(threads * (_STACK + _HEAP) + _HEAP + size) and _start(os.getpid(), threads)):
+        threads //= 2
+    return threads
+
+
+def _fits(size: int) -> bool:
+    """Whether the address space has room; nothing is put there."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return True
     try:
-        np.empty(wanted, dtype=np.uint8)  # never written to, hence never more than an entry in a table
-    except MemoryError:
-        raise MemoryError(
-            f"{wanted >> 20:,} MB of memory are not to be had for sentencepiece on {threads} threads; set "
-            "OMP_NUM_THREADS to a smaller number, give fewer texts at a time, or allow this process more memory"
-        ) from None
-    _try_threads(os.getpid(), threads)
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
+    except OSError:
+        return False
+    return True
 
 
 @functools.cache
-def _try_threads(process: int, threads: int) -> None:
-    """Start threads and end them again; `process` tells apart a forked process, which may have other limits."""
-    if (native := kernels()) is not None:
-        native.try_threads(threads)
+def _start(process: int, threads: int) -> bool:
+    """Whether threads can be started; `process` tells apart a forked process, which may have other limits."""
+    try:
+        if (native := kernels()) is not None:
+            native.try_threads(threads)
+    except (SettingsError, MemoryError):
+        return False
+    return True

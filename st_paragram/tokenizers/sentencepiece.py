@@ -16,7 +16,7 @@ import sentencepiece
 from st_paragram.damage import one_line
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
-from st_paragram.native.room import make_sure_of
+from st_paragram.native import room
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
 from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
@@ -183,7 +183,11 @@ def train_vocabulary(
     first = next(stream, None)
     if first is None:
         raise TextError("no sentence to train a vocabulary on; give more text")
-    make_sure_of(num_threads, 0)
+    if room.granted(num_threads) < num_threads:
+        raise SettingsError(
+            f"there is no room for {num_threads} threads that train a vocabulary; set vocab_threads to fewer, "
+            "or allow this process more memory or threads (ulimit -v, ulimit -u)"
+        )
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:

@@ -32,8 +32,7 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.native import kernels
-from st_paragram.native.room import make_sure_of
+from st_paragram.native import kernels, room
 from st_paragram.tokenizers.flat_ids import drop_unknown, starts, truncate
 from st_paragram.tokenizers.sentencepiece_format import (
     META_SYMBOL,
@@ -151,7 +150,7 @@ class WordEncoder:
 
         Raises:
             UnicodeEncodeError, TypeError, RuntimeError: a text has a lone surrogate, or is no string.
-            SettingsError: the threads cannot be started.
+            SettingsError: the threads of the table cannot be started.
             MemoryError: there is not memory enough.
         """
         block = self._encode_whole if self.obstacle is not None else self._encode_words
@@ -210,10 +209,13 @@ class WordEncoder:
             return _NO_IDS, _NO_OFFSETS
         cased = list(map(self._cased, texts))
         encode: Any = self.processor.encode
-        if len(cased) <= _FEW:  # not worth the threads that sentencepiece starts for every list
-            rows = [encode(text, out_type=int) for text in cased]
+        threads = 0
+        if len(cased) > _FEW:  # fewer are not worth the threads that sentencepiece starts for every list
+            size = _BYTES_A_CHARACTER * sum(map(len, cased))
+            threads = room.granted(min(max(num_threads, 1), len(cased)), size)
+        if threads:
+            rows = encode(cased, out_type=int, num_threads=threads)
         else:
-            make_sure_of(min(num_threads, len(cased)), _BYTES_A_CHARACTER * sum(map(len, cased)))
-            rows = encode(cased, out_type=int, num_threads=num_threads)
+            rows = [encode(text, out_type=int) for text in cased]
         offsets = starts(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
         return np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(offsets[-1])), offsets

@@ -137,10 +137,7 @@ def _owner(text: str) -> str:
         if sign in text:
             return owner
     frame = _FRAME.search(text)
-    if frame is None:
-        return "python" if "Fatal Python error" not in text else "st_paragram (no Python at work)"
-    package = re.search(r"(?:site|dist)-packages/([^/]+)", frame.group(1))
-    if package:
+    where = frame.group(1) if frame else "nowhere in Python"
+    if package := re.search(r"(?:site|dist)-packages/([^/]+)", where):
         return package.group(1)
-    ours = "st_paragram" in frame.group(1) or "hostile" in frame.group(1)
-    return "st_paragram" if ours else "python"
+    return "python" if "/lib/python" in where or where.startswith("<frozen") else f"st_paragram, in {where},"

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from st_paragram.errors import SettingsError
 from st_paragram.native import kernels
 from st_paragram.tokenizers import word_cache
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
@@ -372,3 +373,53 @@ def test_compiled_part_refuses_what_does_not_fit(lowering):
         batch.learn(ids, np.array([0, 1, 3]), costs[:1])
     with pytest.raises(TypeError):
         lowering.encode(["a", None])
+
+
+@pytest.mark.parametrize("granted", [0, 1, 2])
+def test_sentencepiece_gets_the_threads_for_which_there_is_room(proto, monkeypatch, granted):
+    used = []
+
+    class Processor:
+        def __init__(self, processor):
+            self.encode = lambda texts, **options: (
+                used.append(options.get("num_threads")) or processor.encode(texts, **options)
+            )
+            self.normalize, self.unk_id = processor.normalize, processor.unk_id
+
+    monkeypatch.setattr(word_cache.room, "granted", lambda threads, size: min(threads, granted))
+    plain = SentencePieceTokenizer(proto)
+    encoder = WordEncoder(Processor(plain.processor), proto, True)
+    texts = [f"{word} {number}" for number, word in enumerate(WORDS)]
+    encoded = encoder.encode(texts, num_threads=2)
+    assert rows_of((encoded.ids, encoded.offsets)) == reference(plain, texts)
+    assert used[0] == (granted or None)
+
+
+@needs_kernels
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as those of Linux")
+def test_too_little_memory_for_sentencepieces_threads_is_not_the_end(proto):
+    from hostile.limits import Limits, forked
+
+    model, texts = SentencePieceTokenizer(proto), [f"{word}{number}" for number, word in enumerate(WORDS * 40)]
+    expected = rows_of(SentencePieceTokenizer(proto).encode(texts))
+    for megabytes in (40, 100):  # for the stacks of the table's threads; those of sentencepiece would come on top
+        ending = forked(lambda: rows_of(model.encode(texts, None, 4)) == expected, Limits(memory=megabytes << 20), 20)
+        assert ending.outcome == "done", ending
+
+
+def test_a_vocabulary_is_not_trained_on_other_threads_than_asked_for(monkeypatch):
+    monkeypatch.setattr(word_cache.room, "granted", lambda threads: threads - 1)
+    with pytest.raises(SettingsError, match="no room for 3 threads .*vocab_threads"):
+        train_vocabulary(WORDS, 100, num_threads=3)
+
+
+@needs_kernels
+def test_room_is_halved_until_it_fits(monkeypatch):
+    from st_paragram.native import room
+
+    tried = []
+    monkeypatch.setattr(room, "_fits", lambda size: tried.append(size) or size < 3 * (72 << 20) + (64 << 20) + 1000)
+    assert room.granted(13, 500) == 3
+    assert tried[-1] == 3 * (72 << 20) + (64 << 20) + 500
+    monkeypatch.setattr(room, "_fits", lambda size: False)
+    assert room.granted(13) == 0

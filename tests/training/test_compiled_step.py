@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from st_paragram.errors import SettingsError
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss, margin_loss
 from st_paragram.modules.flat_features import flat_features
 from st_paragram.modules.mean_pool import _SparseMean
@@ -286,3 +287,126 @@ def test_says_why_it_cannot_be_used(vocabulary):
     assert obstacle(dropout=0.1) is None
     assert obstacle(clip=1.0) == "clipping"
     assert obstacle(loss=Other) == "the loss Other"
+
+
+@pytest.mark.parametrize("rate", [lambda step: 1e-2, lambda step: 0.0])
+def test_no_steps_lead_to_a_state_that_is_refused(monkeypatch, rate):
+    monkeypatch.setattr("st_paragram.training.row_lazy_adam._LONGEST_SLEEP", 40)
+    for steps in (1, 33, 34, 40, 41, 95):
+        _, tables, optimizers = both(6, steps, rate=rate)
+        optimizers[1].check_state_of(tables[1])
+
+
+def hostile_step(seed=0, **damage):
+    """A compiled step on arrays of which some were made otherwise, and those arrays."""
+    rng = np.random.default_rng(seed)
+    table, moment, square = rng.random((3, 20, 4)).astype(np.float32)
+    arrays = {"table": table, "exp_avg": moment, "exp_avg_sq": square, "last_step": rng.integers(10, 51, 20)}
+    arrays |= {"step": np.array(50), "moves": rng.random((4, 60)), "moves_from": np.array(10)}
+    arrays |= {name: change(arrays[name]) for name, change in damage.items()}
+    arrays = {name: array if array.base is not None else array.copy() for name, array in arrays.items()}
+    return kernels().TrainingStep(*arrays.values(), 0.9, 0.999, 1e-8, 264), arrays
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array[...]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error", "message"),
+    [
+        ("step", lambda step: step * 0 + 10**7, SettingsError, "step 10000000, moves_from 10, 60 columns"),
+        ("step", lambda step: step * 0 - 1, SettingsError, "step -1"),
+        ("step", lambda step: step * 0 + 2**62, SettingsError, "step 4611686018427387904"),
+        ("step", lambda step: step[None], ValueError, "step has another shape"),
+        ("moves_from", lambda begin: begin * 0 - 10**9, SettingsError, "moves_from -1000000000"),
+        ("moves_from", lambda begin: begin * 0 + 51, SettingsError, "moves_from 51"),
+        ("moves", lambda moves: moves[:, :9].copy(), SettingsError, "9 columns of moves"),
+        ("moves", lambda moves: moves[:3].copy(), ValueError, "moves has another shape"),
+        ("last_step", lambda last: last * 0 + 1, SettingsError, "last_step 1 of row 0 at step 50, moves_from 10"),
+        ("last_step", lambda last: last - 100, SettingsError, "last_step -"),
+        ("last_step", lambda last: last + 2**40, SettingsError, "last_step 10995"),
+        ("last_step", lambda last: last[:-1].copy(), ValueError, "last_step has another shape"),
+        ("exp_avg", lambda moment: moment[:, :-1].copy(), ValueError, "exp_avg has another shape"),
+        ("exp_avg_sq", read_only, ValueError, "exp_avg_sq is read-only"),
+    ],
+)
+def test_a_state_that_leads_outside_its_arrays_is_refused(name, change, error, message):
+    with pytest.raises(error, match=message) as raised:
+        hostile_step(**{name: lambda array: np.asarray(change(array))})
+    assert "\n" not in str(raised.value)
+
+
+BATCH = (np.arange(8, dtype=np.int32), np.arange(9), np.arange(8).reshape(4, 2), 0.4, 1e-3, 1)
+
+
+@pytest.mark.parametrize(("name", "value"), [("step", 10**7), ("moves_from", -(10**9)), ("moves_from", 2**62)])
+def test_counters_that_are_changed_later_are_refused(name, value):
+    step, arrays = hostile_step()
+    step.train(*BATCH)
+    arrays[name][...] = value
+    for call in (lambda: step.train(*BATCH), lambda: step.catch_up(BATCH[0], 1)):
+        with pytest.raises(SettingsError, match="the optimiser's state is damaged"):
+            call()
+
+
+@pytest.mark.parametrize("value", [1, -(2**62), 2**62])
+def test_rows_that_are_changed_later_lead_nowhere(value):
+    step, arrays = hostile_step()
+    arrays["step"][...] = 60
+    arrays["last_step"][:] = value
+    if value == 1:
+        with pytest.raises(SettingsError, match="last_step 1 of row"):
+            step.train(*BATCH)
+    else:
+        step.train(*BATCH)
+
+
+@pytest.mark.parametrize("name", ["table", "last_step", "moves", "step"])
+def test_a_state_that_shares_its_memory_is_refused(name):
+    memory = np.zeros(20 * 20, np.float64)
+    shapes = {
+        "table": ((20, 4), np.float32),
+        "last_step": (20, np.int64),
+        "moves": ((4, 60), float),
+        "step": ((), np.int64),
+    }
+    shape, dtype = shapes[name]
+
+    def part(*_):
+        return np.ndarray(shape, dtype, buffer=memory)
+
+    def square(*_):
+        return np.ndarray((20, 4), np.float32, buffer=memory)
+
+    with pytest.raises(ValueError, match=r"shares its memory|table is not"):
+        hostile_step(**{name: part, "exp_avg_sq": square})
+
+
+def test_a_batch_in_the_memory_of_the_state_is_refused():
+    step, arrays = hostile_step()
+    with pytest.raises(ValueError, match="a batch shares its memory with the state"):
+        step.train(arrays["last_step"].view(np.int32)[:8], *BATCH[1:])
+
+
+def test_a_refused_step_leaves_everything_as_it_was():
+    step, arrays = hostile_step()
+    before = {name: array.copy() for name, array in arrays.items()}
+    with pytest.raises(ValueError, match="is not a row of the table"):
+        step.train(np.array([0, 1, 2, 3, 4, 5, 6, 99], np.int32), *BATCH[1:])
+    assert all(np.array_equal(arrays[name], array) for name, array in before.items())
+    again, others = hostile_step()
+    assert step.train(*BATCH) == again.train(*BATCH)
+    assert all(np.array_equal(arrays[name], array) for name, array in others.items())
+
+
+def test_another_state_in_place_of_the_loaded_one_is_checked():
+    table = torch.nn.Parameter(torch.randn(ROWS, 4))
+    optimizer, generator = RowLazyAdam([table]), np.random.default_rng(0)
+    compiled = CompiledStep(optimizer, table, 0.4)
+    compiled.train(texts_of(generator), columns_of(generator))
+    optimizer.state[table]["moves_from"] = torch.tensor(-(10**9))
+    with pytest.raises(SettingsError, match="moves_from is -1000000000 at step 1; resume from another checkpoint"):
+        compiled.train(texts_of(generator), columns_of(generator))
