@@ -124,7 +124,8 @@ def attempt(shared: list[Run], rng: np.random.Generator, folder: Path) -> str:
     try:
         trainer.train(resume_from_checkpoint=True)
     except (SettingsError, StoreError) as error:
-        assert "\n" not in str(error) and str(where) in str(error), error
+        told = str(where) in str(error) or (attacked and str(error).startswith("loss is "))
+        assert "\n" not in str(error) and told, error
         return "attacked: refused" if attacked else "refused"
     same = torch.equal(_weights(trainer), run.weights)
     if attacked:
