@@ -32,7 +32,7 @@ from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.training.store_trainer import StoreTrainer
 
-TRIES, QUICK = 1_000, 5
+TRIES, QUICK = 1_000, 3
 
 _STEPS, _SAVED = 9, (4, 8)
 _SETTINGS: dict[str, Any] = {"per_device_train_batch_size": 3, "learning_rate": 1e-2, "seed": 1, "logging_steps": 100}
