@@ -148,15 +148,18 @@ def forget_old(newest: Path, keep: int | None, best: str | None) -> None:
 
 @contextmanager
 def reading(checkpoint: str | Path) -> Iterator[None]:
-    """Tell in one line what is raised while something of a checkpoint is read.
+    """Tell in one line what is raised while something of a checkpoint is read, and of which.
 
     Raises:
-        SettingsError: whatever else than a `ParagramError` is raised in the block.
+        ParagramError: one that names the checkpoint.
+        SettingsError: whatever else is raised in the block.
     """
     try:
         yield
-    except ParagramError:
-        raise
+    except ParagramError as error:
+        if str(checkpoint) in str(error):
+            raise
+        raise SettingsError(f"{checkpoint}: {error}") from error
     except Exception as error:  # torch reads archives and pickles, transformers sets what it finds: anything is raised
         seen = f"cannot be resumed from ({one_line(error)})"
         raise SettingsError(f"{checkpoint}: {seen}; resume from another checkpoint, or train again") from error

@@ -40,7 +40,7 @@ class Letters(base.Tokenizer):
         return self.pack([[self._letters.find(c) + 1 for c in text[:: self._step]][:max_length] for text in texts])
 
     def decode(self, ids):
-        return "".join(self.piece(piece) or "" for piece in ids)
+        return "".join(map(self.piece, ids))
 
     def piece(self, piece_id):
         return self._letters[piece_id - 1] if piece_id else None

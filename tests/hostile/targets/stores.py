@@ -25,7 +25,7 @@ from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.errors import StoreError
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
-TRIES, QUICK = 20_000, 60
+TRIES, QUICK = 20_000, 40
 
 _ROWS = 24
 _ATTRIBUTES = (
