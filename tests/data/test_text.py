@@ -204,7 +204,7 @@ def test_names_in_a_zip_do_not_break_messages(tmp_path: Path, members: list[str]
 
 
 def test_what_zstd_packed_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(TextError, match="packed by zstd.*zstd -d"):
+    with pytest.raises(TextError, match=r"packed by zstd.*zstd -d"):
         read(write(tmp_path / "a.tsv", b"\x28\xb5\x2f\xfd" + bytes(20)))
 
 
