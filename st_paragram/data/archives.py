@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import stat
+import struct
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
+from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import TextError
 
 MOST_BYTES = 1 << 38  # 256 GiB of text in one archive; the largest of OPUS hold some tens of GiB
 MOST_RATIO = 200  # unpacked to packed; text packs to a third, a member of equal bytes to a thousandth
 SMALL = 1 << 24  # bytes; the ratio of smaller members is not checked
+#: What Python's readers of archives raise where one is damaged.
+DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, MemoryError, *DAMAGED)
 _LOCAL_HEADER = 30  # bytes before the name of a member (APPNOTE.TXT 4.3.7)
 _REFUSED = "the archive is refused, fetch it again from its source"
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -35,8 +41,8 @@ def check_archive(
     try:
         with zipfile.ZipFile(path) as archive:
             check_members(archive, where, most_bytes, most_ratio)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise TextError(f"{where}: zip archive cut off or damaged ({error}); fetch the file again") from error
+    except DAMAGED_ARCHIVE as error:
+        raise TextError(f"{where}: zip archive cut off or damaged ({one_line(error)}); fetch the file again") from error
 
 
 def check_members(

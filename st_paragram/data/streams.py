@@ -7,12 +7,12 @@ import gzip
 import lzma
 import sys
 import zipfile
-import zlib
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from st_paragram.data.archives import check_members
+from st_paragram.damage import one_line, printable
+from st_paragram.data.archives import DAMAGED_ARCHIVE, check_members
 from st_paragram.errors import TextError
 from st_paragram.files import STDIN
 
@@ -25,6 +25,7 @@ MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _GZIP, _XZ, _BZIP2, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", (b"PK\x03\x04", b"PK\x05\x06")
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -85,6 +86,8 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
     head = raw.peek(16)[:16]
     if head.startswith(_ZIP):
         raise TextError(f"{path}: a zip archive cannot be read here; unpack it first")
+    if head.startswith(_ZSTD):
+        raise TextError(f"{path}: packed by zstd, which cannot be read here; unpack it first: zstd -d")
     if head.startswith(_UTF16):
         raise TextError(f"{path}: begins like UTF-16; convert it first: iconv -f UTF-16 -t UTF-8")
     if head.startswith(_GZIP):
@@ -106,8 +109,8 @@ def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
         check_members(archive, path)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise TextError(f"{path}: zip archive cut off or damaged ({error}); fetch the file again") from error
+    except DAMAGED_ARCHIVE as error:
+        raise TextError(f"{path}: zip archive cut off or damaged ({one_line(error)}); fetch the file again") from error
     return archive
 
 
@@ -119,8 +122,9 @@ def open_member(archive: zipfile.ZipFile, member: str, stack: ExitStack) -> Byte
     """
     try:
         return stack.enter_context(archive.open(member))
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
-        raise TextError(f"{archive.filename}: member {member} cannot be opened ({error}); unpack it first") from error
+    except DAMAGED_ARCHIVE as error:
+        seen = f"member {printable(member)} cannot be opened ({one_line(error)})"
+        raise TextError(f"{archive.filename}: {seen}; unpack it first") from error
 
 
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
@@ -152,8 +156,10 @@ def _read(name: str, stream: ByteStream) -> bytes:
         return stream.read(BLOCK_BYTES)
     except EOFError as error:
         raise TextError(f"{name}: compressed file cut off before its end; fetch the file again") from error
-    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError) as error:
-        raise TextError(f"{name}: cannot be read ({error}); if it is damaged, fetch the file again") from error
+    except DAMAGED_ARCHIVE as error:
+        raise TextError(
+            f"{name}: cannot be read ({one_line(error)}); if it is damaged, fetch the file again"
+        ) from error
 
 
 def _open_file(path: str) -> BufferedReader:

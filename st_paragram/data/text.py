@@ -14,6 +14,7 @@ from enum import Enum
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
+from st_paragram.damage import printable
 from st_paragram.data.streams import (
     BYTE_ORDER_MARK,
     ByteStream,
@@ -198,7 +199,7 @@ def _open_source(source: TextSource, stack: ExitStack) -> list[tuple[str, ByteSt
         return [(stream_name(path), open_stream(path, stack)) for path in source.paths]
     archive = open_zip(source.paths[0], stack)
     members = _choose_members(archive, source.codes or source.languages)
-    return [(f"{source.paths[0]}:{member}", open_member(archive, member, stack)) for member in members]
+    return [(f"{source.paths[0]}:{printable(member)}", open_member(archive, member, stack)) for member in members]
 
 
 def _choose_members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
@@ -210,7 +211,7 @@ def _choose_members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> lis
     if len(files) == 1:
         return files
     endings = " and ".join(f".{code}" for code in dict.fromkeys(languages))
-    shown = ", ".join(files[:6]) + (", ..." if len(files) > 6 else "")
+    shown = printable(", ".join(files[:6])) + (", ..." if len(files) > 6 else "")
     raise TextError(
         f"{archive.filename}: needs one member ending in each of {endings}, or a single two-column member; "
         f"it has {len(files)} ({shown}); name its codes as in en-zh_cn:FILE, or unpack it"

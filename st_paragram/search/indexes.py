@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.damage import one_line
+from st_paragram.damage import one_line, printable
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.machine import usable_cores
 from st_paragram.search.neighbours import import_faiss
@@ -115,8 +115,8 @@ def read(path: Path) -> Any:  # noqa: ANN401
     faiss = import_faiss()
     try:
         return faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-    except RuntimeError as error:
-        reason = str(error).strip().split("\n")[-1]
+    except (RuntimeError, MemoryError) as error:  # it takes as much memory as the file asks for
+        reason = printable(str(error).strip().split("\n")[-1])
         raise MiningError(f"{path}: no index that faiss can read ({reason}); build it again") from error
 
 
@@ -148,7 +148,7 @@ def search(index: Any, queries: NDArray[np.float32], count: int) -> NDArray[np.i
     """
     try:
         _, indices = index.search(queries, count)
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         raise MiningError(f"faiss cannot search its index ({one_line(error)}); build the index again") from error
     rows = np.asarray(indices, dtype=np.int64)
     if rows.size and not -1 <= rows.min() <= rows.max() < index.ntotal:

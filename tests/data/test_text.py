@@ -188,6 +188,26 @@ def test_a_zip_cut_off_or_damaged_is_refused(tmp_path: Path) -> None:
         read(write(tmp_path / "bad.zip", whole[:middle] + bytes(8) + whole[middle + 8 :]))
 
 
+def test_a_zip_whose_members_have_other_names_than_its_directory_says_is_refused(tmp_path: Path) -> None:
+    data = write_zip(tmp_path / "a.zip", {"é.tsv": tabbed(ROWS)}).read_bytes()
+    assert data.count("é".encode()) == 2
+    with pytest.raises(TextError, match=r"bad\.zip: member .* cannot be opened"):
+        read(write(tmp_path / "bad.zip", data.replace("é".encode(), b"\xff\xff", 1)))
+
+
+@pytest.mark.parametrize("members", [["a\nb.tsv"], ["a\n", "\x1b[31m", "c"]])
+def test_names_in_a_zip_do_not_break_messages(tmp_path: Path, members: list[str]) -> None:
+    path = write_zip(tmp_path / "a.zip", dict.fromkeys(members, b"one\ttwo\tthree"))
+    with pytest.raises(TextError) as caught:
+        read(path)
+    assert str(caught.value).isprintable()
+
+
+def test_what_zstd_packed_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match=r"packed by zstd.*zstd -d"):
+        read(write(tmp_path / "a.tsv", b"\x28\xb5\x2f\xfd" + bytes(20)))
+
+
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"none\.tsv: no such file"):
         read(tmp_path / "none.tsv")

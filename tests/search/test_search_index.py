@@ -286,6 +286,17 @@ def test_an_index_json_that_is_no_such_thing_is_refused_in_a_line(copy, content)
         SearchIndex(copy)
 
 
+def test_a_part_that_asks_for_more_memory_than_there_is_is_refused(inexact, monkeypatch):
+    import faiss
+
+    def read_index(path, flags):
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(faiss, "read_index", read_index)
+    with pytest.raises(MiningError, match=r"part-0000.faiss: no index that faiss can read \(std::bad_alloc\)"):
+        SearchIndex(inexact.folder).search(["ba"])
+
+
 def test_rows_outside_an_index_are_an_error(inexact, model, monkeypatch):
     index = SearchIndex(inexact.folder)
     part = index._parts[0][1]

@@ -1,6 +1,7 @@
 """Index folders with a damaged file: refused, or the same answers.
 
-Another answer may come out where `index.json` was edited together with its own digest.
+Another answer may come out where `index.json` was edited together with its digests. Digests of damaged `.faiss` files
+are left as they were: what faiss makes of a stranger's file is not tried here.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import torch
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.files import digest
+from st_paragram.files import describe_files, digest
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
@@ -27,7 +28,7 @@ from st_paragram.search.search_index import Hit, SearchIndex
 from st_paragram.search.settings import SearchSettings
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
-TRIES, QUICK = 20_000, 40
+TRIES, QUICK = 20_000, 30
 
 QUERIES = ["ba ce di", "fo gu", "xi yo zu ba"]
 _FACTORIES = ("Flat", "IVF4,Flat", "IVF4,SQ8", "HNSW8", "IVF4,PQ4x4fs")
@@ -63,14 +64,26 @@ def attempt(shared: Shared, rng: np.random.Generator, folder: Path) -> str:
     copy = Path(shutil.copytree(original, folder / "copy.index"))
     names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file())
     name = "index.json" if rng.random() < 0.4 else names[rng.integers(len(names))]
-    forged = name == "index.json" and _edit(copy / name, rng)
-    if not forged:
+    if name == "index.json" and rng.random() < 0.8:
+        forged = _edit(copy / name, rng)
+    else:
         (copy / name).write_bytes(damaged((copy / name).read_bytes(), rng))
+        forged = not name.endswith((".faiss", "index.json")) and rng.random() < 0.6
+        if forged:
+            _seal(copy, name)
     index = SearchIndex(copy, None if forged and rng.random() < 0.3 else shared.path)
     index.__dict__["encoder"] = shared.model
     if index.search(QUERIES, 5) == shared.hits[original]:
         return "unharmed"
     return "other content" if forged else f"wrong: other answers after damage to {name}"
+
+
+def _seal(folder: Path, name: str) -> None:
+    """Make the digests of `index.json` fit a file that was damaged."""
+    values = json.loads((folder / "index.json").read_bytes())
+    values["files"] |= {key: asdict(found) for key, found in describe_files(folder).items() if key == name}
+    del values["digest"]
+    (folder / "index.json").write_text(json.dumps(values | {"digest": digest(values)}))
 
 
 def _edit(path: Path, rng: np.random.Generator) -> bool:

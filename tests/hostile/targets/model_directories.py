@@ -31,9 +31,9 @@ from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
-TRIES, QUICK = 20_000, 30
+TRIES, QUICK = 20_000, 20
 
-TEXTS = ["ba ce di", "", "Ω ba", "fo gu ha je ki", "\ufb01 Ⅸ ｶﾞ"]
+TEXTS = ["ba ce di", "", "Ω ba", "\ufb01 Ⅸ ｶﾞ", *(first for first, _ in make_pairs(60))]
 _FREE = ("config_sentence_transformers.json", "README.md")
 _HEAD = 1500  # bytes: headers are short, and most of a file stands behind them
 

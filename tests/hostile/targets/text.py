@@ -10,6 +10,7 @@ import bz2
 import gzip
 import lzma
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,7 +30,7 @@ from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
-TRIES, QUICK = 20_000, 150
+TRIES, QUICK = 20_000, 100
 
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"PK", b"\xff\xfe", b"\xfe\xff", b"\x28\xb5\x2f\xfd")
 _PARTS = (
@@ -38,6 +39,7 @@ _PARTS = (
     *("한국어", "中文字", "ﾊﾟ", "\U0010ffff", "\ue000", "\u2581", "x" * 3000, "\u0300" * 500, "İ", "ẞ", "\ufffe", "<s>"),
 )
 _BROKEN = (b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe2\x80", b"\x80", b"\xfe\xff", b"\xef\xbb")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _SURROGATES = ("\ud800", "a\udc80b", "\ud83d \ude00", "\udfff\n")
 
 
@@ -56,6 +58,8 @@ def attempt(shared: Any, rng: np.random.Generator, folder: Path) -> str:
     path.write_bytes(data)
     blocks = int(rng.choice([1, 2, 7, 64, 1 << 18]))
     with mock.patch.object(streams, "BLOCK_BYTES", blocks):
+        if rng.random() < 0.1:
+            return _zipped(path, rng)
         if rng.random() < 0.3:
             return _pairs(path, rng)
         lines = list(read_lines(str(path)))
@@ -90,6 +94,23 @@ def _pairs(path: Path, rng: np.random.Generator) -> str:
     if len(pairs) + dropped != counts.rows or any("\n" in text or "\r" in text for pair in pairs for text in pair):
         return "wrong: rows that were neither kept nor counted"
     return "read as pairs"
+
+
+def _zipped(path: Path, rng: np.random.Generator) -> str:
+    """Read parallel text in a damaged zip archive, whose members have checksums."""
+    rows = [(f"ba {number}", "ce") for number in range(int(rng.integers(1, 200)))]
+    sides = "\n".join(a for a, _ in rows), "\n".join(b for _, b in rows)
+    whole = {"x.tsv": "\n".join("\t".join(row) for row in rows)}
+    members = {"x.en": sides[0], "x.xx": sides[1]} if rng.random() < 0.5 else whole
+    with zipfile.ZipFile(path, "w", _METHODS[rng.integers(len(_METHODS))]) as archive:
+        for name, text in members.items():
+            archive.writestr(zipfile.ZipInfo(name), text, archive.compression)
+    data = damaged(path.read_bytes(), rng)
+    path.write_bytes(data)
+    read = list(read_pairs(TextSource((str(path),), ("en", "xx"))))
+    if not data.startswith(b"PK\x03\x04"):
+        return "no archive any more"
+    return "unharmed archive" if read == rows else f"wrong: {len(read)} rows, which are not those of the archive"
 
 
 def _text(rng: np.random.Generator) -> bytes:
