@@ -30,7 +30,8 @@ def check_optimizer(optimizer: torch.optim.Optimizer, options: Options) -> None:
     Raises:
         ValueError: it has other options, or the state does not suit its parameters.
     """
-    if options_of(optimizer) != options:
+    found = options_of(optimizer)
+    if found != options or not _alike(found, options):  # for 0 is equal to False, but does not do for it
         raise ValueError("an optimizer with other options")
     if not all(_is_rate(group[name]) for group in optimizer.param_groups for name in ("lr", "initial_lr")):
         raise ValueError("a learning rate that is no number from 0 up")

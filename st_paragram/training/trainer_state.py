@@ -30,7 +30,7 @@ class _Expected(pydantic.BaseModel, strict=True, extra="ignore"):
     logging_steps: _Every
     eval_steps: _Every
     save_steps: _Every
-    train_batch_size: _Count | None
+    train_batch_size: _Count
     total_flos: _Number
     log_history: list[dict[str, Any]]
     best_metric: float | None

@@ -358,6 +358,7 @@ ATTACKS = {
     "step before the first": ("trainer_state.json", edited_json(lambda state: state.update(global_step=-4))),
     "step behind the last": ("trainer_state.json", edited_json(lambda state: state.update(global_step=10**15))),
     "no steps between logs": ("trainer_state.json", edited_json(lambda state: state.update(logging_steps=0))),
+    "no batch size": ("trainer_state.json", edited_json(lambda state: state.update(train_batch_size=None))),
     "unknown entries": ("trainer_state.json", edited_json(lambda state: state.update(more=1))),
     "no callbacks": ("trainer_state.json", edited_json(lambda state: state.update(stateful_callbacks={}))),
     "weights": ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:50])),
@@ -387,6 +388,10 @@ def _wrong_step(state):
 
 
 DENSE_ATTACKS = {
+    "a number for an option": (
+        "optimizer.pt",
+        edited_state(lambda state: state["param_groups"][0].update(amsgrad=0)),
+    ),
     "moments of other shape": ("optimizer.pt", edited_state(_wrong_shape)),
     "moments of text": ("optimizer.pt", edited_state(_wrong_type)),
     "several steps": ("optimizer.pt", edited_state(_wrong_step)),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +18,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from support.data import make_pairs, write_store
 from torch import Tensor, nn
 
 from hostile.damage import damaged, edited_json, json_bytes
+from st_paragram.damage import DAMAGED
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.models.encoder import pipeline
@@ -225,7 +229,7 @@ def _attack(checkpoint: Path, rng: np.random.Generator) -> None:
             continue
         try:
             _EDITS.get(path.suffix, _edit_bytes)(path, rng)
-        except (RuntimeError, ValueError, TypeError, KeyError, OSError, AttributeError, EOFError, OverflowError):
+        except (*DAMAGED, pickle.UnpicklingError, SafetensorError, zipfile.BadZipFile):
             path.write_bytes(b"")  # damaged by an earlier edit, or beyond what its writer can write
     checkpoints.seal(checkpoint, stores if rng.random() < 0.95 else edited_json(stores, rng))
 
