@@ -447,3 +447,14 @@ def test_a_full_disk(model, texts, tmp_path):
     assert ended.returncode == 1
     assert "could not be made" in ended.stderr.strip().split("\n")[-1]
     assert not (tmp_path / "p.tsv").exists() and not list(tmp_path.rglob("*.part"))
+
+
+def test_a_shard_of_neighbours_that_is_damaged_is_named(tmp_path):
+    from st_paragram.bitext_mining.search_stage import _found
+
+    path = tmp_path / "00000.npz"
+    np.savez(path, similarities=np.ones((2, 3), np.float32), indices=np.arange(6).reshape(2, 3))
+    assert [array.shape for array in _found(path)] == [(2, 3), (2, 3)]
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(MiningError, match=r"00000\.npz: damaged .*start again"):
+        _found(path)

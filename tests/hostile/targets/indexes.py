@@ -28,7 +28,7 @@ from st_paragram.search.search_index import Hit, SearchIndex
 from st_paragram.search.settings import SearchSettings
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
-TRIES, QUICK = 20_000, 30
+TRIES, QUICK = 20_000, 20
 
 QUERIES = ["ba ce di", "fo gu", "xi yo zu ba"]
 _FACTORIES = ("Flat", "IVF4,Flat", "IVF4,SQ8", "HNSW8", "IVF4,PQ4x4fs")

@@ -31,7 +31,7 @@ from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
-TRIES, QUICK = 20_000, 20
+TRIES, QUICK = 20_000, 15
 
 TEXTS = ["ba ce di", "", "Ω ba", "\ufb01 Ⅸ ｶﾞ", *(first for first, _ in make_pairs(60))]
 _FREE = ("config_sentence_transformers.json", "README.md")

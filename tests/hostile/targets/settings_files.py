@@ -17,7 +17,7 @@ from st_paragram.search.settings import SearchSettings
 from st_paragram.settings import read, table
 from st_paragram.training.settings import TrainingSettings
 
-TRIES, QUICK = 20_000, 60
+TRIES, QUICK = 20_000, 40
 
 _SEARCH = "index: IVF64,SQ8\nrecall: 0.95\nvector_type: int8\nmemory: 2G\nmost_repeats: 10\nseed: 3\n"
 _PREPARE = "languages: [en, fr-es]\nlower_case: true\nsegmentation: none\ntemperature: 2\nvocab_size: 5000\nseed: 1\n"
