@@ -134,7 +134,7 @@ def _failure(url: str, error: Exception, followed: bool, timeout: float) -> Exce
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
-    words = f"HTTP {error.code} ({plain(error.reason, 80)})"
+    words = f"HTTP {error.code} ({plain(error.reason, 80) or 'no reason given'})"
     if error.code in (404, 410):
         return NotThere(f"{url}: {words}")
     if error.code == 416:
