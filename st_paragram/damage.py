@@ -21,7 +21,13 @@ def short(value: object, most: int = 80) -> str:
         return f"<{type(value).__name__}>"
 
 
-def printable(text: str, most: int = 1000) -> str:
-    """A text in one line that a terminal can show, cut where it is long; other characters become question marks."""
-    line = "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+def printable(text: object, most: int = 1000) -> str:
+    """A text in one line that a terminal can show and does not obey: cut where it is long, control characters escaped.
+
+    Args:
+        text: what to show: text of a file or a server, or an error that quotes it.
+        most: characters of the longest text, before they are escaped.
+    """
+    line = " ".join(str(text).split())
+    shown = line if len(line) <= most else f"{line[: most - 3]}..."
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in shown)

@@ -12,13 +12,13 @@ from support.downloads import PATH, archive, fetch, names
 from support.http_server import Answer, serving
 
 from st_paragram.corpora.fetching import disk_space, http, transfer
-from st_paragram.corpora.fetching.answer import TryAgain
+from st_paragram.corpora.fetching.answer import TryAgain, whole_number
 from st_paragram.corpora.fetching.continuation import StartAnew, continued
 from st_paragram.corpora.fetching.http import open_url
 from st_paragram.corpora.fetching.partial import Origin
-from st_paragram.corpora.fetching.plain_words import plain, whole_number
 from st_paragram.corpora.opus import find_in_opus
 from st_paragram.corpora.resolve import corpora_for
+from st_paragram.damage import printable
 from st_paragram.errors import DownloadError, SettingsError
 
 WHOLE = archive()
@@ -112,8 +112,8 @@ def test_mirrors_that_are_none(mirror):
 
 
 def test_what_is_quoted_is_harmless():
-    assert plain("a\r\n\x1b[31m\x9b\u202e\ud800é") == "a\\r\\n\\x1b[31m\\x9b\\u202e\\ud800é"
-    assert plain("x" * 300) == "x" * 200 + "..."
+    assert printable("a\r\n\x1b[31m\x9b\u202e\ud800é") == "a \\x1b[31m\\x9b\\u202e\\ud800é"
+    assert printable("x" * 300, 200) == "x" * 197 + "..."
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.client import HTTPException, HTTPResponse
 
 from st_paragram.corpora.fetching.deadline import Deadline
-from st_paragram.corpora.fetching.plain_words import plain, whole_number
+from st_paragram.damage import printable
 from st_paragram.errors import DownloadError
 
 _LONGEST = 1000  # characters of a header's value
@@ -19,7 +19,7 @@ class TryAgain(Exception):
     """
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(plain(reason))
+        super().__init__(printable(reason))
         self.wait = wait
 
 
@@ -59,7 +59,7 @@ class Answer:
     def header(self, name: str) -> str | None:
         """The value of a header without characters that cannot be printed; None if it is missing or absurdly long."""
         value = self._response.headers.get(name)
-        return None if value is None or len(value) > _LONGEST else plain(value, _LONGEST)
+        return None if value is None or len(value) > _LONGEST else printable(value, _LONGEST)
 
     def read(self, most: int) -> bytes:
         """The next bytes, at most `most`; none at the end. They have the whole span of the deadline to come.
@@ -107,13 +107,19 @@ def _length(response: HTTPResponse, url: str) -> int | None:
     stated = sorted({value.strip() for value in response.headers.get_all("Content-Length", [])})
     if [coding.lower() for coding in codings] not in ([], ["chunked"]):
         raise DownloadError(
-            f"{url}: sent in a form that was not asked for ({plain(', '.join(codings))}); try again later"
+            f"{url}: sent in a form that was not asked for ({printable(', '.join(codings))}); try again later"
         )
     if codings or not stated:
         return None
     length = whole_number(stated[0])
     if length is None or len(stated) > 1:
         raise DownloadError(
-            f"{url}: the server states no length that can be ({plain(', '.join(stated))}); try again later"
+            f"{url}: the server states no length that can be ({printable(', '.join(stated))}); try again later"
         )
     return length
+
+
+def whole_number(text: str | None) -> int | None:
+    """Read a number that a server sends: up to 18 plain digits. None for anything else, or for nothing."""
+    text = (text or "").strip(" \t")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None

@@ -11,10 +11,10 @@ import urllib.request
 from http.client import HTTPException, HTTPMessage, InvalidURL
 from typing import IO
 
-from st_paragram.corpora.fetching.answer import Answer, TryAgain
+from st_paragram.corpora.fetching.answer import Answer, TryAgain, whole_number
 from st_paragram.corpora.fetching.connection import Handler
 from st_paragram.corpora.fetching.deadline import Deadline
-from st_paragram.corpora.fetching.plain_words import plain, whole_number
+from st_paragram.damage import printable
 from st_paragram.errors import DownloadError
 from st_paragram.version import installed_version
 
@@ -51,10 +51,10 @@ class HttpsStays(urllib.request.HTTPRedirectHandler):
         if fp is not None:
             fp.close()  # whatever is sent along is not read
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise DownloadError(f"{req.full_url}: leads to {plain(newurl)}, which is not https; it is not followed")
+            raise DownloadError(f"{req.full_url}: leads to {printable(newurl)}, which is not https; it is not followed")
         if not newurl.startswith(("http:", "https:")):
             raise DownloadError(
-                f"{req.full_url}: leads to {plain(newurl)}, which is no web address; it is not followed"
+                f"{req.full_url}: leads to {printable(newurl)}, which is no web address; it is not followed"
             )
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and req.get_method() == "HEAD":
@@ -80,7 +80,7 @@ def open_url(url: str, headers: dict[str, str] | None = None, timeout: float = 3
         DownloadError: Anything that will not pass: forbidden, a bad certificate, a wrong address.
     """
     if not url.startswith(("http://", "https://")):
-        raise DownloadError(f"{plain(url)}: no web address (http, https); correct it")
+        raise DownloadError(f"{printable(url)}: no web address (http, https); correct it")
     sent = {"User-Agent": f"st_paragram/{installed_version()}", "Accept-Encoding": "identity", **(headers or {})}
     context, stays = ssl.create_default_context(), HttpsStays()
     deadline = Deadline(timeout)
@@ -117,7 +117,7 @@ def _failure(url: str, error: Exception, followed: bool, timeout: float) -> Exce
     """What to raise where no answer came; `followed` says whether the address asked last is another one."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, ssl.SSLCertVerificationError):
-        words = plain(getattr(reason, "verify_message", reason))
+        words = printable(getattr(reason, "verify_message", reason))
         return DownloadError(
             f"{url}: the server's certificate cannot be trusted ({words}); nothing is fetched from it. Check this "
             "machine's clock and certificates"
@@ -127,14 +127,14 @@ def _failure(url: str, error: Exception, followed: bool, timeout: float) -> Exce
     if isinstance(reason, TimeoutError):
         return TryAgain(f"no answer within {timeout:g} s")
     if isinstance(reason, InvalidURL | ValueError | OverflowError) and not isinstance(reason, OSError):
-        words = "the name of its server cannot be" if isinstance(reason, UnicodeError) else plain(reason)
+        words = "the name of its server cannot be" if isinstance(reason, UnicodeError) else printable(reason)
         leads = "leads to no address" if followed else "no address"
         return DownloadError(f"{url}: {leads} that can be asked ({words}); correct it, or try another place")
     return TryAgain(str(reason) or type(reason).__name__)
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
-    words = f"HTTP {error.code} ({plain(error.reason, 80) or 'no reason given'})"
+    words = f"HTTP {error.code} ({printable(error.reason, 80) or 'no reason given'})"
     if error.code in (404, 410):
         return NotThere(f"{url}: {words}")
     if error.code == 416:

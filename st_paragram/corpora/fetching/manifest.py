@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pydantic
 
-from st_paragram.corpora.fetching.plain_words import plain
+from st_paragram.damage import printable
 from st_paragram.errors import DownloadError
 from st_paragram.files import content_digest, write_json
 
@@ -97,6 +97,6 @@ class Manifest:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else error
             raise DownloadError(
-                f"{self._path}: not readable as a manifest ({plain(reason)}); move it away, and the "
+                f"{self._path}: not readable as a manifest ({printable(reason)}); move it away, and the "
                 "files are hashed again"
             ) from error

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO
 
-from st_paragram.corpora.fetching.plain_words import plain
+from st_paragram.damage import printable
 from st_paragram.data.archives import check_members, check_name, check_total
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.evaluation.sts.catalogue import SetInfo
@@ -57,7 +57,7 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
     except TextError as error:
         raise EvaluationError(str(error)) from error
     except _DAMAGES as error:
-        raise EvaluationError(f"{url}: no archive that can be read ({plain(error)}); try again later") from error
+        raise EvaluationError(f"{url}: no archive that can be read ({printable(error)}); try again later") from error
     return members
 
 

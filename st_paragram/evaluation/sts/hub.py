@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from st_paragram.corpora.fetching.plain_words import plain
+from st_paragram.damage import printable
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs, graded_rows
 from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS, Benchmark, SetInfo
@@ -38,7 +38,7 @@ def _fetch(name: str, benchmark: Benchmark, subset: str | None, split: str) -> G
         data: Any = load_dataset(benchmark.hub, subset, split=split, revision=benchmark.revision)
         rows = list(zip(data["score"], data["sentence1"], data["sentence2"], strict=True))
     except Exception as error:  # datasets raises what its many parts raise
-        reason = plain(str(error).split("\n")[0])
+        reason = printable(str(error).split("\n")[0])
         raise EvaluationError(
             f"{name}: the hub did not give {benchmark.hub} ({type(error).__name__}: {reason}); try --data with files"
         ) from error
