@@ -26,6 +26,7 @@ from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
 from st_paragram.search.neighbours import nearest_neighbours
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.tokenizers.word_cache import WordEncoder
 from st_paragram.training.mega_batch.compiled_step import CompiledStep
 from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts, MinedMegaBatch
 from st_paragram.training.mega_batch.schedule import MegaBatch
@@ -41,6 +42,9 @@ class Work:
         pairs = make_pairs(1500)
         self.texts = [text for pair in pairs for text in pair]
         vocabulary = SentencePieceTokenizer(train_vocabulary(self.texts, 300))
+        # A small table of words, which is full and starts over every few rounds: a large one would fill all the time.
+        small = WordEncoder(vocabulary.processor, vocabulary.model_proto, True, limit_bytes=1 << 20)
+        vocabulary.__dict__["_encoder"] = small
         self.store = write_store(folder / "en-xx.h5", pairs, vocabulary)
         self.model = pipeline(SentencePieceEmbedding(vocabulary, 64, sparse_gradient=True), device="cpu")
         embedding = self.model[0]
