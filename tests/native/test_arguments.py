@@ -38,7 +38,7 @@ def test_a_result_that_overwrites_what_is_read_is_refused(name):
         "ids": memory[:3].view(np.int32),
         "offsets": memory[:6].view(np.int64),
     }
-    with pytest.raises(ValueError, match="shares its memory|do not grow"):
+    with pytest.raises(ValueError, match=r"shares its memory|do not grow"):
         means(**{name: given[name]}, out=memory[:6].reshape(2, 3))
 
 

@@ -1,7 +1,7 @@
 """The pool of threads: too few of them, exceptions in them, forks."""
 
-import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +74,6 @@ def test_any_number_of_threads_gives_the_same():
 
 
 def test_threads_can_be_tried():
-    before = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0
+    before = len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 0
     kernels().try_threads(20)
-    assert sys.platform != "linux" or len(os.listdir("/proc/self/task")) <= before
+    assert sys.platform != "linux" or len(list(Path("/proc/self/task").iterdir())) <= before

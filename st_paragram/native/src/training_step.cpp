@@ -311,11 +311,12 @@ private:
 Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int64_t dim, double probability) {
     if (occurrences < 0 || dim < 0) throw std::invalid_argument("a mask of negative size");
     const Dropout dropout(probability, seed);
+    Array<float> masks({occurrences, dim});  // first of all: numpy refuses what is too large
+    if (masks.size() == 0) return masks;
     std::vector<uint64_t> keys;
     dropout.keys(step, occurrences, keys);
     const std::vector<float> ones(dim, 1.0f);
     constexpr int32_t kOnly = 0;
-    Array<float> masks({occurrences, dim});
     for (int64_t i = 0; i < occurrences; ++i) {
         loops().sum_kept(ones.data(), dim, &kOnly, &keys[i], 1, dropout.limit(), 1, masks.mutable_data() + i * dim);
     }
