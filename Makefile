@@ -5,11 +5,12 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
 
-.PHONY: help install demo test lint format clean
+.PHONY: help install demo test lint format fuzz kill sanitize starve soak clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make install | demo | test | lint | format | clean"
+	@echo "hours of hostile tries (docs/reliability.md): make fuzz | kill | sanitize | starve | soak"
 
 install: $(VENV)/.installed
 
@@ -38,6 +39,22 @@ lint: install
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+fuzz: install
+	PYTHONPATH=tests $(BIN)/python -m hostile.campaign
+
+kill: install
+	PYTHONPATH=tests $(BIN)/python -m hostile.kill --kills 200
+	PYTHONPATH=tests $(BIN)/python -m hostile.together --rounds 20
+
+sanitize: install
+	PYTHONPATH=tests $(BIN)/python -m hostile.sanitize --tries 10000
+
+starve: install
+	PYTHONPATH=tests $(BIN)/python -m hostile.starved --starts 1000
+
+soak: install
+	PYTHONPATH=tests $(BIN)/python -m hostile.soak --minutes 10
 
 clean:
 	rm -rf $(VENV) build demo dist *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
