@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import SettingsError
 from st_paragram.native import kernels
 
@@ -64,3 +65,23 @@ def test_who_was_at_work_when_a_process_died():
 def test_a_limit_of_threads_is_named():
     ending = forked(lambda: kernels().try_threads(30) is None, Limits(threads=10))
     assert ending.outcome == "refused" and "only 10 of 31 threads could be started" in ending.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory:\nyou tried ..."),
+        RuntimeError("can't start new thread"),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    ],
+)
+def test_commands_say_in_one_line_that_memory_has_run_out(error, capsys):
+    assert run_reporting_errors("st-paragram embed", lambda: _raise(error)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("st-paragram embed: not enough memory (") and said.count("\n") == 1
+
+
+def test_other_errors_of_libraries_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        run_reporting_errors("st-paragram embed", lambda: _raise(RuntimeError("shape mismatch")))
