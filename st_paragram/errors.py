@@ -39,8 +39,16 @@ class MiningError(ParagramError):
     """Sentences, vectors or an index that cannot be mined, or that do not belong together."""
 
 
-#: What libraries say who raise other errors than MemoryError: torch, the loader of shared libraries, Python's threads.
-_OUT_OF_MEMORY = ("allocate memory", "map segment", "bad_alloc", "temporarily unavailable", "start new thread")
+#: What others say in whom memory ends otherwise than by MemoryError: torch, the loader of shared libraries, Python's
+#: threads, and numpy, which may forget to say anything.
+_OUT_OF_MEMORY = (
+    "allocate memory",
+    "map segment",
+    "bad_alloc",
+    "temporarily unavailable",
+    "start new thread",
+    "without exception set",
+)
 
 
 def ran_out(error: Exception) -> str | None:

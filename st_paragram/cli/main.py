@@ -108,7 +108,7 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
-    except (MemoryError, RuntimeError, ImportError) as error:
+    except (MemoryError, RuntimeError, SystemError, ImportError) as error:
         if not ran_out(error):
             raise
         print(f"{name}: {ran_out(error)}", file=sys.stderr)

@@ -73,6 +73,7 @@ def test_a_limit_of_threads_is_named():
         MemoryError(),
         RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory:\nyou tried ..."),
         RuntimeError("can't start new thread"),
+        SystemError("error return without exception set"),
         ImportError("libtorch_cpu.so: failed to map segment from shared object"),
     ],
 )

@@ -11,7 +11,7 @@ from hostile.arrays import spoilt, unequal
 from st_paragram.errors import ParagramError
 from st_paragram.native import kernels
 
-TRIES, QUICK = 10_000, 600
+TRIES, QUICK = 10_000, 300
 
 _REFUSALS = (TypeError, ValueError, OverflowError, MemoryError, RuntimeError, ParagramError)
 _THREADS = (1, 1, 1, 2, 2, 3, 8, 0, -1)

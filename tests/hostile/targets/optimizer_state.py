@@ -17,7 +17,7 @@ from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
 from st_paragram.training.mega_batch.schedule import MegaBatch
 from st_paragram.training.row_lazy_adam import RowLazyAdam
 
-TRIES, QUICK = 5_000, 60
+TRIES, QUICK = 5_000, 30
 
 _ROWS, _DIM, _PAIRS, _MORE = 60, 4, 10, 5
 _COUNTERS, _ARRAYS = ("step", "moves_from"), ("exp_avg", "exp_avg_sq", "last_step", "moves")
