@@ -17,8 +17,8 @@ install: $(VENV)/.installed
 # A torch wheel that pip is configured to find locally goes first: plain `torch` on Linux brings gigabytes of CUDA.
 $(VENV)/.installed: setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
 	$(PYTHON) -m venv $(VENV)
-	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.2"; \
-	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.2" 2>/dev/null || true; fi
+	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.6"; \
+	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.6" 2>/dev/null || true; fi
 	$(BIN)/pip install --quiet --editable ".[dev]"
 	@touch $@
 

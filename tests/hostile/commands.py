@@ -98,7 +98,7 @@ COMMANDS = {
     "train": Command(
         ("train", "bitext", "--lang", "es", "--data", f"{IN}/store-{{n}}.h5", *_TRAINING, "--output", OUT),
         "t",
-        volatile=frozenset({"training.json", "README.md"}),
+        volatile=frozenset({"training.json", "README.md", "SHA256SUMS"}),
     ),
 }
 

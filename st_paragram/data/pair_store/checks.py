@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,9 @@ def load_tokenizers(path: Path, header: Header) -> tuple[Tokenizer, Tokenizer]:
     """
     try:
         loaded = [tokenizer.load() for tokenizer in header.tokenizers]
+        for tokenizer in loaded:
+            # What is no text is found here, not in training.
+            deque(map(tokenizer.piece, range(len(tokenizer))), maxlen=0)
     except MissingExtraError:
         raise
     except ParagramError as error:

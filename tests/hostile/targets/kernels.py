@@ -55,7 +55,7 @@ def _gather(rng):
 
 def _check_gather(result, ids, begins, offsets, out):
     counts = np.diff(offsets)
-    wanted = [ids[b : b + c] for b, c in zip(begins, counts, strict=True)]
+    wanted = [ids[int(b) : int(b) + int(c)] for b, c in zip(begins, counts, strict=True)]
     wanted = np.concatenate([np.zeros(0, np.int32), *wanted]).astype(np.int32)
     return None if np.array_equal(out, wanted) else "other ids"
 
