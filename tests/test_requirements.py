@@ -5,17 +5,13 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
 from support.requirements import floor, required
 
 import st_paragram
 
 OWN = Path(st_paragram.__file__).parent
-EXTRA_NAMES = {
-    "mtdata": "mtdata",
-    "jieba": "jieba",
-    "ftfy": "ftfy",
-    "fasttext": "fasttext-predict",
-}  # perhaps not installed
+EXTRA_NAMES = {"fasttext": "fasttext-predict"}  # of a module that perhaps is not installed
 
 
 def imported():
@@ -31,10 +27,10 @@ def imported():
 
 
 def test_everything_that_is_imported_is_required():
-    named = {requirement.name.lower() for each in required().values() for requirement in each}
+    named = {canonicalize_name(requirement.name) for each in required().values() for requirement in each}
     found = metadata.packages_distributions()
     for name in imported():
-        packages = {package.lower() for package in found.get(name, [EXTRA_NAMES.get(name, name)])}
+        packages = {canonicalize_name(package) for package in found.get(name, [EXTRA_NAMES.get(name, name)])}
         assert packages & named, f"st_paragram imports {name}; setup.cfg requires none of {', '.join(sorted(packages))}"
 
 
@@ -44,6 +40,6 @@ def test_every_requirement_has_one_floor():
         for requirement in requirements:
             oldest = floor(requirement)
             assert oldest is not None, f"{requirement} has no floor"
-            assert floors.setdefault(requirement.name.lower(), oldest) == oldest, (
+            assert floors.setdefault(canonicalize_name(requirement.name), oldest) == oldest, (
                 f"{requirement}, and elsewhere {floors}"
             )

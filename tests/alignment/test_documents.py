@@ -3,6 +3,7 @@ import lzma
 
 import numpy as np
 import pytest
+import torch
 
 from st_paragram.alignment import document_stage
 from st_paragram.alignment.alignment import align
@@ -25,6 +26,7 @@ from st_paragram.stages.work import Work
 @pytest.fixture(scope="module")
 def model(vocabulary, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m"
+    torch.manual_seed(0)
     model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu"), path)
     return path
 
