@@ -147,7 +147,7 @@ def test_configurations_are_named_and_stand_in_recipes_too():
     assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "small"]
     for name in config_names():
         path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.is_symlink() and path.resolve() == config_path(name).resolve()
+        assert path.read_bytes() == config_path(name).read_bytes()  # a link, in archives a copy
 
 
 @pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "small"])
@@ -160,7 +160,7 @@ def test_the_header_of_a_configuration_says_how_to_launch_it(name):
     kind = Path(commands[1][1]).stem.removeprefix("train_")
     by_path = parser.parse_args([kind, *commands[1][2:]])
     assert (by_name.kind, by_name.config) == (kind, name)
-    assert config_path(ROOT / by_path.config).resolve() == config_path(name).resolve()
+    assert config_path(ROOT / by_path.config).read_bytes() == config_path(name).read_bytes()
     assert {"lang": by_name.lang, "tune": by_name.tune} == {"lang": by_path.lang, "tune": by_path.tune}
 
 
