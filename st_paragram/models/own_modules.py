@@ -18,6 +18,7 @@ from st_paragram.models import stock
 from st_paragram.models.averaging import read_pipeline_settings
 from st_paragram.models.configuration import OWN_MODULES, damaged
 from st_paragram.models.modules_file import read_modules
+from st_paragram.models.stock_sizes import check_sizes
 from st_paragram.modules.compact_embedding import TableType
 
 PACKAGES = ("sentence_transformers.", "st_paragram.")
@@ -60,9 +61,11 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
     settings = read_pipeline_settings(folder) | ({} if truncate_dim is None else {"truncate_dim": truncate_dim})
     with stock.reading(folder, "its modules cannot be read"):
+        entries = read_modules(folder, PACKAGES)
+        for entry in entries:
+            check_sizes(folder, entry)
         modules: list[nn.Module] = [
-            entry.kind.load(str(folder), subfolder=entry.path, local_files_only=True)
-            for entry in read_modules(folder, PACKAGES)
+            entry.kind.load(str(folder), subfolder=entry.path, local_files_only=True) for entry in entries
         ]
         model = SentenceTransformer(modules=modules, device=device, **settings)
         stock.check_finite(model)

@@ -17,6 +17,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models.averaging import read_pipeline_settings
 from st_paragram.models.configuration import STOCK, Configuration, damaged, write_configuration
 from st_paragram.models.modules_file import read_modules
+from st_paragram.models.stock_sizes import check_sizes
 from st_paragram.modules.compact_embedding import TableType, is_finite
 
 PACKAGES = ("sentence_transformers.",)
@@ -60,7 +61,8 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
     read_pipeline_settings(folder)
     with reading(folder, "sentence-transformers cannot read it"):
-        read_modules(folder, PACKAGES)
+        for module in read_modules(folder, PACKAGES):
+            check_sizes(folder, module)
         model = SentenceTransformer(
             str(folder), device=device, truncate_dim=truncate_dim, trust_remote_code=False, local_files_only=True
         )

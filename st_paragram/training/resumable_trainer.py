@@ -135,8 +135,12 @@ class ResumableTrainer(SentenceTransformerTrainer):
             options = optimizer_state.options_of(optimizer)
             schedule = torch.load(Path(checkpoint, checkpoints.SCHEDULER), map_location="cpu", weights_only=True)
             optimizer_state.check_scheduler(schedule, self.lr_scheduler.state_dict())
-            super()._load_optimizer_and_scheduler(checkpoint)
-            optimizer_state.check_optimizer(optimizer, options)
+            try:
+                super()._load_optimizer_and_scheduler(checkpoint)
+                optimizer_state.check_optimizer(optimizer, options)
+            except Exception:
+                optimizer.state.clear()  # or rows would catch up with what was refused
+                raise
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with checkpoints.reading(str(checkpoint)):

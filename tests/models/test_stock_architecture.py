@@ -69,6 +69,15 @@ def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
     assert 4 * parameters < model_directory.weights_size(saved) < 4 * parameters + 2000
 
 
+@pytest.mark.parametrize("name", ["num_layers", "hidden_dim", "embedding_dimension"])
+def test_sizes_beyond_the_weights_are_refused_before_anything_is_made(saved, name):
+    (saved / "SHA256SUMS").unlink()
+    (settings,) = saved.glob("*_LSTM/*.json")
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {name: 10**9}))
+    with pytest.raises(ModelDirectoryError, match=rf"lstm_config.json has {name} 1e\+09, and its weights at most \d+"):
+        st_paragram.load(saved, device="cpu")
+
+
 @pytest.mark.parametrize("arguments", [{"dtype": "int8"}, {"truncate_dim": 3}])
 def test_there_is_no_table_to_make_smaller(model, tmp_path, arguments):
     with pytest.raises(SettingsError, match="only averaging models"):

@@ -338,6 +338,10 @@ ATTACKS = {
     "a schedule with another step": ("scheduler.pt", edited_state(lambda state: state.update(step=5))),
     "a schedule of text": ("scheduler.pt", edited_state(lambda state: state.update(last_epoch="x"))),
     "other betas": ("optimizer.pt", edited_state(lambda state: state["param_groups"][0].update(betas=(2.0, 2.0)))),
+    "an epsilon beyond floats": (
+        "optimizer.pt",
+        edited_state(lambda state: state["param_groups"][0].update(eps=10**400)),
+    ),
     "a rate of text": ("optimizer.pt", edited_state(lambda state: state["param_groups"][0].update(lr="x"))),
     "no groups": ("optimizer.pt", edited_state(lambda state: state.pop("param_groups"))),
     "empty random state": ("rng_state.pth", lambda path: path.write_bytes(b"")),
