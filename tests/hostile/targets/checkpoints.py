@@ -231,7 +231,10 @@ def _attack(checkpoint: Path, rng: np.random.Generator) -> None:
             _EDITS.get(path.suffix, _edit_bytes)(path, rng)
         except (*DAMAGED, pickle.UnpicklingError, SafetensorError, zipfile.BadZipFile):
             path.write_bytes(b"")  # damaged by an earlier edit, or beyond what its writer can write
-    checkpoints.seal(checkpoint, stores if rng.random() < 0.95 else edited_json(stores, rng))
+    checkpoints.seal(checkpoint, stores)
+    if rng.random() < 0.05:
+        listed = checkpoint / checkpoints.FILE_LIST
+        listed.write_bytes(json_bytes(json.loads(listed.read_bytes()) | {"stores": edited_json(stores, rng)}))
 
 
 def _edit_bytes(path: Path, rng: np.random.Generator) -> None:
