@@ -4,12 +4,14 @@ PYTHON ?= python3
 # For a CPU-only torch on Linux: make install TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
+LOWEST ?= .venv-lowest
 
-.PHONY: help install demo test lint format fuzz kill sanitize starve soak clean
+.PHONY: help install demo test test-lowest lint format fuzz kill sanitize starve soak clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make install | demo | test | lint | format | clean"
+	@echo "with the oldest versions that setup.cfg allows: make test-lowest PYTHON=python3.10"
 	@echo "hours of hostile tries (docs/reliability.md): make fuzz | kill | sanitize | starve | soak"
 
 install: $(VENV)/.installed
@@ -29,6 +31,18 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python tests/support/requirements.py
+	$(LOWEST)/bin/python -m pytest -n auto --maxprocesses 4
+
+$(LOWEST)/.installed: setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet uv
+	@if [ -n "$(TORCH_INDEX)" ]; then $(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python \
+		--index-url "$(TORCH_INDEX)" --resolution lowest-direct "torch>=2.6"; fi
+	$(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct --editable ".[dev]"
+	@touch $@
 
 lint: install
 	$(BIN)/ruff check .
@@ -57,4 +71,4 @@ soak: install
 	PYTHONPATH=tests $(BIN)/python -m hostile.soak --minutes 10
 
 clean:
-	rm -rf $(VENV) build demo dist *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build demo dist *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

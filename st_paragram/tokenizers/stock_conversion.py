@@ -24,6 +24,7 @@ Where the two still differ, by their nature:
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from st_paragram.errors import ModelDirectoryError
@@ -75,7 +76,7 @@ def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
     unknown = next(index for index, piece in enumerate(model.pieces) if piece.kind == PieceKind.UNKNOWN)
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
 
-    alphabet = {character for piece in normal for character in piece.text}
+    alphabet = frozenset(character for piece in normal for character in piece.text)
     # The space in front becomes sentencepiece's dummy prefix. It stands there from the first step on, as some
     # steps panic on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" ")]
@@ -132,8 +133,11 @@ def _space_steps() -> list[Normalizer]:
     return [squeeze, strip]
 
 
-def _rule_steps(charsmap: bytes, alphabet: set[str]) -> list[Normalizer]:
+@lru_cache(maxsize=2)
+def _rule_steps(charsmap: bytes, alphabet: frozenset[str]) -> list[Normalizer]:
     """The steps that do what the table of rules does (see the module's docstring).
+
+    Reading the table takes most of a conversion's time, and every checkpoint of a run has the same.
 
     Args:
         charsmap: the compiled table.
@@ -165,7 +169,7 @@ def _rule_steps(charsmap: bytes, alphabet: set[str]) -> list[Normalizer]:
     ]
 
 
-def _compositions(rules: dict[str, str], alphabet: set[str]) -> tuple[set[str], set[str]]:
+def _compositions(rules: dict[str, str], alphabet: frozenset[str]) -> tuple[set[str], set[str]]:
     """The sequences that have a rule, as they look once the rules for single characters have acted.
 
     Returns:
