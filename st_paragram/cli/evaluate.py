@@ -60,11 +60,20 @@ def run(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
     benchmarks = _benchmarks(arguments)
 
-    from st_paragram.evaluation.benchmarks import Request, report, run_benchmark
     from st_paragram.evaluation.models import find_models
-    from st_paragram.evaluation.record import Record, new_record, write_records
+    from st_paragram.files import output_files
 
     find_models(arguments.models)
+    with output_files(arguments.json, overwrite=True):
+        _score(arguments, benchmarks)
+    return 0
+
+
+def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
+    """Score the models, and print and write what comes of each benchmark."""
+    from st_paragram.evaluation.benchmarks import Request, report, run_benchmark
+    from st_paragram.evaluation.record import Record, new_record, write_records
+
     options = {name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare")}
     request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
@@ -76,7 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             records.append(new_record(found))
             write_records(records, arguments.json)  # after each, so that a stop leaves what was finished
-    return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -100,6 +100,12 @@ COMMANDS = {
         "t",
         volatile=frozenset({"training.json", "README.md", "SHA256SUMS"}),
     ),
+    "evaluate": Command(
+        ("evaluate", f"{IN}/model-{{n}}", "--data", f"{IN}/tests", "--benchmarks", "tatoeba", "--json", OUT),
+        "r.json",
+        replaces=True,
+        volatile=frozenset({"r.json"}),
+    ),
 }
 
 
@@ -128,6 +134,7 @@ def _write_texts(folder: Path, kind: int, pairs: Sequence[tuple[str, str]], rows
     _write(folder / f"few-{kind}.tsv", few)
     _write(folder / f"few-{kind}.en", ((one,) for one, _ in few))
     _write(folder / f"few-{kind}.es", ((other,) for _, other in few))
+    _write(folder / "tests" / "tatoeba" / "spa-eng.tsv", ((other, one) for one, other in few))
     documents = folder / f"documents-{kind}"
     for number in range(20):
         part = few[number::20]
@@ -137,7 +144,7 @@ def _write_texts(folder: Path, kind: int, pairs: Sequence[tuple[str, str]], rows
 
 
 def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8", newline="\n")
 
 
