@@ -30,11 +30,11 @@ demo: install
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
 
 test: install
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python tests/support/requirements.py
-	$(LOWEST)/bin/python -m pytest -n auto --maxprocesses 4
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal
 
 $(LOWEST)/.installed: setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
 	$(PYTHON) -m venv $(LOWEST)

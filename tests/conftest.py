@@ -14,11 +14,18 @@ import torch
 from support.data import make_pairs, write_store
 
 from st_paragram.data.pair_store import PairStore
+from st_paragram.machine import usable_cores
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 # The same examples in every run, and no limit of time: the machine may be busy.
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("tests")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores: some tests wait for processes of their own."""
+    return min(4, usable_cores() + 1)
 
 
 def pytest_collection_finish():

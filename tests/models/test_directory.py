@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
+from support.stock import lstm_pipeline
 from support.tokenizer import WordTokenizer
 
 import st_paragram
@@ -54,15 +55,17 @@ def test_stock_reader_gives_the_same_directions(model, saved, pairs):
     assert np.allclose(stock.encode(pairs[0][0]), model.encode(pairs[0][0]), atol=1e-6)
 
 
-def test_stock_reader_needs_no_plugin(saved, tmp_path):
-    """A fresh interpreter that cannot import st_paragram loads the directory by its bare name."""
+def test_stock_reader_needs_no_plugin(saved, pairs, tmp_path):
+    """A fresh interpreter that cannot import st_paragram loads directories by their bare names."""
+    model_directory.save(lstm_pipeline([text for pair in pairs for text in pair]), tmp_path / "bilstm")
     script = (
         "import sys; sys.modules['st_paragram'] = None\n"
         "from sentence_transformers import SentenceTransformer as S\n"
-        "print(S('p-sp-xx', device='cpu').encode(['ba ce']).shape)"
+        "for name in ('p-sp-xx', 'bilstm'):\n"
+        "    print(S(name, device='cpu').encode(['ba ce']).shape)"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert run.stdout.strip() == "(1, 12)", run.stderr
+    assert run.stdout.splitlines() == ["(1, 12)", "(1, 32)"], run.stderr
 
 
 def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(model, saved, vocabulary):

@@ -1,8 +1,6 @@
 """Model directories of stock pipelines."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -38,16 +36,6 @@ def test_both_readers_give_back_the_pipeline(model, saved, pairs):
         np.testing.assert_array_equal(loaded.encode(texts), expected)
     assert json.loads((saved / "st_paragram.json").read_text()) == {"format_version": 3, "architecture": "stock"}
     assert (saved / "README.md").read_text() == "# bilstm\n"
-
-
-def test_stock_reader_needs_no_plugin(saved, tmp_path):
-    script = (
-        "import sys; sys.modules['st_paragram'] = None\n"
-        "from sentence_transformers import SentenceTransformer as S\n"
-        "print(S('bilstm', device='cpu').encode(['ba ce']).shape)"
-    )
-    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert run.stdout.strip() == "(1, 32)", run.stderr
 
 
 def test_first_components(model, saved, pairs):
