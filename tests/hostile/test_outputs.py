@@ -35,8 +35,8 @@ def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
     output = tmp_path / COMMANDS[name].output
     with FileLock(tmp_path / f".{output.name}.lock"):
         said = refusal(COMMANDS[name].line(0, inputs, tmp_path), capsys)
+        assert [path.name for path in tmp_path.iterdir()] == [f".{output.name}.lock"]
     assert said == f"another run is writing {output}; wait for it, or name another output"
-    assert [path.name for path in tmp_path.iterdir()] == [f".{output.name}.lock"]
 
 
 @contextmanager
