@@ -6,6 +6,7 @@ import gc
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait leave the cores to the other processes
 
 import hypothesis
 import numpy as np
@@ -26,6 +27,11 @@ hypothesis.settings.load_profile("tests")
 def pytest_xdist_auto_num_workers():
     """One more than there are cores: some tests wait for processes of their own."""
     return min(4, usable_cores() + 1)
+
+
+def pytest_collection_modifyitems(items):
+    """Slow tests first, so that no process is left with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_collection_finish():
