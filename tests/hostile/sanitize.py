@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         said = [path.read_text(errors="replace") for path in sorted(folder.glob("report*"))]
     reports = [text for text in said if "ERROR:" in text or "runtime error:" in text]  # others warn of huge sizes
     print("\n".join(text[:5000] for text in reports))
-    print(f"{len(runs)} runs, {failed} of which failed; {len(reports)} reports of sanitizers")
+    print(f"{len(runs)} runs, {failed} of which failed (see above); {len(reports)} reports of sanitizers in files")
     return int(bool(failed or reports))
 
 

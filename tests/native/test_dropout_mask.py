@@ -138,8 +138,18 @@ def test_eight_neighbours_take_every_value_equally_often():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((-1, 4, 0.1), "negative size"), ((4, -1, 0.1), "negative size"), ((4, 4, 1.0), "dropout is not in")],
+    [
+        ((-1, 4, 0.1), "negative size"),
+        ((4, -1, 0.1), "negative size"),
+        ((4, 4, 1.0), "dropout is not in"),
+    ],
 )
 def test_refuses_what_makes_no_mask(arguments, message):
     with pytest.raises(ValueError, match=message):
         kernels().dropout_mask(1, 1, *arguments)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62), (2**40, 2**30), (2**30, 2**10)])
+def test_a_mask_of_more_bytes_than_there_are(shape):
+    with pytest.raises(MemoryError):
+        kernels().dropout_mask(1, 1, *shape, 0.1)

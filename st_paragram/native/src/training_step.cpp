@@ -187,9 +187,10 @@ private:
 
     // Move a row as in the steps it slept through; its moments stay, and what would be left of them is returned.
     Decay move_row(int64_t r) {
-        const int64_t last = state_.last_step[r], slept = step() - last;
-        if (last <= 0 || slept <= 0) return {1, 1};
+        const int64_t last = state_.last_step[r];
+        if (last <= 0 || last >= step()) return {1, 1};
         state_.check_row(r);
+        const int64_t slept = step() - last;
         const SleptMove move = gauss_rule(state_.moves + (last - moves_from()), state_.width, epsilon_);
         const int64_t at = r * state_.dim;
         loops().move(state_.table + at, state_.moment + at, state_.square + at, state_.dim, move);
@@ -310,6 +311,8 @@ private:
 // The masks of dropout, 0 or 1, from the very loop that training uses.
 Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int64_t dim, double probability) {
     if (occurrences < 0 || dim < 0) throw std::invalid_argument("a mask of negative size");
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(float));
+    if (dim > kMost / std::max<int64_t>(occurrences, 1)) throw std::length_error("a mask of more bytes than there are");
     const Dropout dropout(probability, seed);
     Array<float> masks({occurrences, dim});  // first of all: numpy refuses what is too large
     if (masks.size() == 0) return masks;
