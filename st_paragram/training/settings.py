@@ -22,7 +22,13 @@ class TrainingSettings:
     margin: float = setting(
         0.4, "margin of the loss: how much higher the cosine with a translation must be than with a negative", above=0
     )
-    learning_rate: float = setting(1e-3, "learning rate of Adam, which stays constant", above=0)
+    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, the largest", above=0)
+    schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
+        "constant",
+        "the learning rate after its warm-up: constant, down to 0 with the last step (linear, cosine), or falling with "
+        "the root of the step's number (inverse_sqrt)",
+    )
+    warmup: float = setting(0.0, "share of the steps in which the learning rate first grows from 0", least=0, below=1)
     epochs: float = setting(25.0, "passes over the pairs; fractions are allowed", above=0)
     batch_size: int = setting(128, "pairs of a mini-batch", least=2)
     megabatch_size: int = setting(60, "largest M, the number of mini-batches among which negatives are sought", least=1)

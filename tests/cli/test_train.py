@@ -172,6 +172,21 @@ def test_the_trainers_defaults_are_those_of_the_settings(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("asked", "name", "steps"),
+    [
+        ({}, "constant", 0),
+        ({"warmup": 0.1}, "constant_with_warmup", 0.1),
+        ({"schedule": "linear", "warmup": 0.5}, "linear", 0.5),
+        ({"schedule": "cosine"}, "cosine", 0),
+        ({"schedule": "inverse_sqrt"}, "inverse_sqrt", 0),
+    ],
+)
+def test_schedules_of_the_learning_rate(tmp_path, asked, name, steps):
+    made = arguments(TrainingSettings(device="cpu", **asked), tmp_path)
+    assert (made.lr_scheduler_type, made.warmup_steps) == (name, steps)
+
+
+@pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"megabatch_size": 0}, "megabatch_size is 0; it must be at least 1"),

@@ -39,9 +39,12 @@ def mine(embeddings, s, t, both_sides, mask_duplicates):
 
 
 def train(table, epochs, batch_size, maximum, interval, margin=0.4, rate=1e-3, both_sides=False, mask_duplicates=True):
-    """Train `table` on each epoch's pairs of id lists in their order; return losses, M's and the table."""
+    """Train `table` on each epoch's pairs of id lists in their order; return losses, M's and the table.
+
+    `rate` is the learning rate, or gives that of each step, from 0 on.
+    """
     table = torch.nn.Parameter(table.clone())
-    optimizer = torch.optim.Adam([table], lr=rate)
+    optimizer = torch.optim.Adam([table])
     losses, sizes = [], []
     size, seen, passed = 1, 0, 0
     for pairs in epochs:
@@ -63,6 +66,7 @@ def train(table, epochs, batch_size, maximum, interval, margin=0.4, rate=1e-3, b
                 loss = loss + F.relu(margin - positive + F.cosine_similarity(b, d)).mean()
                 optimizer.zero_grad()
                 loss.backward()
+                optimizer.param_groups[0]["lr"] = rate(seen) if callable(rate) else rate
                 optimizer.step()
                 losses.append(loss.item())
                 sizes.append(size)

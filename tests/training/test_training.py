@@ -98,6 +98,20 @@ def test_training_equals_the_plain_reference(tmp_path, store, how, both_sides, m
     assert (table - start).abs().max() > 1e-2
 
 
+@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "lazy", "dense"])
+def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, store, how):
+    """Up from 0 for a tenth of 88 steps, then down to 0."""
+    schedule = {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "learning_rate": 0.02}
+    trainer = make_trainer(tmp_path, store, num_train_epochs=1, seed=1, **schedule, **HOW[how])
+    start = table_of(trainer)
+    trainer.train()
+    _, _, table = reference.train(
+        start, epochs_of(store, 1, seed=1), 8, 5, 20, rate=lambda step: 0.02 * min(step / 9, (88 - step) / 79)
+    )
+    assert (table_of(trainer) - table).abs().max() < 1e-3
+    assert (table - start).abs().max() > 0.1
+
+
 @needs_kernels
 def test_random_negatives_need_no_mining_and_are_the_same_in_both_steps(tmp_path, store, monkeypatch):
     monkeypatch.setattr("st_paragram.training.mega_batch.trainer.hardest_negatives", None)
@@ -135,6 +149,7 @@ def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
 )
 def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dropout, precision):
     settings = {"dropout": dropout, "max_steps": 120, "mining_precision": precision, **HOW[how]}
+    settings |= {"lr_scheduler_type": "linear", "warmup_steps": 0.1}
     whole = make_trainer(tmp_path / "whole", store, **settings)
     whole.train()
     assert (whole._compiled is not None) == (how == "compiled")

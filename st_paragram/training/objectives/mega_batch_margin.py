@@ -48,6 +48,8 @@ def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -
         seed=settings.seed,
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
+        lr_scheduler_type=_schedule(settings),
+        warmup_steps=settings.warmup,
         per_device_train_batch_size=settings.batch_size,
         megabatch_size=settings.megabatch_size,
         anneal_interval=settings.anneal_interval,
@@ -60,3 +62,9 @@ def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -
         eval_steps=settings.evaluate_steps or None,
         use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
     )
+
+
+def _schedule(settings: TrainingSettings) -> str:
+    """The schedule by transformers' name."""
+    warmed = settings.schedule == "constant" and settings.warmup > 0
+    return "constant_with_warmup" if warmed else settings.schedule
