@@ -116,8 +116,9 @@ def test_other_sets():
 
 
 def test_the_catalogue_lies_beside_the_scripts_too():
-    link = ROOT / "data_prep" / "corpora.yaml"
-    assert link.resolve() == catalogue_module.PATH.resolve() and not link.readlink().is_absolute()
+    beside = ROOT / "data_prep" / "corpora.yaml"
+    assert beside.read_bytes() == catalogue_module.PATH.read_bytes()  # a link, in archives a copy
+    assert not beside.is_symlink() or not beside.readlink().is_absolute()
 
 
 @pytest.mark.parametrize(
