@@ -11,7 +11,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -51,6 +52,17 @@ class Limits:
         if self.memory is not None:
             mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (mapped + self.memory, mapped + self.memory))
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file grow beyond some bytes, which is how a full disk looks to a program."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import resource
-from contextlib import contextmanager
-
 import pytest
 from filelock import FileLock
 from support.data import write_store
 
 from hostile.commands import COMMANDS, make_inputs
+from hostile.limits import largest_file
 from hostile.together import TOGETHER
 from st_paragram.cli.main import main
 
@@ -39,21 +37,10 @@ def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
     assert said == f"another run is writing {output}; wait for it, or name another output"
 
 
-@contextmanager
-def full_disk(size=1024):
-    """No file may grow beyond some bytes, which is how a full disk looks to a program."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 @pytest.mark.parametrize("name", TOGETHER)
 def test_a_full_disk(name, inputs, tmp_path, capsys):
     output = tmp_path / COMMANDS[name].output
-    with full_disk():
+    with largest_file(1024):
         said = refusal(COMMANDS[name].line(0, inputs, tmp_path), capsys)
     assert said.startswith(f"{output}: could not be made (") and said.endswith("and start again")
     assert "File too large" in said
@@ -65,6 +52,6 @@ def test_a_store_for_which_there_is_no_room(vocabulary, pairs, tmp_path):
     write_store(tmp_path / "whole.h5", pairs, vocabulary)
     size = (tmp_path / "whole.h5").stat().st_size
     for room in range(0, size, size // 40):
-        with full_disk(room), pytest.raises(OSError, match="File too large"):
+        with largest_file(room), pytest.raises(OSError, match="File too large"):
             write_store(tmp_path / "s.h5", pairs, vocabulary)
     assert [path.name for path in tmp_path.iterdir()] == ["whole.h5"]

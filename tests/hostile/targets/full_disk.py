@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from unittest import mock
 import numpy as np
 
 from hostile.commands import COMMANDS, make_inputs
+from hostile.limits import largest_file
 from hostile.together import TOGETHER
 from st_paragram.cli.main import main
 
@@ -44,7 +43,7 @@ def attempt(shared: Shared, rng: np.random.Generator, folder: Path) -> str:
     name = str(rng.choice(TOGETHER))
     command, expected = COMMANDS[name], _expected(shared, name)
     words = command.line(0, shared.inputs, folder)
-    with _limit(int(2 ** rng.uniform(0, np.log2(_LARGEST)))):
+    with largest_file(int(2 ** rng.uniform(0, np.log2(_LARGEST)))):
         status, said = _run(shared, words)
     if status == 0:
         return "there was room" if command.contents(folder) == expected else f"wrong: other bytes\n{name}: {said}"
@@ -77,14 +76,3 @@ def _run(shared: Shared, words: list[str]) -> tuple[Any, str]:
     with redirect_stderr(said), redirect_stdout(said), mock.patch.dict(os.environ, cache):
         status = main(words)
     return status, said.getvalue()
-
-
-@contextmanager
-def _limit(size: int) -> Iterator[None]:
-    """Let no file grow beyond some bytes, which is how a full disk looks to a program."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
