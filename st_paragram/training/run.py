@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.files import check_output_folder, output_lock
 from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.find import find
 from st_paragram.settings import read
 from st_paragram.training.settings import TrainingSettings, config_path
 from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
@@ -130,8 +131,9 @@ def run_training(
         on_start: Called when the pairs are ready and training is about to start.
 
     Raises:
-        ParagramError: As in `TrainingRun.check`, at once; or the development pairs, the text or the device are
-            refused, or there is nothing to resume. Or another run is writing the output, or it cannot be written.
+        ParagramError: As in `TrainingRun.check`, at once; or the development pairs, the text, the device or the model
+            to begin with are refused, or there is nothing to resume. Or another run is writing the output, or it cannot
+            be written.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
     settings, chosen = run.check()
@@ -148,6 +150,8 @@ def _run(
     from st_paragram.training.train import check_device, save
 
     check_device(settings.device)
+    if settings.init:
+        find(settings.init)
     development, translations = _watched(run)
     data = find_training_data(run.language, chosen, run.vocab_size, run.workers)
     if on_start:

@@ -54,6 +54,12 @@ class TrainingSettings:
     mining_precision: Literal["auto", "float32", "tf32", "bfloat16", "int8"] = setting(
         "auto", "what similarities are computed in while negatives are sought; auto: the fastest that the device has"
     )
+    init: str = setting(
+        "",
+        "a model to continue from, or to begin with for another language: pieces that its vocabulary shares with that "
+        "of the data begin with its rows, all others at random",
+        metavar="MODEL",
+    )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
     evaluate_steps: int = setting(
         0, "steps between evaluations on the development pairs; 0: one at the end of each epoch", least=0

@@ -22,6 +22,7 @@ from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.training import progress
+from st_paragram.training.initial_rows import initial_rows
 from st_paragram.training.objectives import mega_batch_margin
 from st_paragram.training.settings import TrainingSettings
 
@@ -63,7 +64,7 @@ def train(
     resume: bool = False,
     translations: Translations | None = None,
 ) -> TrainingResult:
-    """Train on a store from N(0, 1).
+    """Train on a store, from N(0, 1) or from a model's rows.
 
     Args:
         store: The pairs; its vocabulary becomes the model's.
@@ -74,8 +75,9 @@ def train(
         translations: Held-out translations that are looked for now and then, too.
 
     Raises:
-        SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings and data
-            contradict each other.
+        SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings, data and
+            the model to begin with contradict each other.
+        ModelDirectoryError: There is no model to begin with, or it is no averaging model.
         StoreError: The store does not hold what was written into it.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
@@ -111,13 +113,16 @@ def _translation_scores(
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """An untrained averaging model over the store's tokenizer.
+    """The averaging model over the store's tokenizer that training begins with.
 
     Raises:
-        SettingsError: The device cannot be used.
+        SettingsError: The device cannot be used, or the model to begin with does not fit.
+        ModelDirectoryError: There is no such model, or no averaging model.
     """
     check_device(settings.device)
-    embedding = token_embedding(store.tokenizer(), settings.dim, dropout=settings.dropout)
+    tokenizer = store.tokenizer()
+    weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
+    embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
     return pipeline(embedding, None if settings.device == "auto" else settings.device)
 
 
