@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 def add_bitext_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `train bitext`, for the command and for the recipe that does the same."""
     parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
-    add_training_options(parser, default_config="paper")
+    add_training_options(parser, default_config="short")
 
 
 def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ class TrainingRun:
     output: Path
     data: Sequence[str] = ()
     config: str | Path | None = None
-    default_config: str = "paper"
+    default_config: str = "short"
     overrides: Mapping[str, Any] = field(default_factory=dict)
     vocab_size: int | None = None
     workers: int = 1

@@ -111,7 +111,7 @@ def test_a_training_run_in_python(folder):
     run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides, vocab_size=200)
     started = []
     report = run_training(run, lambda data, settings: started.append((len(data.store), settings)))
-    settings = TrainingSettings(**overrides)
+    settings = read(TrainingSettings, config_path("short"), overrides)
     assert started == [(400, settings)]
     assert (report.output, report.development, report.points) == (Path("model"), "built-in-en-es", ())
     assert report.best.settings == settings and report.best.pairs_per_second > 0
@@ -124,7 +124,7 @@ def test_which_configuration_serves(folder):
         return TrainingRun(language, Path("x"), **asked).check()[0]
 
     assert settings() == read(TrainingSettings, config_path("small"))
-    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("paper"))
+    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("short"))
     paraphrase = read(TrainingSettings, config_path("paraphrase"))
     assert settings("en", data=["pairs.tsv"], default_config="paraphrase") == paraphrase
     assert settings(config="paraphrase") == settings(config=ROOT / "recipes/configs/paraphrase.yaml") == paraphrase
@@ -145,13 +145,13 @@ def test_an_unknown_device_is_refused():
 
 
 def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "small"]
+    assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "short", "small"]
     for name in config_names():
         path = ROOT / "recipes" / "configs" / f"{name}.yaml"
         assert path.read_bytes() == config_path(name).read_bytes()  # a link, in archives a copy
 
 
-@pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "small"])
+@pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "short", "small"])
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
     commands = [line[1:].split() for line in config_path(name).read_text().split("\n") if line.startswith("#   ")]
     parser = argparse.ArgumentParser()
