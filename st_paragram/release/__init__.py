@@ -1,0 +1,1 @@
+"""A family of models, trained, scored and packed from one description."""

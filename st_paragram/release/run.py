@@ -1,0 +1,145 @@
+"""Make the models of a release: prepare, train, pack, score, write the cards. What is finished is not made again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.files import digest, file_digest, write_json, write_text
+from st_paragram.json_files import read_json
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.preparation.prepare import prepare_cached
+from st_paragram.release.card import release_card
+from st_paragram.release.description import Packing
+from st_paragram.release.plan import ModelPlan
+from st_paragram.stages.executors import LocalExecutor
+from st_paragram.training.run import TrainingRun, run_training
+
+logger = logging.getLogger(__name__)
+
+_STORES, _MADE, _RECORDS = "stores", "made", "records"
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a release goes about its work.
+
+    Attributes:
+        output: A folder: a model directory a model and a copy, and what is needed to resume.
+        development: Graded pairs to watch trainings with; None: built-in ones.
+        benchmarks: A folder of evaluation data, see `st-paragram evaluate`; None: nothing is scored.
+        workers: Processes that prepare text.
+    """
+
+    output: Path
+    development: Path | None = None
+    benchmarks: Path | None = None
+    workers: int = 1
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What is known of a finished model."""
+
+    identity: str
+    names: list[str] = field(default_factory=list)
+
+
+def make_release(plans: Sequence[ModelPlan], work: Work) -> list[Path]:
+    """Make all models; returns their directories, smaller copies included.
+
+    A run that was stopped, by whatever, is resumed by the same call: texts that are prepared, epochs that are trained
+    and models that are finished are not done again.
+
+    Raises:
+        ModelDirectoryError: A directory of the output was made of another description or other texts.
+        ParagramError: As `prepare_cached`, `run_training` and the benchmarks.
+    """
+    made = []
+    for each in plans:
+        identity = _identity(each)
+        if not _finished(each.name, identity, work):
+            made_of = [each.name, *(f"{each.name}{packing.suffix}" for packing in each.model.pack)]
+            logger.info(f"{each.name}: {sum(each.rows):,} rows of {len(each.texts)} texts")
+            _train(each, work)
+            for packing in each.model.pack:
+                _pack(each, packing, work)
+            for name in made_of:
+                _finish(each, name, work)
+            write_json(_record_of(each.name, work), {"identity": identity, "names": made_of})
+        made += [work.output / name for name in read_json(_record_of(each.name, work))["names"]]
+    return made
+
+
+def _identity(each: ModelPlan) -> str:
+    """What a model is made of, in one word."""
+    texts = [(text.source, text.language, file_digest(str(text.path))) for text in each.texts]
+    settings = (vars(each.model.training()), each.model.preparing().as_json(), [vars(one) for one in each.model.pack])
+    return digest(each.name, texts, settings)
+
+
+def _record_of(name: str, work: Work) -> Path:
+    return work.output / _MADE / f"{name}.json"
+
+
+def _finished(name: str, identity: str, work: Work) -> bool:
+    path = _record_of(name, work)
+    if not path.is_file():
+        return False
+    if read_json(path)["identity"] != identity:
+        seen = f"{work.output / name}: made of other texts or with other settings"
+        raise ModelDirectoryError(f"{seen}; remove it and {path}, or choose another output")
+    return True
+
+
+def _train(each: ModelPlan, work: Work) -> None:
+    output = work.output / each.name
+    if (output / CONFIG_FILE).is_file():  # stopped after its training
+        return
+    executor = LocalExecutor(work.workers)
+    sources = [text.parallel_text() for text in each.texts]
+    store = prepare_cached(sources, each.model.preparing(), work.output / _STORES, executor=executor)
+    run = TrainingRun(
+        each.model.language,
+        output,
+        [str(store)],
+        config=each.model.config,
+        overrides=each.model.settings,
+        development=work.development,
+    )
+    resume = any(run.checkpoints.glob("checkpoint-*"))
+    run_training(TrainingRun(**{**vars(run), "resume": resume}))
+
+
+def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
+    from st_paragram.models import directory as model_directory
+    from st_paragram.models.training_record import read_training_record
+
+    folder = work.output / each.name
+    output = work.output / f"{each.name}{packing.suffix}"
+    model = model_directory.load(folder, device="cpu", truncate_dim=packing.dim)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    card = card.replace(f"\n# {each.name}\n", f"\n# {output.name}\n").replace(f'"{each.name}"', f'"{output.name}"')
+    training = read_training_record(folder)
+    model_directory.save(model, output, card, overwrite=True, dtype=packing.dtype, training=training)
+
+
+def _finish(each: ModelPlan, name: str, work: Work) -> None:
+    """Score a model, and put what there is to tell on its card."""
+    from st_paragram.evaluation.benchmarks import Request, run_benchmark
+    from st_paragram.evaluation.record import new_record, write_records
+
+    folder = work.output / name
+    found = {}
+    if work.benchmarks:
+        others = [code for code in each.model.languages if code != "en"]
+        request = Request([str(folder)], work.benchmarks, languages=others)
+        wanted = ("sts", "tatoeba") if others else ("sts",)
+        runs = [run_benchmark(benchmark, request) for benchmark in wanted]
+        write_records([new_record(run) for run in runs], work.output / _RECORDS / f"{name}.json")
+        found = {run.benchmark: run.models[str(folder)] for run in runs}
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    write_text(folder / "README.md", release_card(card, each, name, found.get("sts"), found.get("tatoeba")))
