@@ -16,7 +16,7 @@ from reports.ablations import seeds_table
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.data.text import parse_source
-from st_paragram.evaluation.development import development_pairs
+from st_paragram.evaluation.development import development_pairs, development_translations
 from st_paragram.files import cache_folder
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--lang", required=True, help="language of the other side, e.g. es")
     parser.add_argument("--text", nargs="+", required=True, metavar="FILE", help="parallel text, as `prepare` takes it")
     parser.add_argument("--dev", nargs="+", required=True, metavar="FILE.tsv", help="development pairs")
+    parser.add_argument("--dev-bitext", nargs="+", default=[], metavar="FILE.tsv", help="held-out translations")
     parser.add_argument("--config", default=CONFIG, help="the rows (%(default)s)")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2], help="(%(default)s)")
     parser.add_argument("--output", type=Path, default=Path("ablations.json"), help="(%(default)s)")
@@ -37,6 +38,7 @@ def main() -> int:
     languages = "en", arguments.lang
     rows = read_ablations(arguments.config)
     development = [development_pairs(path, arguments.lang) for path in arguments.dev]
+    translations = [development_translations(path, arguments.lang) for path in arguments.dev_bitext]
     sources = [parse_source(spec, languages) for spec in arguments.text]
 
     def store_of(vocab_size: int) -> Path:
@@ -44,7 +46,7 @@ def main() -> int:
         return prepare_cached(sources, settings, cache_folder() / "stores")
 
     parts = arguments.output.with_suffix(".parts")
-    found = score_ablations(rows, arguments.seeds, store_of, development, parts, arguments.text)
+    found = score_ablations(rows, arguments.seeds, store_of, development, parts, arguments.text, translations)
     write_run(found, arguments.output)
     print(f"Pearson x 100, mean (lowest - highest) of the seeds {', '.join(map(str, arguments.seeds))}\n")
     print(seeds_table(found))

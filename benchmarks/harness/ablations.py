@@ -23,7 +23,9 @@ from harness.ablation_results import AblationResult, AblationRun, AblationsRun
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.evaluation.correlation import correlate, graded_result
+from st_paragram.evaluation.development import translation_accuracy
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.translations import Translations
 from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.tables import hundredths
@@ -109,6 +111,7 @@ def run_ablations(
     store_of: Callable[[int], Path],
     development: Sequence[GradedPairs],
     folder: str | Path,
+    translations: Sequence[Translations] = (),
 ) -> Iterator[tuple[Ablation, AblationRun]]:
     """Train every row with every seed; what is finished in `folder` is not trained again.
 
@@ -120,6 +123,7 @@ def run_ablations(
         store_of: gives the store for a size of vocabulary.
         development: pairs to score.
         folder: keeps each training's result.
+        translations: held out of the text, to look for.
 
     Yields:
         The row, and the training with its scores.
@@ -132,8 +136,9 @@ def run_ablations(
             path = folder / f"seed-{seed}.{row.name.replace(', ', '.').replace(' ', '-')}.json"
             settings = asdict(replace(row.settings, seed=seed)) | {"loss": row.loss.value, "pairs": len(store)}
             settings |= {"vocab_size": row.vocab_size, "development": [pairs.name for pairs in development]}
+            settings |= {"translations": [pairs.name for pairs in translations]} if translations else {}
             if (result := _finished(path, settings)) is None:
-                result = _train(row, seed, store, development)
+                result = _train(row, seed, store, development, translations)
                 write_json(path, {"settings": settings, "result": asdict(result)})
                 scores = ", ".join(f"{name} {hundredths(of.pearson)}" for name, of in result.scores.items())
                 logger.info(f"{row.name}, seed {seed}: Pearson x 100: {scores}")
@@ -147,10 +152,11 @@ def score_ablations(
     development: Sequence[GradedPairs],
     folder: str | Path,
     text: Sequence[str],
+    translations: Sequence[Translations] = (),
 ) -> AblationsRun:
     """Everything that `run_ablations` gives, together; `text` says what was trained on."""
     results: dict[str, AblationResult] = {}
-    for row, run in run_ablations(rows, seeds, store_of, development, folder):
+    for row, run in run_ablations(rows, seeds, store_of, development, folder, translations):
         results.setdefault(row.name, AblationResult(row.group, dict(row.overrides), [])).runs.append(run)
     base = {"vocab_size": rows[0].vocab_size, **asdict(rows[0].settings)}
     return AblationsRun(results, list(text), {pairs.name: len(pairs) for pairs in development}, base)
@@ -166,7 +172,13 @@ def _finished(path: Path, settings: dict[str, Any]) -> AblationRun | None:
     return result
 
 
-def _train(row: Ablation, seed: int, store: PairStore, development: Sequence[GradedPairs]) -> AblationRun:
+def _train(
+    row: Ablation,
+    seed: int,
+    store: PairStore,
+    development: Sequence[GradedPairs],
+    translations: Sequence[Translations],
+) -> AblationRun:
     settings = replace(row.settings, seed=seed)
     set_seed(seed)
     model = new_model(store, settings)
@@ -180,7 +192,8 @@ def _train(row: Ablation, seed: int, store: PairStore, development: Sequence[Gra
         trainer.train()
     seconds = time.perf_counter() - started
     scores = {pairs.name: graded_result(len(pairs), correlate(model, pairs)) for pairs in development}
-    return AblationRun(seed, scores, len(store), seconds, trainer.pairs_trained / seconds)
+    found = {pairs.name: translation_accuracy(model, pairs) for pairs in translations}
+    return AblationRun(seed, scores, len(store), seconds, trainer.pairs_trained / seconds, found)
 
 
 def _loss(row: Ablation, model: SentenceTransformer) -> nn.Module:

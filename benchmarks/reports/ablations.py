@@ -71,11 +71,13 @@ def ablations_section(collected: Rows) -> Section | None:
 def seeds_table(run: AblationsRun) -> str:
     """A row for each row of a run: the mean over its seeds on each set, and the seconds of training."""
     sets = list(run.development)
+    held_out = dict.fromkeys(held for row in run.models.values() for one in row.runs for held in one.translations)
     rows = []
     for name, row in run.models.items():
         seconds = mean(run.seconds for run in row.runs if run.seconds is not None)
-        rows.append([name, *(_spread(values(row, pairs)) for pairs in sets), f"{seconds:.0f}"])
-    return markdown_table(["row", *sets, "seconds"], rows)
+        found = [_spread([run.translations.get(held) for run in row.runs]) for held in held_out]
+        rows.append([name, *(_spread(values(row, pairs)) for pairs in sets), *found, f"{seconds:.0f}"])
+    return markdown_table(["row", *sets, *(f"{held}, found" for held in held_out), "seconds"], rows)
 
 
 def set_name(name: str) -> str:

@@ -4,12 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from harness.ablations import BASE, LossName, _OfPairs, read_ablations, run_ablations
+from harness.ablations import BASE, LossName, _OfPairs, read_ablations, run_ablations, score_ablations
+from reports.ablations import seeds_table
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.evaluation.graded_pairs import GradedPairs
+from st_paragram.evaluation.translations import Translations
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.flat_features import flat_features
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
@@ -100,6 +102,19 @@ def test_every_row_is_trained_with_every_seed_and_never_twice(tmp_path, config, 
     files[0].write_text(json.dumps(values | {"settings": values["settings"] | {"dim": 9}}))
     list(run_ablations(read_ablations(config), [1, 2], store_of, development, tmp_path / "parts"))
     assert json.loads(files[0].read_text())["settings"] == values["settings"], "other settings: trained again"
+
+
+def test_held_out_translations_are_looked_for_too(tmp_path, store, pairs):
+    (tmp_path / "rows.yaml").write_text("base: {dim: 8, epochs: 1, batch_size: 16, vocab_size: 300}\ngroups: {}\n")
+    development = [GradedPairs("dev", [a for a, _ in pairs[:20]], [b for _, b in pairs[10:30]], [*range(5)] * 4)]
+    held = Translations("held", [a for a, _ in pairs[:20]], [b for _, b in pairs[:20]])
+    rows = read_ablations(tmp_path / "rows.yaml")
+    found = score_ablations(rows, [1], lambda _: store.path, development, tmp_path / "parts", ["text"], [held])
+    (run,) = found.models[BASE].runs
+    assert 0 < run.translations["held"] <= 1
+    assert f"| {100 * run.translations['held']:.1f} (" in seeds_table(found) and "| held, found |" in seeds_table(found)
+    (_, without) = next(run_ablations(rows, [1], lambda _: store.path, development, tmp_path / "parts"))
+    assert without.translations == {}, "what was kept is of other development data"
 
 
 def test_a_loss_of_pairs_sees_the_pairs_alone(store):
