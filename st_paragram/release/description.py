@@ -57,6 +57,7 @@ class ModelDescription:
         preparation: Of its text.
         open_only: Train on open sources alone.
         leave_out: Sources that are not trained on.
+        begin_with: A model of the release, made before, whose rows training begins with; see the setting `init`.
         pack: Smaller copies.
         licence: Of the model.
     """
@@ -67,6 +68,7 @@ class ModelDescription:
     preparation: dict[str, Any] = pydantic.Field(default_factory=dict)
     open_only: bool = False
     leave_out: list[str] = pydantic.Field(default_factory=list)
+    begin_with: str | None = None
     pack: list[Packing] = pydantic.Field(default_factory=list)
     licence: str = "other"
 
@@ -128,7 +130,11 @@ def read_release(path: str | Path) -> Release:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    before: set[str] = set()
     for name, model in release.models.items():
+        if model.begin_with not in (None, *before):
+            raise SettingsError(f"{path}: {name}: begin_with is {model.begin_with!r}, no model that is made before")
+        before.add(name)
         try:
             model.training()
             model.preparing()

@@ -77,7 +77,12 @@ def make_release(plans: Sequence[ModelPlan], work: Work) -> list[Path]:
 def _identity(each: ModelPlan) -> str:
     """What a model is made of, in one word."""
     texts = [(text.source, text.language, file_digest(str(text.path))) for text in each.texts]
-    settings = (vars(each.model.training()), each.model.preparing().as_json(), [vars(one) for one in each.model.pack])
+    settings = (
+        vars(each.model.training()),
+        each.model.begin_with,
+        each.model.preparing().as_json(),
+        [vars(one) for one in each.model.pack],
+    )
     return digest(each.name, texts, settings)
 
 
@@ -107,11 +112,15 @@ def _train(each: ModelPlan, work: Work) -> None:
         output,
         [str(store)],
         config=each.model.config,
-        overrides=each.model.settings,
+        overrides=each.model.settings | _beginning(each, work),
         development=work.development,
     )
     resume = any(run.checkpoints.glob("checkpoint-*"))
     run_training(TrainingRun(**{**vars(run), "resume": resume}))
+
+
+def _beginning(each: ModelPlan, work: Work) -> dict[str, str]:
+    return {"init": str(work.output / each.model.begin_with)} if each.model.begin_with else {}
 
 
 def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:

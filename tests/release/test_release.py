@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
@@ -95,6 +96,9 @@ def test_what_is_refused(texts, tmp_path):
     refused(lambda values: values["models"]["p-sp-open"].update(leave_out=["x"]), "leave_out names 'x'")
     refused(lambda values: values["models"]["p-sp-open"]["settings"].update(dims=3), "p-sp-open: .*unknown setting")
     refused(lambda values: values["models"]["p-sp-open"]["preparation"].update(x=3), "p-sp-open: preparation: unknown")
+    refused(
+        lambda values: values["models"]["p-sp-small"].update(begin_with="p-sp-open"), "no model that is made before"
+    )
     refused(lambda values: values.pop("sources"), "sources: Field required")
     with pytest.raises(SettingsError, match="no model 'p-sp-xx' in the release; it has p-sp-small, p-sp-open"):
         described(tmp_path).only(["p-sp-xx"])
@@ -145,6 +149,26 @@ def test_a_stopped_training_is_resumed(texts, tmp_path, monkeypatch):
         make_release(plans, Work(tmp_path / "out"))
     make_release(plans, Work(tmp_path / "out"))
     assert resumed == [False, True]
+
+
+def test_a_model_begins_with_the_rows_of_one_made_before(texts, tmp_path):
+    def change(values):
+        values["models"]["p-sp-open"].update(begin_with="p-sp-small")
+        values["models"]["p-sp-open"]["settings"].update(dim=8, learning_rate=1e-9)
+        values["models"]["p-sp-open"]["preparation"].update(vocab_size=200)
+
+    work = Work(tmp_path / "out")
+    make_release(plan(described(tmp_path, change), texts), work)
+    small, opened = (st_paragram.load(work.output / name, device="cpu")[0] for name in ("p-sp-small", "p-sp-open"))
+    rows = {small.tokenizer.piece(row): row for row in range(len(small.tokenizer))}
+    shared = [
+        (row, rows[piece])
+        for row in range(len(opened.tokenizer))
+        if (piece := opened.tokenizer.piece(row)) in rows and piece
+    ]
+    assert len(shared) > 50
+    new, old = torch.tensor(shared).T
+    assert torch.allclose(opened.embedding.weight[new], small.embedding.weight[old], atol=1e-6)
 
 
 def test_scores_stand_on_the_card_and_in_its_metadata(texts, tmp_path):
