@@ -36,12 +36,12 @@ class Packing:
     """A smaller copy of a model.
 
     Attributes:
-        suffix: Of its name, behind the model's.
+        name: Of the copy.
         dtype: Type of the table.
         dim: Components that stay; None: all.
     """
 
-    suffix: str
+    name: str
     dtype: Literal["float32", "float16", "int8"]
     dim: pydantic.PositiveInt | None = None
 

@@ -62,7 +62,7 @@ def make_release(plans: Sequence[ModelPlan], work: Work) -> list[Path]:
     for each in plans:
         identity = _identity(each)
         if not _finished(each.name, identity, work):
-            made_of = [each.name, *(f"{each.name}{packing.suffix}" for packing in each.model.pack)]
+            made_of = [each.name, *(packing.name for packing in each.model.pack)]
             logger.info(f"{each.name}: {sum(each.rows):,} rows of {len(each.texts)} texts")
             _train(each, work)
             for packing in each.model.pack:
@@ -128,7 +128,7 @@ def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
     from st_paragram.models.training_record import read_training_record
 
     folder = work.output / each.name
-    output = work.output / f"{each.name}{packing.suffix}"
+    output = work.output / packing.name
     model = model_directory.load(folder, device="cpu", truncate_dim=packing.dim)
     card = (folder / "README.md").read_text(encoding="utf-8")
     card = card.replace(f"\n# {each.name}\n", f"\n# {output.name}\n").replace(f'"{each.name}"', f'"{output.name}"')

@@ -30,7 +30,7 @@ DESCRIPTION = {
             "config": "small",
             "settings": {"dim": 8, "epochs": 1, "batch_size": 16, "megabatch_size": 4, "device": "cpu"},
             "preparation": {"vocab_size": 200, "vocab_threads": 1},
-            "pack": [{"suffix": "-int8", "dtype": "int8", "dim": 4}],
+            "pack": [{"name": "p-sp-small-int8", "dtype": "int8", "dim": 4}],
             "licence": "cc0-1.0",
         },
         "p-sp-open": {
@@ -183,7 +183,7 @@ def test_scores_stand_on_the_card_and_in_its_metadata(texts, tmp_path):
 
 def test_the_published_release_is_sound():
     release = read_release(RELEASE)
-    assert release.models["p-sp-mini"].open_only
+    assert release.models["p-sp-mini-float32"].open_only
     assert sorted(set(release.sources)) == list(release.sources)
     for source in ("quran", "tico19", "mozilla_www"):
         assert release.sources[source].open
