@@ -46,7 +46,7 @@ def test_rows_are_the_base_and_one_change_each(config):
     assert [row.loss for row in rows] == [LossName.MARGIN] * 3 + [LossName.MULTIPLE_NEGATIVES]
 
 
-@pytest.mark.parametrize("name", ["ablations", "ablations_paraphrase"])
+@pytest.mark.parametrize("name", ["ablations", "ablations_paraphrase", "ablations_rate", "learning_curve"])
 def test_the_projects_own_rows_are_readable_and_differ_from_the_base(name):
     rows = read_ablations(Path(__file__).parents[2] / "benchmarks" / "configs" / f"{name}.yaml")
     base = rows[0]
