@@ -1,4 +1,4 @@
-# make demo: set up, train p-sp-es on the built-in bitext, encode and score. make test: set up, run the tests.
+# make demo: set up, train p-sp-es on the built-in bitext, encode and score beside p-sp-mini. make test: set up, run the tests.
 VENV ?= .venv
 PYTHON ?= python3
 # For a CPU-only torch on Linux: make install TORCH_INDEX=https://download.pytorch.org/whl/cpu
@@ -28,6 +28,7 @@ demo: install
 	rm -rf demo
 	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
+	$(BIN)/python recipes/try_model.py p-sp-mini --lang es
 
 test: install
 	$(BIN)/python -m pytest -n auto --dist worksteal

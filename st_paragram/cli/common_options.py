@@ -7,7 +7,7 @@ from pathlib import Path
 
 from st_paragram.errors import TextError
 from st_paragram.files import STDIN, file_digest
-from st_paragram.models.find import find, only_model_here
+from st_paragram.models.find import default_model, find
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
@@ -15,28 +15,30 @@ Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 def add_model_option(parser: Parser) -> None:
     """Add `--model`."""
     parser.add_argument(
-        "--model", metavar="NAME", help="model directory, name or hub id (default: the only ./p-sp-* there is)"
+        "--model",
+        metavar="NAME",
+        help="model directory, name or hub id (default: the only ./p-sp-* there is, or else p-sp-mini)",
     )
 
 
 def model_name(arguments: argparse.Namespace) -> str:
-    """The model that was named, or the only one here; its directory is there.
+    """The model that was named, or the default one; its directory is there.
 
     Raises:
         ModelDirectoryError: There is no such model.
     """
-    name: str = arguments.model or only_model_here()
+    name: str = arguments.model or default_model()
     find(name)
     return name
 
 
 def model_folder(arguments: argparse.Namespace) -> Path:
-    """The directory of the model that was named, or of the only one here.
+    """The directory of the model that was named, or of the default one.
 
     Raises:
         ModelDirectoryError: There is no such model.
     """
-    return find(arguments.model or only_model_here())
+    return find(arguments.model or default_model())
 
 
 def check_input(path: str) -> None:

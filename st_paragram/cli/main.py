@@ -36,6 +36,7 @@ COMMANDS = {
     "index": "make the sentences of a file searchable",
     "search": "find sentences like others in an index",
     "export": "write a smaller copy of a model",
+    "get": "write the model that comes with st_paragram into a directory for every reader",
 }
 _FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own
 

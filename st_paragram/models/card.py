@@ -89,14 +89,19 @@ def table_note(table_type: str | None) -> str:
     return _TABLE_NOTES.get(TableType(table_type), "") if table_type else ""
 
 
-def model_card(record: TrainingRecord) -> str:
-    """Render the card in Markdown, with the metadata of the Hugging Face hub on top."""
-    languages = list(dict.fromkeys(record.languages))
+def model_card(record: TrainingRecord, dim: int | None = None) -> str:
+    """Render the card in Markdown, with the metadata of the Hugging Face hub on top.
+
+    Args:
+        record: of the training run.
+        dim: components of the model, where they are fewer than were trained.
+    """
+    languages = list(dict.fromkeys(code for side in record.languages for code in side.split("-")))
     return _CARD.format(
         languages="\n".join(f"- {language.partition('_')[0]}" for language in languages),
-        language_names=" and ".join(languages),
+        language_names=" and ".join([", ".join(languages[:-1]), languages[-1]] if languages[1:] else languages),
         name=record.name,
-        dim=record.settings["dim"],
+        dim=dim or record.settings["dim"],
         reader_note=_JIEBA_NOTE if record.segmentation == "jieba" else "",
         data=record.data,
         pairs=record.pairs,

@@ -57,7 +57,9 @@ def save(
     architecture.check(model)
     with output_lock(path, partial(check_free, path, overwrite), ModelDirectoryError), atomic_folder(path) as new:
         architecture.write(model, new, dtype, truncate_dim)
-        card += table_note(read_configuration(new).values.get("table_type"))
+        note = table_note(read_configuration(new).values.get("table_type"))
+        if note not in card:
+            card += note
         if card:
             (new / "README.md").write_text(card.lstrip("\n"), encoding="utf-8")
         if training:

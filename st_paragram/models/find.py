@@ -1,4 +1,4 @@
-"""Where a model is: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id."""
+"""Where a model is: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, the shipped one, a hub id."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from st_paragram.models.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_
 logger = logging.getLogger(__name__)
 
 HOME_VARIABLE = "ST_PARAGRAM_HOME"
+#: The model that comes with the package.
+SHIPPED = "p-sp-mini"
 _BESIDE = (STOCK_CONFIG_FILE, CHECKSUMS_FILE, "README.md")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -23,8 +25,8 @@ def find(name: str | Path) -> Path:
     """The directory of a model.
 
     Args:
-        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id `owner/name`, which may
-            name a revision (a branch, a tag or a commit): `owner/name@v1`.
+        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, which comes with the
+            package, or a hub id `owner/name`, which may name a revision (a branch, a tag or a commit): `owner/name@v1`.
 
     Raises:
         ModelDirectoryError: not found; the message lists the places.
@@ -34,12 +36,20 @@ def find(name: str | Path) -> Path:
     for place in places:
         if _is_folder(place):
             return place
+    if name == SHIPPED:
+        return shipped_folder()
     looked = printable(", ".join(map(str, places)))
     if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
         return _from_hub(name, looked)
     raise ModelDirectoryError(
-        f"no model {short(name)}; looked for {looked}; give a path, or train a model with `st-paragram train`"
+        f"no model {short(name)}; looked for {looked}; give a path, take {SHIPPED}, or train a model with "
+        "`st-paragram train`"
     )
+
+
+def shipped_folder() -> Path:
+    """Where `SHIPPED` stands in the package: what `load` reads, without the files of the stock reader."""
+    return Path(__file__).with_name("shipped") / SHIPPED
 
 
 def _is_folder(place: Path) -> bool:
@@ -55,17 +65,18 @@ def homes() -> list[Path]:
     return [Path(home), cache_folder()] if home else [cache_folder()]
 
 
-def only_model_here() -> str:
-    """The one model directory `p-sp-*` of the current folder.
+def default_model() -> str:
+    """The one model directory `p-sp-*` of the current folder; where there is none, the model that is shipped.
 
     Raises:
-        ModelDirectoryError: there is none, or more than one.
+        ModelDirectoryError: There is more than one.
     """
     found = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
-    if len(found) != 1:
-        seen = f"{len(found)} models here ({', '.join(found)})" if found else "no model p-sp-* in this folder"
-        raise ModelDirectoryError(f"{seen}; choose one with --model")
-    return found[0]
+    if len(found) > 1:
+        raise ModelDirectoryError(f"{len(found)} models here ({', '.join(found)}); choose one with --model")
+    if not found:
+        logger.info("no model p-sp-* in this folder: %s, which comes with st_paragram", SHIPPED)
+    return found[0] if found else SHIPPED
 
 
 def commit_of(folder: Path) -> str | None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from st_paragram.errors import ModelDirectoryError
 from st_paragram.evaluation.results import StsResult, TatoebaResult
+from st_paragram.models.card import model_card, table_note
+from st_paragram.models.configuration import read_configuration
+from st_paragram.models.training_record import TRAINING_FILE, read_training_record
 from st_paragram.release.plan import ModelPlan
 from st_paragram.tables import hundredths, markdown_table
 
@@ -36,18 +42,24 @@ _NEAR = {
 
 
 def release_card(
-    card: str, each: ModelPlan, name: str, sts: StsResult | None = None, tatoeba: TatoebaResult | None = None
+    folder: Path, each: ModelPlan, sts: StsResult | None = None, tatoeba: TatoebaResult | None = None
 ) -> str:
     """The card of a model or of a smaller copy.
 
     Args:
-        card: of the training run.
+        folder: its directory, named as it is.
         each: what the model was made of.
-        name: of the model or the copy.
         sts: its scores, if it was scored.
         tatoeba: the same.
+
+    Raises:
+        ModelDirectoryError: the directory has no record of a training run.
     """
-    text = card.rstrip("\n") + _SECTIONS.format(sources=_sources(each))
+    name = folder.name
+    text = _card_of_training(folder).rstrip("\n")
+    if name != each.name:
+        text += f"\n\nA smaller copy of {each.name}: its first components, rounded."
+    text += _SECTIONS.format(sources=_sources(each))
     text += "".join(f"\n{note}\n" for source, note in _NEAR.items() if source in {text.source for text in each.texts})
     if sts or tatoeba:
         text += _SCORES.format(scores=markdown_table(("set", "score"), _rows(sts, tatoeba)))
@@ -58,6 +70,15 @@ def release_card(
     metadata.model_name = name
     metadata.eval_results = [*_sts_entries(sts), *_tatoeba_entries(tatoeba)] or None
     return str(made)
+
+
+def _card_of_training(folder: Path) -> str:
+    record = read_training_record(folder)
+    if record is None:
+        raise ModelDirectoryError(f"{folder / TRAINING_FILE}: missing; remove {folder}, and make the release again")
+    values = read_configuration(folder).values
+    card = model_card(replace(record, name=folder.name), values["embedding_dimension"])
+    return card + table_note(values["table_type"])
 
 
 def _sources(each: ModelPlan) -> str:
@@ -81,7 +102,7 @@ def _rows(sts: StsResult | None, tatoeba: TatoebaResult | None) -> list[tuple[st
 
 def _sts_entries(sts: StsResult | None) -> Sequence[EvalResult]:
     return [
-        _entry("STS", f"MTEB {name}", f"mteb/{name.split('/')[0].lower()}-sts", "cosine_spearman", score)
+        _entry("STS", name, f"mteb/{name.partition('/')[0].lower()}-sts", "cosine_spearman", score)
         for name, score in (sts.mteb if sts else {}).items()
         if score is not None
     ]
@@ -89,15 +110,17 @@ def _sts_entries(sts: StsResult | None) -> Sequence[EvalResult]:
 
 def _tatoeba_entries(tatoeba: TatoebaResult | None) -> Sequence[EvalResult]:
     return [
-        _entry("BitextMining", f"Tatoeba {name}", "mteb/tatoeba-bitext-mining", "accuracy", 1 - of.cosine.mean)
+        _entry("BitextMining", f"Tatoeba/{name}-eng", "mteb/tatoeba-bitext-mining", "accuracy", 1 - of.cosine.mean)
         for name, of in (tatoeba.languages if tatoeba else {}).items()
     ]
 
 
 def _entry(task: str, dataset: str, address: str, metric: str, share: float) -> EvalResult:
+    name, _, subset = dataset.partition("/")
     return EvalResult(
         task_type=task,
-        dataset_name=dataset,
+        dataset_name=f"MTEB {name} ({subset})" if subset else f"MTEB {name}",
+        dataset_config=subset or "default",
         dataset_type=address,
         metric_type=metric,
         metric_value=round(100 * share, 2),

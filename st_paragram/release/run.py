@@ -111,6 +111,7 @@ def _train(each: ModelPlan, work: Work) -> None:
         each.model.language,
         output,
         [str(store)],
+        f"{len(each.texts)} texts of the sources below",
         config=each.model.config,
         overrides=each.model.settings | _beginning(each, work),
         development=work.development,
@@ -130,10 +131,8 @@ def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
     folder = work.output / each.name
     output = work.output / packing.name
     model = model_directory.load(folder, device="cpu", truncate_dim=packing.dim)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    card = card.replace(f"\n# {each.name}\n", f"\n# {output.name}\n").replace(f'"{each.name}"', f'"{output.name}"')
     training = read_training_record(folder)
-    model_directory.save(model, output, card, overwrite=True, dtype=packing.dtype, training=training)
+    model_directory.save(model, output, overwrite=True, dtype=packing.dtype, training=training)
 
 
 def _finish(each: ModelPlan, name: str, work: Work) -> None:
@@ -150,5 +149,4 @@ def _finish(each: ModelPlan, name: str, work: Work) -> None:
         runs = [run_benchmark(benchmark, request) for benchmark in wanted]
         write_records([new_record(run) for run in runs], work.output / _RECORDS / f"{name}.json")
         found = {run.benchmark: run.models[str(folder)] for run in runs}
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    write_text(folder / "README.md", release_card(card, each, name, found.get("sts"), found.get("tatoeba")))
+    write_text(folder / "README.md", release_card(folder, each, found.get("sts"), found.get("tatoeba")))

@@ -35,6 +35,7 @@ class TrainingRun:
         language: The language beside English; "en" for English paraphrases.
         output: The model directory to make.
         data: A pair store, or texts, or "built-in"; see `find_training_data`.
+        description: One line that says where the pairs come from, for the card; None: the names of the files.
         config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but "small" for
             the built-in bitext.
         default_config: What serves if no configuration is named.
@@ -52,6 +53,7 @@ class TrainingRun:
     language: str
     output: Path
     data: Sequence[str] = ()
+    description: str | None = None
     config: str | Path | None = None
     default_config: str = "short"
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -157,7 +159,7 @@ def _run(
     if on_start:
         on_start(data, settings)
     best, points = _trained(run, settings, data, development, translations)
-    save(best, data.store, development, run.output, data.description, run.overwrite)
+    save(best, data.store, development, run.output, run.description or data.description, run.overwrite)
     shutil.rmtree(run.checkpoints, ignore_errors=True)
     return RunReport(run.output, development.name, best.report, points)
 

@@ -43,7 +43,6 @@ REFUSED = [
     ([*MINE, "--source", "none", "--target", "b", *MODEL], "none: no such file"),
     ([*MINE, "--source", "a", "--target", ".", *MODEL], ".: is a folder; name a file"),
     ([*MINE, *BOTH, "--model", "nobody"], "no model 'nobody'; looked for nobody,"),
-    ([*MINE, *BOTH], "no model p-sp-* in this folder"),
     (["mine", "--output", "old", *BOTH, *MODEL], "old: exists already"),
     (["mine", "--output", "a/new", *BOTH, *MODEL], "a is no folder that can be written to"),
     ([*MINE, *BOTH, *MODEL, "--memory", "1M"], "memory is 1,048,576 bytes; give at least 256M"),

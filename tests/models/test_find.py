@@ -15,7 +15,7 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.evaluation.record import new_record
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
-from st_paragram.models.find import cached_commit, commit_of, find, only_model_here, with_commit
+from st_paragram.models.find import SHIPPED, cached_commit, commit_of, default_model, find, with_commit
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.search_index import SearchIndex
 
@@ -32,10 +32,19 @@ def saved(model, tmp_path):
 
 def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert only_model_here() == "p-sp-xx"
-    saved.rename(tmp_path / "other")
-    with pytest.raises(ModelDirectoryError, match="--model"):
-        only_model_here()
+    assert default_model() == "p-sp-xx"
+    shutil.copytree(saved, tmp_path / "p-sp-yy")
+    with pytest.raises(ModelDirectoryError, match=r"2 models here \(p-sp-xx, p-sp-yy\); choose one with --model"):
+        default_model()
+
+
+def test_without_a_model_here_the_shipped_one_is_the_default(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    with caplog.at_level("INFO"):
+        assert default_model() == SHIPPED
+    assert "no model p-sp-* in this folder: p-sp-mini, which comes with st_paragram" in caplog.text
+    (tmp_path / SHIPPED).mkdir()
+    assert find(SHIPPED).samefile(tmp_path / SHIPPED)  # what the user has goes first
 
 
 def test_models_are_found_by_name(saved, tmp_path, monkeypatch):

@@ -116,6 +116,8 @@ def test_models_are_made_packed_and_described_once(texts, tmp_path, monkeypatch)
     assert (card.data.license, card.data.language) == ("cc0-1.0", ["en", "es"])
     assert "# p-sp-small-int8\n" in card.text and 'SentenceTransformer("p-sp-small-int8")' in card.text
     assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 200 | none stated |" in card.text
+    assert card.text.count("## Sources") == 1 and "3 texts of the sources below: " in card.text
+    assert "4 components," in card.text and "A smaller copy of p-sp-small" in card.text
     assert "theirs" not in ModelCard.load(made[2] / "README.md").text
 
     def again(*_):
@@ -172,13 +174,14 @@ def test_a_model_begins_with_the_rows_of_one_made_before(texts, tmp_path):
 
 
 def test_scores_stand_on_the_card_and_in_its_metadata(texts, tmp_path):
-    (each, _) = plan(described(tmp_path), texts)
+    (_, each) = plan(described(tmp_path), texts)
+    (folder,) = make_release([each], Work(tmp_path / "out"))
     sts = StsResult(mteb={"STS12": 0.61234, "STS17/es-en": None})
     tatoeba = TatoebaResult({"spa": RetrievalScores(10, RetrievalError(0.1, 0.2), RetrievalError(0, 0), 0.9, 0.8)})
-    card = ModelCard(release_card("# p-sp-small\n", each, "p-sp-small", sts, tatoeba))
+    card = ModelCard(release_card(folder, each, sts, tatoeba))
     assert "| STS12 | 61.2 |" in card.text and "| Tatoeba spa, errors | 15.0 |" in card.text
     found = {result.dataset_name: (result.metric_type, result.metric_value) for result in card.data.eval_results}
-    assert found == {"MTEB STS12": ("cosine_spearman", 61.23), "Tatoeba spa": ("accuracy", 85.0)}
+    assert found == {"MTEB STS12": ("cosine_spearman", 61.23), "MTEB Tatoeba (spa-eng)": ("accuracy", 85.0)}
 
 
 def test_the_published_release_is_sound():

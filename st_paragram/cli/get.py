@@ -1,0 +1,50 @@
+"""`st-paragram get`: the model that comes with the package, as a directory that any reader opens."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.files import check_output_folder
+from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.models.find import SHIPPED, shipped_folder
+
+DESCRIPTION = (
+    f"Write {SHIPPED}, the small model of eight languages that comes with st_paragram, into a directory that "
+    "SentenceTransformer opens, with or without st_paragram. Nothing is downloaded."
+)
+EPILOG = f"""\
+  st-paragram get {SHIPPED}
+  python -c "from sentence_transformers import SentenceTransformer as S; print(S('{SHIPPED}').encode(['hello']).shape)"
+
+Where st_paragram is installed, `st_paragram.load("{SHIPPED}")` and `--model {SHIPPED}` need no such directory.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("name", choices=(SHIPPED,), metavar="NAME", help=f"the model: {SHIPPED}")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="the directory to make (default: its name)")
+    parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the directory.
+
+    Raises:
+        ParagramError: The output is refused.
+    """
+    output = arguments.output or Path(arguments.name)
+    check_output_folder(output, arguments.overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
+
+    from st_paragram.models import directory as model_directory
+    from st_paragram.models.training_record import read_training_record
+
+    folder = shipped_folder()
+    model, training = model_directory.load(folder, device="cpu"), read_training_record(folder)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    model_directory.save(model, output, card, arguments.overwrite, training=training)
+    print(f"{output}: {model.get_embedding_dimension()} components; its README.md is the model card", file=sys.stderr)
+    return 0
