@@ -44,7 +44,12 @@ class PrepareSettings:
         "1 / temperature, by leaving rows of large languages out and repeating rows of small ones; 1 changes nothing",
         least=1,
     )
-    vocab_size: int = setting(50_000, "pieces of the vocabulary to train; little text gives fewer", least=8)
+    vocab_size: int | None = setting(
+        None,
+        "pieces of the vocabulary to train; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, 50,000 (the "
+        "paper's) beyond; little text may give fewer",
+        least=8,
+    )
     character_coverage: float | None = setting(
         None,
         "share of the characters of the text that the vocabulary must cover; none: 0.9995, or 0.995 with Chinese or "
@@ -70,6 +75,12 @@ class PrepareSettings:
         """
         if not all(self.languages):
             raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
+
+    def pieces(self, pairs: int) -> int:
+        """The size of the vocabulary in force for so many pairs: the less text, the more often each piece must occur."""
+        if self.vocab_size is not None:
+            return self.vocab_size
+        return 8_000 if pairs <= 50_000 else 20_000 if pairs <= 1_000_000 else 50_000
 
     @property
     def coverage(self) -> float:

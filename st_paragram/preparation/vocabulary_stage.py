@@ -65,7 +65,7 @@ class VocabularyStage(Stage):
         sample = islice(pairs, settings.sample_pairs)
         return train_vocabulary(
             (sentence for pair in sample for sentence in pair),
-            size=settings.vocab_size,
+            size=settings.pieces(sum(plan.quotas)),
             character_coverage=settings.coverage,
             num_threads=settings.vocab_threads,
             max_sentence_bytes=settings.max_sentence_bytes,

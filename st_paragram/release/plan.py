@@ -42,7 +42,7 @@ class ModelPlan:
     @property
     def bytes(self) -> int:
         """A guess at the largest disk space that its checkpoints take: table and optimiser's state, twice."""
-        return 2 * 3 * 4 * self.model.training().dim * self.model.preparing().vocab_size
+        return 2 * 3 * 4 * self.model.training().dim * self.model.preparing().pieces(sum(self.rows))
 
 
 def plan(release: Release, folder: str | Path) -> list[ModelPlan]:

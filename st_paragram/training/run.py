@@ -40,7 +40,7 @@ class TrainingRun:
             the built-in bitext.
         default_config: What serves if no configuration is named.
         overrides: Settings that are stronger than those of the configuration.
-        vocab_size: Pieces of the vocabulary, where texts are prepared; None: as in `PrepareSettings`.
+        vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
         workers: Processes that prepare texts.
         development: A file of graded pairs to watch the run with; None: the built-in ones.
         translations: A file of held-out translations to watch the run with, too.

@@ -83,7 +83,7 @@ def test_what_a_store_keeps_of_its_settings():
         "segmentation": "none",
         "drop_invalid": False,
         "temperature": 1.0,
-        "vocab_size": 50000,
+        "vocab_size": None,
         "character_coverage": 0.995,
         "sample_pairs": 300000,
         "max_sentence_bytes": 4192,
@@ -92,6 +92,14 @@ def test_what_a_store_keeps_of_its_settings():
         "seed": 0,
     }
     assert json.dumps(PrepareSettings(("en", "fr-zh")).as_json()) == json.dumps(kept)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "pieces"), [(2, 8_000), (50_000, 8_000), (50_001, 20_000), (1_000_000, 20_000), (1_000_001, 50_000)]
+)
+def test_a_vocabulary_is_as_large_as_the_text_can_teach(pairs, pieces):
+    assert PrepareSettings(("en", "es")).pieces(pairs) == pieces
+    assert PrepareSettings(("en", "es"), vocab_size=123).pieces(pairs) == 123
 
 
 def test_paraphrases_are_filtered_as_in_the_paper():

@@ -196,6 +196,17 @@ def test_a_given_vocabulary_is_used(tmp_path: Path) -> None:
         run(tmp_path, corpus(), name="u.h5", vocabulary=other)
 
 
+def test_the_vocabulary_is_as_large_as_the_pairs_that_are_left_can_teach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(PrepareSettings, "pieces", lambda self, pairs: asked.append(pairs) or 25)
+    pairs = [(f"one two {n}", f"uno dos {n}") for n in range(50)]
+    store, report = run(tmp_path, [*pairs, *pairs], options=dataclasses.replace(PLAIN, vocab_size=None))
+    assert asked == [50] and len(store) == 50
+    assert len(store.tokenizer()) == report.vocabulary_size == 25
+
+
 def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
