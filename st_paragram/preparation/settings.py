@@ -46,8 +46,8 @@ class PrepareSettings:
     )
     vocab_size: int | None = setting(
         None,
-        "pieces of the vocabulary to train; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, 50,000 (the "
-        "paper's) beyond; little text may give fewer",
+        "pieces of the vocabulary to train; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, 50,000 "
+        "(the paper's) beyond; little text may give fewer",
         least=8,
     )
     character_coverage: float | None = setting(
@@ -77,7 +77,7 @@ class PrepareSettings:
             raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
 
     def pieces(self, pairs: int) -> int:
-        """The size of the vocabulary in force for so many pairs: the less text, the more often each piece must occur."""
+        """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""
         if self.vocab_size is not None:
             return self.vocab_size
         return 8_000 if pairs <= 50_000 else 20_000 if pairs <= 1_000_000 else 50_000
