@@ -57,7 +57,7 @@ class ModelDescription:
         preparation: Of its text.
         open_only: Train on open sources alone.
         leave_out: Sources that are not trained on.
-        begin_with: A model of the release, made before, whose rows training begins with; see the setting `init`.
+        begin_with: A model of the release, made before, whose vocabulary is taken and whose rows training begins with.
         pack: Smaller copies.
         licence: Of the model.
     """

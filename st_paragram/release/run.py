@@ -11,11 +11,13 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import digest, file_digest, write_json, write_text
 from st_paragram.json_files import read_json
 from st_paragram.models.configuration import CONFIG_FILE
+from st_paragram.modules.token_embedding import tokenizer_file
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.release.card import release_card
 from st_paragram.release.description import Packing
 from st_paragram.release.plan import ModelPlan
 from st_paragram.stages.executors import LocalExecutor
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.training.run import TrainingRun, run_training
 
 logger = logging.getLogger(__name__)
@@ -106,7 +108,9 @@ def _train(each: ModelPlan, work: Work) -> None:
         return
     executor = LocalExecutor(work.workers)
     sources = [text.parallel_text() for text in each.texts]
-    store = prepare_cached(sources, each.model.preparing(), work.output / _STORES, executor=executor)
+    store = prepare_cached(
+        sources, each.model.preparing(), work.output / _STORES, _vocabulary(each, work), executor=executor
+    )
     run = TrainingRun(
         each.model.language,
         output,
@@ -118,6 +122,15 @@ def _train(each: ModelPlan, work: Work) -> None:
     )
     resume = any(run.checkpoints.glob("checkpoint-*"))
     run_training(TrainingRun(**{**vars(run), "resume": resume}))
+
+
+def _vocabulary(each: ModelPlan, work: Work) -> SentencePieceTokenizer | None:
+    """That of the model to begin with: the same pieces, every one of which it knows."""
+    if each.model.begin_with is None:
+        return None
+    settings = each.model.preparing()
+    path = work.output / each.model.begin_with / tokenizer_file(SentencePieceTokenizer.kind)
+    return SentencePieceTokenizer(path.read_bytes(), settings.lower_case, settings.segmentation)
 
 
 def _beginning(each: ModelPlan, work: Work) -> dict[str, str]:
