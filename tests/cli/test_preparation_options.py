@@ -84,7 +84,7 @@ def test_what_a_store_keeps_of_its_settings():
         "drop_invalid": False,
         "temperature": 1.0,
         "vocab_size": None,
-        "character_coverage": 0.995,
+        "character_coverage": 0.99995,
         "sample_pairs": 300000,
         "max_sentence_bytes": 4192,
         "vocab_threads": 8,

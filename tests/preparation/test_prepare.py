@@ -338,6 +338,7 @@ def test_settings_are_checked(change: dict[str, Any], message: str) -> None:
 
 
 def test_coverage_follows_the_script() -> None:
-    assert PrepareSettings(("en", "zh_cn")).coverage == PrepareSettings(("en", "ja")).coverage == 0.995
+    assert PrepareSettings(("en", "zh_cn")).coverage == PrepareSettings(("en", "ja")).coverage == 0.9999
+    assert PrepareSettings(("en", "ar-zh")).coverage == PrepareSettings(("en", "ar-ru")).coverage == 0.99995
     assert PrepareSettings(("en", "ru")).coverage == 0.9995
     assert PrepareSettings(("en", "zh"), character_coverage=0.99).coverage == 0.99
