@@ -28,7 +28,8 @@ demo: install
 	rm -rf demo
 	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
-	$(BIN)/python recipes/try_model.py p-sp-mini --lang es
+	$(BIN)/st-paragram get p-sp-mini --output demo/p-sp-mini
+	$(BIN)/python recipes/try_model.py demo/p-sp-mini --lang es
 
 test: install
 	$(BIN)/python -m pytest -n auto --dist worksteal
