@@ -36,7 +36,7 @@ class Training:
         pairs_per_second: while training.
         machine: the kind, and the number of threads.
         dim: components of an embedding.
-        vocab_size: pieces asked for.
+        vocab_size: pieces asked for, or those that there are where none were.
         epochs: over the pairs.
         megabatch_size: M.
         settings: all of them, as the training recorded them.
@@ -141,7 +141,7 @@ def _training(name: str) -> Training | None:
         record.pairs_per_second,
         record.machine,
         settings.get("dim"),
-        record.preparation.get("vocab_size"),
+        record.preparation.get("vocab_size") or record.preparation.get("report", {}).get("vocabulary_size"),
         settings.get("epochs"),
         settings.get("megabatch_size"),
         settings,

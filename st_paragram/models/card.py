@@ -107,7 +107,7 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
         pairs=record.pairs,
         first=record.languages[0],
         second=record.languages[1],
-        preparation=markdown_table(("preparation", "value"), _simple(record.preparation)) if record.preparation else "",
+        preparation=markdown_table(("preparation", "value"), _preparation(record)) if record.preparation else "",
         settings=markdown_table(("setting", "value"), _simple(record.settings)),
         seconds=record.seconds,
         rate=record.pairs_per_second,
@@ -133,6 +133,14 @@ def _translations(record: TrainingRecord) -> str:
     rows = [(f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations]
     table = markdown_table(("translations", "model", "accuracy"), rows)
     return f"\nHeld-out translations found by nearest neighbour, mean of both directions, x 100.\n\n{table}\n"
+
+
+def _preparation(record: TrainingRecord) -> list[tuple[str, ...]]:
+    """Rows of the settings; where the size of the vocabulary was left to the number of pairs, the size it has."""
+    values = dict(record.preparation)
+    if values.get("vocab_size", 0) is None:
+        values["vocab_size"] = f"{values['report']['vocabulary_size']} (by the number of pairs)"
+    return _simple(values)
 
 
 def _simple(values: Mapping[str, Any]) -> list[tuple[str, ...]]:

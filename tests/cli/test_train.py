@@ -108,7 +108,7 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
 
 def test_a_training_run_in_python(folder):
     overrides = {"dim": 8, "epochs": 1, "batch_size": 16, "device": "cpu"}
-    run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides, vocab_size=200)
+    run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides)
     started = []
     report = run_training(run, lambda data, settings: started.append((len(data.store), settings)))
     settings = read(TrainingSettings, config_path("short"), overrides)
@@ -116,6 +116,8 @@ def test_a_training_run_in_python(folder):
     assert (report.output, report.development, report.points) == (Path("model"), "built-in-en-es", ())
     assert report.best.settings == settings and report.best.pairs_per_second > 0
     assert read_training_record("model").scores[1].correlation == report.best.after
+    pieces = read_training_record("model").preparation["report"]["vocabulary_size"]
+    assert f"| vocab_size | {pieces} (by the number of pairs) |" in Path("model/README.md").read_text()
     assert not run.checkpoints.exists()
 
 
