@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from st_paragram.errors import ModelDirectoryError
@@ -40,14 +40,6 @@ class Work:
     development: Path | None = None
     benchmarks: Path | None = None
     workers: int = 1
-
-
-@dataclass(frozen=True)
-class _Made:
-    """What is known of a finished model."""
-
-    identity: str
-    names: list[str] = field(default_factory=list)
 
 
 def make_release(plans: Sequence[ModelPlan], work: Work) -> list[Path]:
@@ -96,7 +88,10 @@ def _finished(name: str, identity: str, work: Work) -> bool:
     path = _record_of(name, work)
     if not path.is_file():
         return False
-    if read_json(path)["identity"] != identity:
+    made = read_json(path)
+    if not all((work.output / one / CONFIG_FILE).is_file() for one in made["names"]):
+        return False
+    if made["identity"] != identity:
         seen = f"{work.output / name}: made of other texts or with other settings"
         raise ModelDirectoryError(f"{seen}; remove it and {path}, or choose another output")
     return True
@@ -105,7 +100,7 @@ def _finished(name: str, identity: str, work: Work) -> bool:
 def _train(each: ModelPlan, work: Work) -> None:
     output = work.output / each.name
     if (output / CONFIG_FILE).is_file():  # stopped after its training
-        return
+        return _check_training(each, work)
     executor = LocalExecutor(work.workers)
     sources = [text.parallel_text() for text in each.texts]
     store = prepare_cached(
@@ -120,8 +115,15 @@ def _train(each: ModelPlan, work: Work) -> None:
         overrides=each.model.settings | _beginning(each, work),
         development=work.development,
     )
-    resume = any(run.checkpoints.glob("checkpoint-*"))
-    run_training(TrainingRun(**{**vars(run), "resume": resume}))
+    run_training(replace(run, resume=any(run.checkpoints.glob("checkpoint-*"))))
+
+
+def _check_training(each: ModelPlan, work: Work) -> None:
+    from st_paragram.models.training_record import read_training_record
+
+    record = read_training_record(work.output / each.name)
+    if record is None or record.settings != asdict(each.model.training()) | _beginning(each, work):
+        raise ModelDirectoryError(f"{work.output / each.name}: trained with other settings; remove it")
 
 
 def _vocabulary(each: ModelPlan, work: Work) -> SentencePieceTokenizer | None:

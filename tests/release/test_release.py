@@ -131,6 +131,12 @@ def test_models_are_made_packed_and_described_once(texts, tmp_path, monkeypatch)
     other = described(tmp_path, lambda values: values["models"]["p-sp-open"]["settings"].update(seed=1))
     with pytest.raises(ModelDirectoryError, match="p-sp-open: made of other texts or with other settings; remove it"):
         make_release(plan(other, texts), work)
+    (work.output / "made" / "p-sp-open.json").unlink()  # stopped right after its training
+    with pytest.raises(ModelDirectoryError, match="p-sp-open: trained with other settings; remove it"):
+        make_release(plan(other, texts), work)
+    shutil.rmtree(made[1])
+    assert make_release(plan(described(tmp_path), texts), work) == made, "a copy that was removed is made again"
+    assert made[1].is_dir()
 
 
 def test_a_stopped_training_is_resumed(texts, tmp_path, monkeypatch):
