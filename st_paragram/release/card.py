@@ -34,11 +34,6 @@ finding translations by nearest neighbour, mean of both directions, x 100 (Tatoe
 
 {scores}
 """
-#: What a nearness of sources to test sets is worth is told where results are.
-_NEAR = {
-    "tatoeba_derived": "Sentences of Tatoeba's collection are among its training text: its scores on Tatoeba are not "
-    "comparable with those of models without.",
-}
 
 
 def release_card(
@@ -60,7 +55,7 @@ def release_card(
     if name != each.name:
         text += f"\n\nA smaller copy of {each.name}: its first components, rounded."
     text += _SECTIONS.format(sources=_sources(each))
-    text += "".join(f"\n{note}\n" for source, note in _NEAR.items() if source in {text.source for text in each.texts})
+    text += "".join(f"\n{note}\n" for note in dict.fromkeys(text.licence.note for text in each.texts) if note)
     if sts or tatoeba:
         text += _SCORES.format(scores=markdown_table(("set", "score"), _rows(sts, tatoeba)))
     made = ModelCard(text)

@@ -25,10 +25,12 @@ class Licence:
     Attributes:
         licence: As stated at the source, or "none stated".
         open: Anyone may use, change and pass on the text and what is made of it.
+        note: What a reader of the card should know of it, such as a test set that is near.
     """
 
     licence: str
     open: bool = False
+    note: str = ""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)

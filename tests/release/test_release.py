@@ -42,7 +42,7 @@ DESCRIPTION = {
     },
     "sources": {
         "ours": {"licence": "CC0-1.0", "open": True},
-        "theirs": {"licence": "none stated"},
+        "theirs": {"licence": "none stated", "note": "Near a test set."},
     },
 }
 
@@ -118,6 +118,8 @@ def test_models_are_made_packed_and_described_once(texts, tmp_path, monkeypatch)
     assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 200 | none stated |" in card.text
     assert card.text.count("## Sources") == 1 and "3 texts of the sources below: " in card.text
     assert "4 components," in card.text and "A smaller copy of p-sp-small" in card.text
+    assert card.text.count("Near a test set.") == 1
+    assert "Near a test set." not in ModelCard.load(made[2] / "README.md").text
     assert "theirs" not in ModelCard.load(made[2] / "README.md").text
 
     def again(*_):
