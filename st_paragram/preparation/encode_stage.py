@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from st_paragram.preparation.row_files import SOURCE, texts_of
 from st_paragram.preparation.vocabulary_stage import VocabularyStage
 from st_paragram.stages.metadata import read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
-from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
+from st_paragram.tokenizers.base import Tokenizer
 
 VERSION = 2  # of the results: count it up when they change
 
@@ -33,21 +32,18 @@ class EncodeStage(Stage):
     Attributes:
         plan: The order.
         vocabulary: With which to encode.
-        lower_case: Lower-case the texts.
-        segmentation: Of Chinese.
-        max_pieces: Sentences are cut at this many pieces.
+        max_tokens: Sentences are cut at this many ids.
     """
 
     name: ClassVar[str] = "encode"
     plan: PlanStage
     vocabulary: VocabularyStage
-    lower_case: bool
-    segmentation: Segmentation
-    max_pieces: int
+    max_tokens: int
 
     def digests(self) -> list[str]:
         """The one digest."""
-        how = [self.lower_case, self.segmentation.value, self.max_pieces]
+        settings = self.vocabulary.settings
+        how = [settings.lower_case, settings.segmentation.value, self.max_tokens]
         return [digest(VERSION, self.plan.digests(), self.vocabulary.digests(), how)]
 
     def results(self) -> list[Path]:
@@ -55,17 +51,17 @@ class EncodeStage(Stage):
         folder = self.folder()
         return [folder / f"{path.stem}.npz" for path in self.plan.files()]
 
-    def load_vocabulary(self) -> SentencePieceTokenizer:
-        """The vocabulary, with what is done to a text before it."""
-        return _vocabulary(self.vocabulary.results()[0], self.lower_case, self.segmentation)
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """The tokenizers of both sides, with what is done to a text before them."""
+        return self.vocabulary.tokenizers()
 
     def report(self) -> PrepareReport:
         """The numbers of all stages."""
         report = self.plan.report()
         metadata = [read_metadata(path) for path in self.results()]
-        report.vocabulary_size = len(self.load_vocabulary())
+        report.vocabulary_size = len(self.tokenizers()[0])
         report.pieces = tuple(sum(each["pieces"][side] for each in metadata) for side in (0, 1))
-        report.max_pieces, report.cut_sentences = self.max_pieces, sum(each["cut"] for each in metadata)
+        report.max_pieces, report.cut_sentences = self.max_tokens, sum(each["cut"] for each in metadata)
         return report
 
     def run(self, task: int) -> None:
@@ -76,11 +72,11 @@ class EncodeStage(Stage):
         arrays: dict[str, Any] = {"sources": np.array([int(row[SOURCE]) for row in keyed], np.uint16)}
         rows = texts_of(keyed)
         del keyed  # as large as the texts
-        vocabulary = self.load_vocabulary()
-        smallest = np.min_scalar_type(len(vocabulary) - 1)
+        tokenizers = self.tokenizers()
+        smallest = np.min_scalar_type(len(tokenizers[0]) - 1)
         pieces, cut = [], 0
         for number, side in enumerate("ab"):
-            encoded = vocabulary.encode_segmented([row[number] for row in rows], self.max_pieces)
+            encoded = tokenizers[number].encode_normalized([row[number] for row in rows], self.max_tokens)
             arrays |= {f"{side}_ids": encoded.ids.astype(smallest), f"{side}_offsets": encoded.offsets}
             pieces.append(len(encoded.ids))
             cut += encoded.cut
@@ -88,9 +84,3 @@ class EncodeStage(Stage):
             np.savez(handle, **arrays)
         seconds = time.perf_counter() - started
         write_metadata(result, {"rows": len(rows), "pieces": pieces, "cut": cut, "seconds": seconds})
-
-
-@lru_cache(maxsize=1)
-def _vocabulary(path: Path, lower_case: bool, segmentation: Segmentation) -> SentencePieceTokenizer:
-    """Loaded once in a process, since its table of words grows better with use; the path has its digest."""
-    return SentencePieceTokenizer(path.read_bytes(), lower_case, segmentation)

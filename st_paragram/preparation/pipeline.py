@@ -97,7 +97,7 @@ def build(
     plan = PlanStage(folder, rows, read.sources, settings.temperature)
     given = _write_vocabulary(vocabulary, folder) if vocabulary else None
     trained = VocabularyStage(folder, plan, settings, given)
-    encode = EncodeStage(folder, plan, trained, settings.lower_case, settings.segmentation, settings.max_pieces)
+    encode = EncodeStage(folder, plan, trained, settings.max_tokens)
     store = StoreStage(folder, encode, read.sources, settings, given is not None, output)
     return Pipeline(read, clean, tuple(deduplicate), plan, trained, encode, store)
 

@@ -25,6 +25,7 @@ from st_paragram.preparation.row_files import MAX_SOURCES
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.executors import Executor, StageTime
 from st_paragram.stages.work import Work, work_folder
+from st_paragram.tokenizers.bilingual import Sharing
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 
@@ -143,6 +144,9 @@ def _check_arguments(
             raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
     if vocabulary is None:
         return
+    if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
+        seen = f"tokens is {settings.tokens} and sharing {settings.sharing.value}, and a sentencepiece model is given"
+        raise SettingsError(f"{seen}; one serves for joint sentencepiece alone, leave it out")
     convert_tokenizer(vocabulary.model_proto)  # a model that no directory can hold should fail here, not after hours
     given = (vocabulary.lower_case, vocabulary.segmentation.value)
     wanted = (settings.lower_case, settings.segmentation.value)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import field, fields
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import InstanceOf
 
 from st_paragram.cleaning.config import Cleaning, only_length
 from st_paragram.errors import SettingsError
 from st_paragram.settings import setting, settings
+from st_paragram.tokenizers.bilingual import Sharing
 from st_paragram.tokenizers.sentencepiece import Segmentation
+from st_paragram.tokenizers.words import Splitter
+
+Tokens = Literal["sentencepiece", "word", "trigram"]
 
 _MANY_CHARACTERS = {"zh", "ja"}
+_LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex"}
 
 
 @settings
@@ -38,6 +43,19 @@ class PrepareSettings:
         False,
         "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
     )
+    tokens: Tokens = setting(
+        "sentencepiece", "what sentences are cut into: sentencepiece's pieces, words, or character trigrams"
+    )
+    sharing: Sharing = setting(
+        Sharing.JOINT,
+        "one vocabulary of both languages (joint), or one of each: equal pieces share an embedding (string), or none "
+        "does (disjoint)",
+    )
+    splitter: Splitter = setting(
+        Splitter.REGEX,
+        "how words are told apart: by a regular expression, or as the tokenizer of Moses does it for English, which no "
+        "reader without this package has",
+    )
     temperature: float = setting(
         1.0,
         "balances several languages: each gets a share in proportion to its number of pairs to the power of "
@@ -47,7 +65,7 @@ class PrepareSettings:
     vocab_size: int | None = setting(
         None,
         "pieces of the vocabulary to train; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, 50,000 "
-        "(the paper's) beyond; little text may give fewer",
+        "(the paper's) beyond, and the 200,000 most frequent words or trigrams; little text may give fewer",
         least=8,
     )
     character_coverage: float | None = setting(
@@ -64,22 +82,30 @@ class PrepareSettings:
     vocab_threads: int = setting(
         8, "threads that train the vocabulary; another number of them gives slightly other pieces", least=1
     )
-    max_pieces: int = setting(100, "sentences are cut at this many pieces", least=1)
+    max_pieces: int = setting(
+        100, "sentences are cut at this many pieces or words, or at four times as many trigrams", least=1
+    )
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", least=0, below=1 << 32)
 
     def __post_init__(self) -> None:
         """Check the languages.
 
         Raises:
-            SettingsError: One is missing.
+            SettingsError: One is missing, or vocabularies are to be told apart that cannot be.
         """
         if not all(self.languages):
             raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
+        first, second = self.languages
+        if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
+            seen = f"sharing is {self.sharing.value} for {first} and {second}"
+            raise SettingsError(f"{seen}; vocabularies of their own are for two languages, take joint")
 
     def pieces(self, pairs: int) -> int:
         """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""
         if self.vocab_size is not None:
             return self.vocab_size
+        if self.tokens != "sentencepiece":
+            return 200_000
         return 8_000 if pairs <= 50_000 else 20_000 if pairs <= 1_000_000 else 50_000
 
     @property
@@ -92,9 +118,16 @@ class PrepareSettings:
         codes = {code.partition("_")[0] for code in self.languages}
         return 0.9999 if codes & _MANY_CHARACTERS else 0.9995
 
+    @property
+    def max_tokens(self) -> int:
+        """Where sentences are cut, in ids."""
+        return self.max_pieces * (4 if self.tokens == "trigram" else 1)
+
     def as_json(self) -> dict[str, Any]:
         """Return the settings, which all shape the content of a store, as JSON values."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values |= {"languages": list(self.languages), "character_coverage": self.coverage}
         values["cleaning"] = self.cleaning.as_json()
-        return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+        values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+        # Stores of sentencepiece say nothing of these, as those of before did.
+        return {name: value for name, value in values.items() if name not in _LATER or _LATER[name] != value}

@@ -65,13 +65,14 @@ class StoreStage(Stage):
         encode, settings, report = self.encode, self.settings, self.report()
         report.check_enough()
         described = self._described() | {"report": report.as_json()}
-        vocabulary = encode.load_vocabulary()
+        first, second = encode.tokenizers()
+        tokenizers = first if first is second else (first, second)
         pairs = [source.pair_among(settings.languages) for source in self.sources]
         different = list(dict.fromkeys(pairs))
         numbers = np.array([different.index(pair) for pair in pairs])
         with (
             PairStoreWriter(
-                self.output, settings.languages, vocabulary, settings.max_pieces, described, settings.seed, different
+                self.output, settings.languages, tokenizers, settings.max_tokens, described, settings.seed, different
             ) as writer,
             tqdm(
                 total=report.total.kept, desc=self.output.name, unit=" pairs", unit_scale=True, disable=None

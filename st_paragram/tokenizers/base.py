@@ -6,6 +6,7 @@ import importlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Protocol
 
@@ -21,7 +22,27 @@ from st_paragram.tokenizers.flat_ids import drop_unknown
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 #: The tokenizers by the kind that stores and model directories name; each is imported when it is asked for.
-KINDS = {"sentencepiece": "st_paragram.tokenizers.sentencepiece:SentencePieceTokenizer"}
+KINDS = {
+    "sentencepiece": "st_paragram.tokenizers.sentencepiece:SentencePieceTokenizer",
+    "word": "st_paragram.tokenizers.words:WordTokenizer",
+    "trigram": "st_paragram.tokenizers.character_trigrams:CharacterTrigramTokenizer",
+    "bilingual": "st_paragram.tokenizers.bilingual:BilingualTokenizer",
+}
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Texts as flat ids, the unknown id dropped.
+
+    Attributes:
+        ids: int64 (total,).
+        offsets: int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+        cut: texts that had more ids than were to be kept.
+    """
+
+    ids: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    cut: int
 
 
 class Tokenizer(Protocol):
@@ -52,6 +73,15 @@ class Tokenizer(Protocol):
             num_threads: threads to use.
         """
 
+    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+        """Encode texts that were lower-cased and segmented already, and count those that lose ids by being cut.
+
+        The arguments are those of `encode`. Tokenizers that know it after one pass override this.
+        """
+        ids, offsets = self.encode(texts, max_length, num_threads)
+        whole = offsets if max_length is None else self.encode(texts, None, num_threads)[1]
+        return Encoded(ids, offsets, int((np.diff(offsets) < np.diff(whole)).sum()))
+
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
         """A text that has these ids, as far as ids tell it."""
@@ -69,6 +99,10 @@ class Tokenizer(Protocol):
     @abstractmethod
     def options(self) -> dict[str, Any]:
         """What decides about ids besides the content: JSON values, named as the arguments of the class are."""
+
+    def shares_rows(self, other: Tokenizer) -> bool:
+        """Whether ids of both are rows of one table; those of equal tokenizers are."""
+        return self == other
 
     def pack(self, rows: Sequence[Sequence[int]]) -> FlatIds:
         """Flatten lists of ids, with unknown ids treated as `encode` treats them.

@@ -17,9 +17,9 @@ from st_paragram.damage import one_line
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
 from st_paragram.native import room
-from st_paragram.tokenizers.base import FlatIds, Tokenizer
+from st_paragram.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
-from st_paragram.tokenizers.word_cache import SCORE_STEP, Encoded, WordEncoder
+from st_paragram.tokenizers.word_cache import SCORE_STEP, WordEncoder
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
@@ -95,10 +95,10 @@ class SentencePieceTokenizer(Tokenizer):
             ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
         """
         segmented = list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
-        encoded = self.encode_segmented(segmented, max_length, num_threads)
+        encoded = self.encode_normalized(segmented, max_length, num_threads)
         return encoded.ids, encoded.offsets
 
-    def encode_segmented(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts as `encode` does, without segmenting them: they went through `normalize`, or need none."""
         with _utf8_expected():
             try:

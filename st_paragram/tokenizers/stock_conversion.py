@@ -80,7 +80,7 @@ def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
     # The space in front becomes sentencepiece's dummy prefix. It stands there from the first step on, as some
     # steps panic on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" ")]
-    steps += _lower_casing() if lower_case else []
+    steps += lower_casing() if lower_case else []
     steps += _rule_steps(model.charsmap, alphabet) if model.charsmap else []
     tokenizer.normalizer = normalizers.Sequence(steps + _space_steps())
     # Words are segmented (and cached) one by one, unless a piece reaches over a word's start.
@@ -115,7 +115,7 @@ def _refuse_unconvertible(model: SentencePieceModel) -> None:
 # The normaliser, step by step
 
 
-def _lower_casing() -> list[Normalizer]:
+def lower_casing() -> list[Normalizer]:
     """``str.lower``: as Lowercase works on single characters, the word-final sigma is written first."""
     from tokenizers import Regex, normalizers
 

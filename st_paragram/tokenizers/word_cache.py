@@ -23,7 +23,6 @@ Put one after another, they are what it gives the whole text, if `obstacle` find
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.native import kernels, room
+from st_paragram.tokenizers.base import Encoded
 from st_paragram.tokenizers.flat_ids import drop_unknown, starts, truncate
 from st_paragram.tokenizers.sentencepiece_format import (
     META_SYMBOL,
@@ -57,21 +57,6 @@ _BYTES_A_CHARACTER = 64  # of the memory that sentencepiece takes for a text
 _BETWEEN = "\ue000"
 _NO_IDS = np.zeros(0, dtype=np.int32)
 _NO_OFFSETS = np.zeros(1, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Texts as flat ids, the unknown id dropped.
-
-    Attributes:
-        ids: int64 (total,).
-        offsets: int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
-        cut: texts that had more pieces than were to be kept.
-    """
-
-    ids: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    cut: int
 
 
 def obstacle(model: SentencePieceModel) -> str | None:

@@ -304,9 +304,9 @@ def test_without_kernels_the_result_is_the_same(proto, monkeypatch):
     vocabulary = SentencePieceTokenizer(proto)
     check(vocabulary, CASES[:20])
     assert vocabulary._encoder.obstacle == "no compiled kernels"
-    encoded = vocabulary.encode_segmented(["the old river", "mill"], 2)
+    encoded = vocabulary.encode_normalized(["the old river", "mill"], 2)
     monkeypatch.undo()
-    compiled = SentencePieceTokenizer(proto).encode_segmented(["the old river", "mill"], 2)
+    compiled = SentencePieceTokenizer(proto).encode_normalized(["the old river", "mill"], 2)
     assert encoded.cut == compiled.cut == 1
     assert encoded.ids.tolist() == compiled.ids.tolist()
 
@@ -317,7 +317,7 @@ def test_many_texts_are_encoded_in_blocks(proto, monkeypatch):
     texts = CASES[:24] * 3
     check(vocabulary, texts)
     lengths = [len(vocabulary.processor.encode(text.lower())) for text in texts]
-    assert vocabulary.encode_segmented(texts, 4).cut == sum(length > 4 for length in lengths)
+    assert vocabulary.encode_normalized(texts, 4).cut == sum(length > 4 for length in lengths)
     assert rows_of(vocabulary.encode([])) == []
 
 
