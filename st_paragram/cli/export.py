@@ -31,6 +31,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUTPUT", help="the directory to make")
     parser.add_argument("--dtype", choices=_TYPES, help="type of the table (as it is)")
     parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (all)")
+    parser.add_argument(
+        "--stock", action="store_true", help="refuse a model that sentence-transformers alone could not open"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
 
 
@@ -45,13 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
     folder = find(arguments.model)
 
     from st_paragram.models import directory as model_directory
-    from st_paragram.models.averaging import embedding_of
+    from st_paragram.models.averaging import embedding_of, opens_in_stock
     from st_paragram.models.training_record import read_training_record
 
     own = model_directory.table_type(folder)  # refuses a model without a table
     kind = arguments.dtype or own.value
     model = model_directory.load(folder, device="cpu", truncate_dim=arguments.dim)
-    dimension = embedding_of(model).embedding_dimension
+    dimension, tokenizer = embedding_of(model).embedding_dimension, embedding_of(model).tokenizer
+    if arguments.stock and not opens_in_stock(tokenizer):
+        seen = f"a model of {tokenizer.kind} ids, which st_paragram.load alone can open"
+        raise ModelDirectoryError(f"{folder}: {seen}; export it without --stock")
     old_size = model_directory.weights_size(folder)
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""

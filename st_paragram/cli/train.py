@@ -20,6 +20,7 @@ _BITEXT_EPILOG = """\
   st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
   st-paragram train bitext --lang es                               # makes the model directory p-sp-es
   st-paragram train bitext --lang es --data mine.tsv.xz --config small --dim 500
+  st-paragram train bitext --lang es --data mine.tsv.xz --encoder trigram --config sp2019
   python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
@@ -38,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     bitext = kinds.add_parser(
         "bitext",
-        help="on sentences and their translations (EMNLP 2022)",
+        help="on sentences and their translations (ACL 2019, EMNLP 2022)",
         description="Train on pairs of sentences in English and in another language.",
         epilog=_BITEXT_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -66,10 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def add_bitext_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `train bitext`, for the command and for the recipe that does the same."""
+def add_bitext_options(parser: argparse.ArgumentParser, default_config: str = "short") -> None:
+    """Add the options of `train bitext`, for the command and for the recipes that do the same."""
     parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
-    add_training_options(parser, default_config="short")
+    add_training_options(parser, default_config)
 
 
 def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:

@@ -66,7 +66,12 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         "none)",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
-    add("--output", type=Path, metavar="DIR", help="the model directory to make (default: p-sp-LANG)")
+    add(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="the model directory to make (default: p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with --encoder)",
+    )
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
 
@@ -75,9 +80,10 @@ def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
     """The training run that the options describe."""
     from st_paragram.training.run import TrainingRun
 
+    encoder = getattr(arguments, "encoder", "sp")
     return TrainingRun(
         language=language,
-        output=arguments.output or Path(f"p-sp-{language}"),
+        output=arguments.output or Path(f"{'p-sp' if encoder == 'sp' else encoder}-{language}"),
         data=arguments.data,
         config=arguments.config,
         default_config=arguments.default_config,

@@ -14,6 +14,7 @@ from st_paragram.models.averaging import embedding_of
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.find import find
+from st_paragram.models.recurrent import recurrent_modules, recurrent_pipeline
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 
 
@@ -34,14 +35,21 @@ def load_model(name: str) -> SentenceTransformer:
 
 
 def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 0) -> SentenceTransformer:
-    """Random embeddings, N(0, 1), over an averaging model's tokenizer: what the architecture knows untrained.
+    """A model of the same architecture and tokenizer with random weights: what the architecture knows untrained.
+
+    Args:
+        like: an averaging or a recurrent model of ours.
+        dim: components of a token's embedding; None: as many as `like` has.
+        seed: of the weights.
 
     Raises:
-        ModelDirectoryError: `like` is no averaging model.
+        ModelDirectoryError: `like` is neither.
     """
-    embedding = embedding_of(like)
+    modules = recurrent_modules(like)
+    embedding = embedding_of(like) if modules is None else modules[0]
     torch.manual_seed(seed)
-    return pipeline(token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension))
+    table = token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension)
+    return pipeline(table) if modules is None else recurrent_pipeline(table, modules[1].hidden_dim)
 
 
 def find_models(names: Sequence[str]) -> None:

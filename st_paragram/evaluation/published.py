@@ -122,8 +122,25 @@ STS_2017 = _rows(
     "ar-ar ar-en es-es es-en en-en tr-en",
     """
     SP 20k 300d, 1M OpenSubtitles: 75.6 74.7 85.4 76.4 84.5 77.2
+    SP 80k 1024d, 10M OpenSubtitles: 76.2 75.0 86.2 78.3 84.5 77.5
     SP 20k 300d, 2M Europarl: - - 78.6 54.9 79.1 -
-    SP 20k, random: - - 68.8 6.5 67.0 -
+    SP 20k 1024d, 2M Europarl: - - 81.0 56.4 80.4 -
+    SP 20k, random: 61.9 17.5 68.8 6.5 67.0 23.1
+    SP 40k, random: 58.3 16.1 68.2 10.4 66.6 22.2
+    Trigram 300d, 1M OpenSubtitles: 75.6 75.2 84.1 73.2 83.5 74.8
+    Trigram, random: 67.9 1.8 77.3 2.8 73.7 19.4
+    """,
+)
+
+# Pearson, mean over all sets of STS 2012-16: a million back-translations (ParaNMT), one and two million pairs of CzEng.
+STS_BY_TEXT = _rows(
+    Source.SP,
+    "back-translations bitext bitext-2x",
+    """
+    BLSTM-SP 20k: 66.5 66.4 66.2
+    SP 20k: 69.7 70.0 71.0
+    Word: 66.7 65.2 66.8
+    Trigram: 70.0 70.0 70.6
     """,
 )
 
@@ -140,7 +157,7 @@ TATOEBA = _rows(
 )
 
 # F1, trained on Europarl.
-BUCC = _rows(Source.SP, "de-en fr-en", "SP 40k, Europarl: 77.5 76.8")
+BUCC = _rows(Source.SP, "de-en fr-en", "SP 20k, Europarl: 77.0 76.3\nSP 40k, Europarl: 77.5 76.8")
 
 # Pearson. SWER is the symmetric word error rate; "easy" and "hard" say how SWER and grade go together.
 HARD_STS = _rows(
@@ -176,6 +193,14 @@ STATIC_MODELS = _rows(
     all-MiniLM-L6-v2 (transformer): 78.6 - - - -
     LaBSE (transformer): 69.3 74.5 65.7 72.1 96.5
     """,
+)
+
+#: Sentences per second on a Quadro GP100, 128,000 sentences of Europarl in batches of 128.
+SPEED_ON_EUROPARL = (
+    PublishedSpeed("SP 300d", "Quadro GP100", 855_571, Source.SP),
+    PublishedSpeed("SP 1024d", "Quadro GP100", 683_204, Source.SP),
+    PublishedSpeed("Chidambaram et al. 2018, 512d", "Quadro GP100", 3_049, Source.SP),
+    PublishedSpeed("BiLSTM of Schwenk 2018, 1024d", "Quadro GP100", 2_601, Source.SP),
 )
 
 SPEED = tuple(

@@ -11,8 +11,8 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, own_modules, stock
-from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, OWN_MODULES, STOCK, STOCK_CONFIG_FILE
+from st_paragram.models import averaging, own_modules, recurrent, stock
+from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, OWN_MODULES, RECURRENT, STOCK, STOCK_CONFIG_FILE
 from st_paragram.models.encoder import ParagramEncoder, pipeline
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.token_embedding import WEIGHTS_FILE
@@ -67,6 +67,14 @@ ARCHITECTURES: dict[str, Architecture] = {
         read=_read_averaging,
         read_weights=averaging.read_weights,
         files=(CONFIG_FILE, "*.model", WEIGHTS_FILE),
+    ),
+    RECURRENT: Architecture(
+        holds=lambda model: recurrent.recurrent_modules(model) is not None,
+        check=recurrent.check,
+        write=recurrent.write,
+        read=recurrent.read,
+        read_weights=recurrent.read_weights,
+        files=(CONFIG_FILE, "*.model", "*.safetensors"),
     ),
     STOCK: Architecture(
         holds=stock.holds,

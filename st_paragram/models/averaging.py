@@ -2,7 +2,11 @@
 
 Stock reader, `SentenceTransformer(path)`: `modules.json` (one `StaticEmbedding`), `config_sentence_transformers.json`,
 `tokenizer.json`, `model.safetensors`. Needs no plugin and no flag. Plugin's reader, `st_paragram.load(path)`:
-`st_paragram.json` and the tokenizer's own file (`sentencepiece.model`) beside the same weights.
+`st_paragram.json` and the tokenizer's own file (`sentencepiece.model`, `word.model`) beside the same weights.
+
+The stock reader's library can do what sentencepiece does, and find words by a regular expression. Models of character
+trigrams, of words as Moses finds them and of two vocabularies have neither `modules.json` nor `tokenizer.json`, and
+only the plugin reads them (see `opens_in_stock`).
 
 `model.safetensors` (see `weights_file`) holds the table, float32, float16 or int8 (V, D), and `unknown_embedding`,
 float32 (D,). The row of the unknown id is zero in the former, since the stock reader averages over unknown tokens where
@@ -25,6 +29,7 @@ from torch import Tensor
 
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.files import write_json
 from st_paragram.json_files import read_json
 from st_paragram.models import weights_file
 from st_paragram.models.configuration import (
@@ -40,12 +45,14 @@ from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
-from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.tokenizers.base import KINDS, Tokenizer, load_tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.tokenizers.stock_words import convert_words
+from st_paragram.tokenizers.words import Splitter, WordTokenizer
 
 #: What `config_sentence_transformers.json` says of a pipeline beside its modules.
-_PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(strict=True, extra="ignore"))
@@ -94,10 +101,10 @@ def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
 
 
 def check(model: SentenceTransformer) -> None:
-    """Refuse early a tokenizer that cannot become a `tokenizer.json`.
+    """Refuse early a tokenizer of an unknown kind, and a sentencepiece model that cannot become a `tokenizer.json`.
 
     Raises:
-        ModelDirectoryError: it cannot.
+        ModelDirectoryError: it is one of them, or the pipeline is another.
     """
     _stock_tokenizer(embedding_of(model).tokenizer)
 
@@ -105,7 +112,7 @@ def check(model: SentenceTransformer) -> None:
 def write(
     model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> None:
-    """Write the files of both readers, without a model card.
+    """Write the files of both readers, or of the plugin's alone; without a model card.
 
     Args:
         model: an averaging model.
@@ -114,12 +121,18 @@ def write(
         truncate_dim: store the first components of each row only.
 
     Raises:
-        ModelDirectoryError: another pipeline, or a tokenizer that cannot become a `tokenizer.json`.
+        ModelDirectoryError: another pipeline, or a tokenizer that `check` refuses.
         SettingsError: no such type, a dimension below 1, or numbers too large for float16.
     """
     embedding = embedding_of(model)
     table = _table_to_save(embedding, dtype, truncate_dim)
-    _write_stock_files(model, _stock_tokenizer(embedding.tokenizer), folder)
+    stock = _stock_tokenizer(embedding.tokenizer)
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {name: getattr(model, name) for name in PIPELINE_SETTINGS}
+    if stock is None:
+        write_json(folder / STOCK_CONFIG_FILE, settings, indent=2)
+    else:
+        _write_stock_files(stock, settings, folder)
     weights_file.write_weights(folder / WEIGHTS_FILE, table, embedding.tokenizer.unknown_id)
     (folder / tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
     values = {
@@ -159,21 +172,33 @@ def check_dimension(truncate_dim: int | None) -> None:
         raise SettingsError(f"truncate_dim is {truncate_dim}; keep at least 1 component")
 
 
-def _stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """The tokenizer as a `tokenizer.json`, for readers without the plugin."""
-    if not isinstance(tokenizer, SentencePieceTokenizer):
+def opens_in_stock(tokenizer: Tokenizer) -> bool:
+    """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
+    words = isinstance(tokenizer, WordTokenizer) and tokenizer.splitter is Splitter.REGEX
+    return words or isinstance(tokenizer, SentencePieceTokenizer)
+
+
+def _stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
+    """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if there is no such thing.
+
+    Raises:
+        ModelDirectoryError: no reader could make the tokenizer, or it is a sentencepiece model of another type.
+    """
+    if tokenizer.kind not in KINDS:
         raise ModelDirectoryError(
-            f"a tokenizer of kind {tokenizer.kind!r} cannot be written as the tokenizer.json of a model directory"
+            f"a tokenizer of kind {tokenizer.kind!r}, which st_paragram.load cannot make; it knows {', '.join(KINDS)}"
         )
-    return convert_tokenizer(tokenizer.content, lower_case=tokenizer.lower_case)
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return convert_tokenizer(tokenizer.content, lower_case=tokenizer.lower_case)
+    if isinstance(tokenizer, WordTokenizer) and opens_in_stock(tokenizer):
+        return convert_words(tokenizer)
+    return None
 
 
-def _write_stock_files(model: SentenceTransformer, tokenizer: tokenizers.Tokenizer, folder: Path) -> None:
+def _write_stock_files(tokenizer: tokenizers.Tokenizer, settings: dict[str, Any], folder: Path) -> None:
     # One zero a row stands in for the table, which is written afterwards.
     module = StaticEmbedding(tokenizer, embedding_weights=torch.zeros(tokenizer.get_vocab_size(), 1))
-    settings = {name: getattr(model, name) for name in _PIPELINE_SETTINGS}
     stock = SentenceTransformer(modules=[module], device="cpu", **settings)
-    folder.mkdir(parents=True, exist_ok=True)
     stock.save_pretrained(str(folder), create_model_card=False)
     # By its public alias, not by its place inside sentence-transformers 6.
     name_modules(folder, "sentence_transformers.models.StaticEmbedding")
@@ -197,7 +222,7 @@ def read(folder: Path, values: dict[str, Any], truncate_dim: int | None = None) 
     """
     check_dimension(truncate_dim)
     stored = checked(folder, values)
-    tokenizer = _read_tokenizer(folder, stored)
+    tokenizer = read_tokenizer(folder, stored)
     table = weights_file.read_weights(
         file_of(folder, WEIGHTS_FILE),
         (len(tokenizer), stored.embedding_dimension),
@@ -227,7 +252,12 @@ def checked(folder: Path, values: dict[str, Any]) -> AveragingValues:
         raise damaged(folder, one_line(error)) from error
 
 
-def _read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
+def read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
+    """The tokenizer of a folder.
+
+    Raises:
+        ModelDirectoryError: its file is missing or damaged, or is another's.
+    """
     path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
     try:
         tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
@@ -250,7 +280,7 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
         return {}
     try:
         settings = _PipelineSettings(**read_json(path))
-        return {name: value for name in _PIPELINE_SETTINGS if (value := getattr(settings, name)) is not None}
+        return {name: value for name in PIPELINE_SETTINGS if (value := getattr(settings, name)) is not None}
     except DAMAGED as error:
         raise ModelDirectoryError(f"{path}: not readable ({one_line(error)}); save the model again") from error
 

@@ -28,14 +28,12 @@ tags:
 
 # {name}
 
-Sentence embeddings for {language_names}: the mean of sentencepiece embeddings, trained on pairs of sentences with the
+Sentence embeddings for {language_names}: the mean of {averaged}, trained on pairs of sentences with the
 same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022). {dim} components,
 compared by cosine.
 
 ```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("{name}")  # a path to this directory; or st_paragram.load("{name}")
+{opening}
 embeddings = model.encode(["a first sentence", "a second one"])
 print(model.similarity(embeddings, embeddings))
 ```
@@ -59,6 +57,32 @@ Correlation of cosines with graded similarity, x 100, on development pairs (watc
 {scores}
 {translations}
 Made with st_paragram {version}, sentence-transformers {st_version}, torch {torch_version}.
+"""
+
+_OPENING = """\
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{name}")  # a path to this directory; or st_paragram.load("{name}")"""
+
+_PLUGIN_OPENING = """\
+import st_paragram
+
+model = st_paragram.load("{name}")  # a path to this directory"""
+
+_AVERAGED = {
+    "sp": "sentencepiece embeddings",
+    "word": "word embeddings",
+    "trigram": "embeddings of character trigrams",
+    "blstm": "the states of a bidirectional LSTM over sentencepiece embeddings",
+}
+
+_PLUGIN_NOTE = """
+A stock `SentenceTransformer` cannot read this model: its library does not split text in this way.
+"""
+
+_TWO_VOCABULARIES_NOTE = """
+Each language has a vocabulary of its own: `model.encode(texts, language="{second}")` reads the second one. A stock
+`SentenceTransformer` cannot read this model.
 """
 
 _JIEBA_NOTE = """
@@ -102,7 +126,9 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
         language_names=" and ".join([", ".join(languages[:-1]), languages[-1]] if languages[1:] else languages),
         name=record.name,
         dim=dim or record.settings["dim"],
-        reader_note=_JIEBA_NOTE if record.segmentation == "jieba" else "",
+        averaged=_AVERAGED.get(record.settings.get("encoder", "sp"), "embeddings"),
+        opening=(_PLUGIN_OPENING if _plugin_note(record) else _OPENING).format(name=record.name),
+        reader_note=_plugin_note(record) + (_JIEBA_NOTE if record.segmentation == "jieba" else ""),
         data=record.data,
         pairs=record.pairs,
         first=record.languages[0],
@@ -120,6 +146,16 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
         st_version=sentence_transformers.__version__,
         torch_version=torch.__version__,
     )
+
+
+def _plugin_note(record: TrainingRecord) -> str:
+    """Why the plugin alone reads the model (see `averaging.opens_in_stock`); empty if other readers do too."""
+    prepared = record.preparation
+    if prepared.get("sharing", "joint") != "joint":
+        return _TWO_VOCABULARIES_NOTE.format(second=record.languages[1])
+    if prepared.get("tokens") == "trigram" or prepared.get("splitter", "regex") != "regex":
+        return _PLUGIN_NOTE
+    return ""
 
 
 def _score_row(score: Score) -> tuple[str, ...]:

@@ -19,11 +19,13 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 from tqdm.autonotebook import tqdm
 
+from st_paragram.errors import SettingsError
 from st_paragram.models import averaging
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.row_means import row_means
 from st_paragram.modules.token_embedding import TokenEmbedding
+from st_paragram.tokenizers.bilingual import BilingualTokenizer
 
 #: Texts tokenised and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
 BATCH_SIZE = 4096
@@ -120,7 +122,9 @@ class ParagramEncoder(SentenceTransformer):
 
         @_in_larger_batches
         @functools.wraps(SentenceTransformer.encode)
-        def encode(self, *args, **kwargs):  # noqa: ANN002, ANN003, ANN201, D102 - as in the base class
+        def encode(self, *args, language=None, **kwargs):  # noqa: ANN001, ANN002, ANN003, ANN201, D102 - as in the base
+            if language is not None:
+                return self.in_language(language).encode(*args, **kwargs)
             try:
                 call = _Call(*args, **kwargs)
             except TypeError:  # an argument of another version, or a wrong one: the base class knows
@@ -130,6 +134,23 @@ class ParagramEncoder(SentenceTransformer):
                 return super().encode(*args, **kwargs)
             with torch.inference_mode():
                 return _as_asked(self._embeddings(texts, tokens, call), call)
+
+    def in_language(self, language: str) -> ParagramEncoder:
+        """The model that reads texts of a language, for one whose two languages have vocabularies of their own.
+
+        Both share the table. What is to be read is told once: texts of different languages may look alike.
+
+        Raises:
+            SettingsError: the model has one vocabulary, or none of this language.
+        """
+        embedding = averaging.embedding_of(self)
+        if not isinstance(embedding.tokenizer, BilingualTokenizer):
+            raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+        tokenizer = embedding.tokenizer.in_language(language)
+        table = embedding.embedding
+        first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
+        settings = {name: getattr(self, name) for name in averaging.PIPELINE_SETTINGS}
+        return pipeline(first, str(self.device), **settings)
 
     def save(
         self,

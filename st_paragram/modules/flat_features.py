@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +17,8 @@ from st_paragram.modules.compact_embedding import CompactEmbedding
 _PADDED = ("token_embeddings", "attention_mask", "sentence_lengths")
 
 
-class FlatFeatures(dict[str, Any]):
-    """Features of unpadded texts, with the embedding table that their ids refer to.
+class FlatTokens(dict[str, Any], ABC):
+    """Features of unpadded texts, with a vector for each of their tokens.
 
     Holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first look at `token_embeddings` makes
     padded features of them: `token_embeddings`, float (B, L, D), `attention_mask`, int64 (B, L), and
@@ -25,26 +26,9 @@ class FlatFeatures(dict[str, Any]):
     `LSTM`) work, and nobody else pays for padding.
     """
 
-    def __init__(
-        self,
-        features: dict[str, Any],
-        embedding: nn.Embedding | CompactEmbedding,
-        dropout: float = 0.0,
-        sparse_gradient: bool = False,
-    ) -> None:
-        super().__init__(features)
-        self.embedding = embedding
-        self.table: Tensor = embedding.weight
-        self.dropout = dropout
-        self.sparse_gradient = sparse_gradient
-
+    @abstractmethod
     def flat_token_embeddings(self) -> Tensor:
-        """The tokens' embeddings after dropout, float (total, D)."""
-        ids = self["input_ids"].view(-1)
-        if isinstance(self.embedding, CompactEmbedding):
-            return self.embedding(ids)
-        tokens = F.embedding(ids, self.table, sparse=self.sparse_gradient)
-        return F.dropout(tokens, self.dropout, training=self.dropout > 0)
+        """The tokens' vectors, float (total, D), text after text."""
 
     def __missing__(self, key: str) -> Tensor:
         if key not in _PADDED or "cu_seq_lens_q" not in self:
@@ -59,6 +43,57 @@ class FlatFeatures(dict[str, Any]):
         # Stock modules take features with this key for flat ones.
         del self["cu_seq_lens_q"], self["input_ids"]
         return self[key]
+
+
+class FlatFeatures(FlatTokens):
+    """Features of unpadded texts, with the embedding table that their ids refer to."""
+
+    def __init__(
+        self,
+        features: dict[str, Any],
+        embedding: nn.Embedding | CompactEmbedding,
+        dropout: float = 0.0,
+        sparse_gradient: bool = False,
+    ) -> None:
+        super().__init__(features)
+        self.embedding = embedding
+        self.table: Tensor = embedding.weight
+        self.dropout = dropout
+        self.sparse_gradient = sparse_gradient
+
+    def flat_token_embeddings(self, order: Tensor | None = None) -> Tensor:
+        """The tokens' embeddings after dropout, float (total, D).
+
+        Args:
+            order: places of the tokens, int64 (total,), in the order that their embeddings are wanted in; text after
+                text if not given.
+        """
+        ids = self["input_ids"].view(-1)
+        if order is not None:
+            ids = ids[order]
+        if isinstance(self.embedding, CompactEmbedding):
+            return self.embedding(ids)
+        tokens = F.embedding(ids, self.table, sparse=self.sparse_gradient)
+        return F.dropout(tokens, self.dropout, training=self.dropout > 0)
+
+
+class FlatStates(FlatTokens):
+    """Features of unpadded texts, with the states that an encoder has made of their tokens, in any order.
+
+    Args:
+        features: flat ones.
+        states: float (total, D).
+        places: int64 (total,): token i has states[places[i]].
+    """
+
+    def __init__(self, features: dict[str, Any], states: Tensor, places: Tensor) -> None:
+        super().__init__(features)
+        self.states = states
+        self.places = places
+
+    def flat_token_embeddings(self) -> Tensor:
+        """The tokens' states, float (total, D)."""
+        return self.states.index_select(0, self.places)
 
 
 def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> dict[str, Tensor]:

@@ -9,12 +9,15 @@ import torch.nn.functional as F
 from sentence_transformers.base.modules import Module
 from torch import Tensor
 
-from st_paragram.modules.flat_features import FlatFeatures
+from st_paragram.modules.flat_features import FlatFeatures, FlatStates
 from st_paragram.modules.row_means import row_means
 
 
 class MeanPool(Module):
-    """Mean pooling: one pass over the table behind `TokenEmbedding`, a masked mean behind any other module."""
+    """Mean pooling: one pass over the table behind `TokenEmbedding`, over the states behind `BiLSTM`.
+
+    Behind any other module it is a masked mean.
+    """
 
     config_keys: list[str] = ["embedding_dimension"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "mean_pool_config.json"
@@ -31,10 +34,14 @@ class MeanPool(Module):
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Add `sentence_embedding`, float (B, D).
 
-        Reads flat features (see `FlatFeatures`), or padded `token_embeddings` (B, L, D) and `attention_mask` (B, L).
+        Reads flat features (see `FlatTokens`), or padded `token_embeddings` (B, L, D) and `attention_mask` (B, L).
         """
         if isinstance(features, FlatFeatures) and "cu_seq_lens_q" in features:
             features["sentence_embedding"] = _flat_mean(features)
+        elif isinstance(features, FlatStates) and "cu_seq_lens_q" in features:
+            features["sentence_embedding"] = F.embedding_bag(
+                features.places, features.states, features["cu_seq_lens_q"], mode="mean", include_last_offset=True
+            )
         else:
             tokens = features["token_embeddings"]
             mask = features["attention_mask"].unsqueeze(-1).to(tokens.dtype)

@@ -16,7 +16,7 @@ from st_paragram.files import check_output_folder, output_lock
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.find import find
 from st_paragram.settings import read
-from st_paragram.training.settings import TrainingSettings, config_path
+from st_paragram.training.settings import TOKENS_OF, TrainingSettings, config_path
 from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ class TrainingRun:
         preparation(self.language, self.vocab_size)
         data = choose_data(self.language, self.data)
         default = _BUILT_IN_CONFIG if data == [BUILT_IN] else self.default_config
-        return read(TrainingSettings, config or config_path(default), self.overrides), data
+        settings = read(TrainingSettings, config or config_path(default), self.overrides)
+        return settings, data
 
     def check_free(self) -> None:
         """Refuse an output that exists, or cannot be made.
@@ -155,7 +156,7 @@ def _run(
     if settings.init:
         find(settings.init)
     development, translations = _watched(run)
-    data = find_training_data(run.language, chosen, run.vocab_size, run.workers)
+    data = find_training_data(run.language, chosen, run.vocab_size, run.workers, TOKENS_OF[settings.encoder])
     if on_start:
         on_start(data, settings)
     best, points = _trained(run, settings, data, development, translations)

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 from st_paragram.errors import SettingsError
+from st_paragram.preparation.settings import Tokens
 from st_paragram.settings import setting, settings
+
+Encoder = Literal["sp", "word", "trigram", "blstm"]
 
 _CONFIGS = Path(__file__).with_name("configs")
 
@@ -15,7 +18,20 @@ _CONFIGS = Path(__file__).with_name("configs")
 class TrainingSettings:
     """What a training run is made of; the defaults are the paper's (EMNLP 2022, section 3)."""
 
+    encoder: Encoder = setting(
+        "sp",
+        "mean of the embeddings of sentencepiece's pieces (sp), of words, or of character trigrams, or the mean of the "
+        "states of a bidirectional LSTM over sentencepiece's pieces (blstm)",
+    )
     dim: int = setting(1024, "components of an embedding", least=1)
+    hidden_dim: int = setting(150, "units of the LSTM in each direction; half the components of a sentence", least=1)
+    scramble: float = setting(
+        0.0,
+        "probability that a sentence's pieces are trained on in random order, drawn anew in each epoch; for blstm, "
+        "since a mean knows no order",
+        least=0,
+        most=1,
+    )
     dropout: float = setting(
         0.0, "probability that a component of a piece's embedding is dropped in training", least=0, below=1
     )
@@ -65,6 +81,26 @@ class TrainingSettings:
         0, "steps between evaluations on the development pairs; 0: one at the end of each epoch", least=0
     )
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU where there is one")
+
+    def __post_init__(self) -> None:
+        """Check what concerns several settings.
+
+        Raises:
+            SettingsError: An encoder that knows no order is to be scrambled, or one is to begin with another's rows.
+        """
+        if self.scramble and self.encoder != "blstm":
+            raise SettingsError(f"scramble is {self.scramble:g}, but {self.encoder} knows no order; it is for blstm")
+        if self.init and self.encoder == "blstm":
+            raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
+
+
+#: What the encoders read, by the kind of the tokenizer.
+TOKENS_OF: dict[Encoder, Tokens] = {
+    "sp": "sentencepiece",
+    "word": "word",
+    "trigram": "trigram",
+    "blstm": "sentencepiece",
+}
 
 
 def config_names() -> list[str]:

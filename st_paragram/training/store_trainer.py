@@ -308,7 +308,7 @@ def _embedding_of(model: SentenceTransformer, stores: Mapping[str, PairStore]) -
     if not isinstance(embedding, TokenEmbedding):
         return None
     for store in stores.values():
-        if any(store.tokenizer(side=side) != embedding.tokenizer for side in SIDES):
+        if not all(store.tokenizer(side=side).shares_rows(embedding.tokenizer) for side in SIDES):
             raise SettingsError(
                 f"{store.path}: the model's tokenizer is not the store's; build the model with store.tokenizer()"
             )

@@ -19,12 +19,15 @@ from st_paragram.evaluation.translations import Translations
 from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
 from st_paragram.models.encoder import pipeline
+from st_paragram.models.recurrent import recurrent_pipeline
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.modules.sentencepiece_embedding import token_embedding
+from st_paragram.tokenizers.base import Tokenizer
+from st_paragram.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.training import progress
 from st_paragram.training.initial_rows import initial_rows
 from st_paragram.training.objectives import mega_batch_margin
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.training.settings import TOKENS_OF, Encoder, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -113,17 +116,41 @@ def _translation_scores(
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """The averaging model over the store's tokenizer that training begins with.
+    """The model over the store's tokenizer that training begins with.
 
     Raises:
-        SettingsError: The device cannot be used, or the model to begin with does not fit.
+        SettingsError: The device cannot be used, the store's tokenizer is not what the encoder reads, or the model to
+            begin with does not fit.
         ModelDirectoryError: There is no such model, or no averaging model.
     """
     check_device(settings.device)
     tokenizer = store.tokenizer()
+    check_tokens(tokenizer, settings.encoder, store.path)
+    device = None if settings.device == "auto" else settings.device
     weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
     embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
-    return pipeline(embedding, None if settings.device == "auto" else settings.device)
+    if settings.encoder == "blstm":
+        return recurrent_pipeline(embedding, settings.hidden_dim, device)
+    return pipeline(embedding, device)
+
+
+def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
+    """Refuse a store whose ids are not what an encoder reads.
+
+    Raises:
+        SettingsError: They are those of another tokenizer.
+    """
+    kind = tokenizer.inner_kind if isinstance(tokenizer, BilingualTokenizer) else tokenizer.kind
+    if kind != TOKENS_OF[encoder]:
+        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+        raise SettingsError(
+            f"{store}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose the "
+            f"encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
+        )
+    if encoder == "blstm" and isinstance(tokenizer, BilingualTokenizer):
+        raise SettingsError(
+            f"{store}: a vocabulary of each language; blstm reads a joint one, prepare the text with it"
+        )
 
 
 def check_device(name: str) -> None:
@@ -181,4 +208,5 @@ def save(
         ],
         translations=result.report.translations,
     )
-    return model_directory.save(result.model, output, model_card(record), overwrite, training=record)
+    card = model_card(record, result.model.get_embedding_dimension())
+    return model_directory.save(result.model, output, card, overwrite, training=record)

@@ -14,7 +14,7 @@ from st_paragram.data.text import TextSource, parse_source
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.files import cache_folder, write_text
 from st_paragram.preparation.prepare import prepare_cached
-from st_paragram.preparation.settings import PrepareSettings
+from st_paragram.preparation.settings import PrepareSettings, Tokens
 from st_paragram.stages.executors import LocalExecutor
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,11 @@ def choose_data(language: str, data: Sequence[str] = ()) -> list[str]:
 
 
 def find_training_data(
-    language: str, data: Sequence[str] = (), vocab_size: int | None = None, workers: int = 1
+    language: str,
+    data: Sequence[str] = (),
+    vocab_size: int | None = None,
+    workers: int = 1,
+    tokens: Tokens = "sentencepiece",
 ) -> TrainingData:
     """The pairs to train `language` on; texts are prepared, once, into a store of the cache.
 
@@ -89,6 +93,7 @@ def find_training_data(
             `choose_data` says.
         vocab_size: Pieces of a vocabulary to train; ignored for a store, which has one.
         workers: Processes of a preparation.
+        tokens: What sentences are cut into, as `PrepareSettings` names it; ignored for a store.
 
     Raises:
         SettingsError: As in `choose_data`.
@@ -97,21 +102,21 @@ def find_training_data(
     """
     chosen = choose_data(language, data)
     if chosen == [BUILT_IN]:
-        return _built_in(language, vocab_size, workers)
+        return _built_in(language, preparation(language, vocab_size, tokens), workers)
     if any(path.endswith(_STORE) for path in chosen):
         return TrainingData(_open_store(chosen, language), Path(chosen[0]).name)
     sources = [parse_source(spec, ("en", language)) for spec in chosen]
     description = " + ".join(Path(source.name).name for source in sources)
-    return TrainingData(_prepare(language, sources, vocab_size, workers), description)
+    return TrainingData(_prepare(sources, preparation(language, vocab_size, tokens), workers), description)
 
 
-def preparation(language: str, vocab_size: int | None = None) -> PrepareSettings:
-    """How texts to train on are prepared; `vocab_size` as in `find_training_data`.
+def preparation(language: str, vocab_size: int | None = None, tokens: Tokens = "sentencepiece") -> PrepareSettings:
+    """How texts to train on are prepared; `vocab_size` and `tokens` as in `find_training_data`.
 
     Raises:
-        SettingsError: The size is refused.
+        SettingsError: One of them is refused.
     """
-    settings = PrepareSettings(languages=("en", language))
+    settings = PrepareSettings(languages=("en", language), tokens=tokens)
     return settings if vocab_size is None else replace(settings, vocab_size=vocab_size)
 
 
@@ -136,11 +141,11 @@ def _open_store(data: Sequence[str], language: str, check_ids: bool = True) -> P
     return store
 
 
-def _built_in(language: str, vocab_size: int | None, workers: int) -> TrainingData:
+def _built_in(language: str, settings: PrepareSettings, workers: int) -> TrainingData:
     path = cache_folder() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
     pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
     _write_if_changed(path, pairs)
-    store = _prepare(language, [TextSource((str(path),), ("en", language))], vocab_size, workers)
+    store = _prepare([TextSource((str(path),), ("en", language))], settings, workers)
     return TrainingData(store, "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)", True)
 
 
@@ -151,6 +156,5 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     write_text(path, text)
 
 
-def _prepare(language: str, sources: Sequence[TextSource], vocab_size: int | None, workers: int) -> PairStore:
-    settings = preparation(language, vocab_size)
+def _prepare(sources: Sequence[TextSource], settings: PrepareSettings, workers: int) -> PairStore:
     return PairStore(prepare_cached(sources, settings, cache_folder() / "stores", executor=LocalExecutor(workers)))

@@ -147,13 +147,13 @@ def test_an_unknown_device_is_refused():
 
 
 def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "short", "small"]
+    assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
     for name in config_names():
         path = ROOT / "recipes" / "configs" / f"{name}.yaml"
         assert path.read_bytes() == config_path(name).read_bytes()  # a link, in archives a copy
 
 
-@pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "short", "small"])
+@pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"])
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
     commands = [line[1:].split() for line in config_path(name).read_text().split("\n") if line.startswith("#   ")]
     parser = argparse.ArgumentParser()

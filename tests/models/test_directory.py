@@ -177,7 +177,10 @@ def _config(saved, **changes):
         (lambda s: _options(s, lower_case="no"), "lower_case is 'no'"),
         (lambda s: _options(s, surprise=1), "surprise"),
         (lambda s: _config(s, dropout=None), "dropout is None"),
-        (lambda s: _config(s, architecture="castle"), "architecture 'castle', this st_paragram knows averaging, stock"),
+        (
+            lambda s: _config(s, architecture="castle"),
+            "architecture 'castle', this st_paragram knows averaging, recurrent, stock",
+        ),
         (lambda s: _config(s, architecture=3), "architecture is 3"),
         (lambda s: _config(s, architecture="stock"), "embedding_dimension is unknown"),
         (lambda s: _config(s, tokenizer_kind="runes"), r"runes\.model is missing"),

@@ -22,6 +22,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
             the opposite side's only (bitext).
         random_negatives: draw negatives from the opposite side at random, without mining; for comparison.
         mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
+        scramble: probability that a sentence's ids are put in random order, see `scrambling`.
         compiled_step: use the compiled training step where it can be used (CPU, no clipping).
         mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
             device has), "float32", "tf32", "bfloat16" or "int8".
@@ -32,6 +33,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     negatives_from_both_sides: bool = _DEFAULTS.negatives == "both"
     random_negatives: bool = _DEFAULTS.negatives == "random"
     mask_duplicates: bool = _DEFAULTS.mask_duplicates
+    scramble: float = 0.0
     compiled_step: bool = True
     mining_precision: str = _DEFAULTS.mining_precision
 
@@ -43,6 +45,8 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         """
         checked = ("megabatch_size", "anneal_interval", "mining_precision")
         TrainingSettings(**{name: getattr(self, name) for name in checked})
+        if not 0 <= self.scramble <= 1:
+            raise SettingsError(f"scramble is {self.scramble}; it must be at least 0 and at most 1")
         if self.random_negatives and self.negatives_from_both_sides:
             raise SettingsError("random_negatives and negatives_from_both_sides exclude each other; choose one")
         super().__post_init__()

@@ -59,7 +59,7 @@ class MegaBatchTrainer(StoreTrainer):
         Args:
             model: any pipeline that a model directory can hold.
             args: arguments of the run.
-            train_dataset: the pairs; one tokenizer for both sides.
+            train_dataset: the pairs; the ids of both sides are rows of one table.
             loss: takes four columns (s, t, negative of s, negative of t); `MarginHardNegativeLoss` by default.
             kwargs: further arguments of `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`.
 
@@ -70,10 +70,11 @@ class MegaBatchTrainer(StoreTrainer):
         """
         if len(train_dataset) < 2:
             raise StoreError(f"{train_dataset.path}: {len(train_dataset)} pair; a negative needs at least two pairs")
-        if not train_dataset.shared_tokenizer:
+        first, second = train_dataset.tokenizers
+        if not first.shares_rows(second):
             raise StoreError(
-                f"{train_dataset.path}: each side has a tokenizer of its own; mega-batches need one for both, so "
-                "prepare the pairs with one"
+                f"{train_dataset.path}: each side has a tokenizer and rows of its own; mega-batches need ids of one "
+                "table, so prepare the pairs again"
             )
         self.store = train_dataset
         self._schedule: Iterator[MegaBatch] | None = None
@@ -159,7 +160,7 @@ class MegaBatchTrainer(StoreTrainer):
         return texts if texts is not None and texts.mega == mega else self._read(mega)
 
     def _read(self, mega: MegaBatch) -> MegaBatchTexts:
-        return MegaBatchTexts.read(self.store, mega, self.args.train_batch_size, self.args.seed)
+        return MegaBatchTexts.read(self.store, mega, self.args.train_batch_size, self.args.seed, self.args.scramble)
 
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MinedMegaBatch:
@@ -208,4 +209,5 @@ class MegaBatchTrainer(StoreTrainer):
     def load_state(self, folder: Path) -> None:
         """Read back what `save_state` wrote."""
         super().load_state(folder)
-        self._current = MinedMegaBatch.load(folder, self.store, self.args.train_batch_size, self.args.seed)
+        args = self.args
+        self._current = MinedMegaBatch.load(folder, self.store, args.train_batch_size, args.seed, args.scramble)

@@ -1,4 +1,4 @@
-"""The objective of SP and P-SP: the margin loss, with negatives mined in mega-batches (EMNLP 2022)."""
+"""The objective of SP and P-SP: the margin loss, with negatives mined in mega-batches (ACL 2019, EMNLP 2022)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -
         negatives_from_both_sides=settings.negatives == "both",
         random_negatives=settings.negatives == "random",
         mask_duplicates=settings.mask_duplicates,
-        row_lazy_adam=settings.optimizer == "row-lazy",
+        row_lazy_adam=settings.optimizer == "row-lazy" and settings.encoder != "blstm",  # which trains a table alone
+        scramble=settings.scramble,
         mining_precision=settings.mining_precision,
         eval_strategy=strategy,
         eval_steps=settings.evaluate_steps or None,
