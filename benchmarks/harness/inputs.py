@@ -17,7 +17,11 @@ from st_paragram.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.data.sample.grammar import sample_pairs
 from st_paragram.errors import TextError
 from st_paragram.files import atomic, write_text
+from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.tokenizers.character_trigrams import train_trigrams
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.tokenizers.words import train_words
+from st_paragram.training.settings import Encoder
 
 _BUILT_IN = 20_000  # different built-in sentences before variations of them are made
 _LEXICON = 120_000  # invented words of the variations
@@ -105,6 +109,37 @@ class Inputs:
                 _changed_store(PairStore(self.pair_store(size)), path, pairs, length)
         return path
 
+    def encoder_tokenizer(self, encoder: str, size: int) -> Tokenizer:
+        """What an encoder of ACL 2019 reads, trained on the sentences; `size` is that of sentencepiece's vocabulary."""
+        if encoder not in ("word", "trigram"):
+            return self.vocabulary(size)
+        train = train_words if encoder == "word" else train_trigrams
+        content = train(read_sentences(self.sentences(), self.count))
+        return load_tokenizer(encoder, content, {"lower_case": True})
+
+    def encoder_store(self, encoder: str, size: int) -> Path:
+        """A store of the sentences for an encoder."""
+        path = self._named(f"pairs-{encoder}-{size}", "h5")
+        if not path.is_file():
+            tokenizer = self.encoder_tokenizer(encoder, size)
+            _store_of_sentences(read_sentences(self.sentences(), self.count), tokenizer, path)
+        return path
+
+    def encoder_model(self, encoder: Encoder, size: int, dim: int, hidden_dim: int) -> Path:
+        """A random model of an encoder."""
+        path = self._named(f"model-{encoder}-{size}-{dim}")
+        if not path.is_dir():
+            import torch
+
+            from st_paragram.models.directory import save
+            from st_paragram.training.settings import TrainingSettings
+            from st_paragram.training.train import new_model
+
+            torch.manual_seed(0)
+            settings = TrainingSettings(encoder=encoder, dim=dim, hidden_dim=hidden_dim, device="cpu")
+            save(new_model(PairStore(self.encoder_store(encoder, size), check_ids=False), settings), path)
+        return path
+
     def _named(self, what: str, suffix: str = "") -> Path:
         """A place that changes with everything its content depends on."""
         given: list[object] = [_VERSION, self.count]
@@ -164,7 +199,7 @@ def _stretched(sentence: str, length: float) -> str:
     return " ".join(itertools.islice(itertools.cycle(words), max(1, round(len(words) * length))))
 
 
-def _store_of_sentences(sentences: Sequence[str], vocabulary: SentencePieceTokenizer, path: Path) -> None:
+def _store_of_sentences(sentences: Sequence[str], vocabulary: Tokenizer, path: Path) -> None:
     half = len(sentences) // 2
     with PairStoreWriter(path, ("en", "xx"), vocabulary, None, {"made for": "a benchmark"}) as writer:
         for start in range(0, half, 1 << 14):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tqdm import tqdm
 
-from harness import section_encode, section_load, section_roofline, section_scaling, section_train
+from harness import section_encode, section_encoders, section_load, section_roofline, section_scaling, section_train
 from harness.options import Options
 from harness.plots import plot_table
 from harness.report import machine_markdown, table_markdown, write_report
@@ -20,6 +20,7 @@ SECTIONS: dict[str, Callable[[Options], Iterator[Unit]]] = {
     "encode": section_encode.units,
     "load": section_load.units,
     "train": section_train.units,
+    "encoders": section_encoders.units,
     "roofline": section_roofline.units,
     "scaling": section_scaling.units,
 }

@@ -30,13 +30,13 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make = _ours if peer == "ours" else _stock
         trainer = make(peer, arguments, store, folder)
-        trainer.add_callback(_rounds(trainer, arguments["steps"], arguments["batch_size"], channel))
+        trainer.add_callback(rounds_callback(trainer, arguments["steps"], arguments["batch_size"], channel))
         channel.ready()
         if channel.wait():
             trainer.train()
 
 
-def _rounds(trainer: SentenceTransformerTrainer, steps: int, batch_size: int, channel: Channel) -> Any:  # noqa: ANN401
+def rounds_callback(trainer: SentenceTransformerTrainer, steps: int, batch_size: int, channel: Channel) -> Any:  # noqa: ANN401
     """A callback that reports every `steps` steps and waits: everything that the loop does in between is counted."""
     from transformers import TrainerCallback
 

@@ -17,6 +17,7 @@ KINDS = {
     "load": "loading",
     "train": "training_peers",
     "train-run": "training_runs",
+    "encoder-train": "encoder_training",
     "limit": "limits",
 }
 
