@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, OWN_MODULES
 from st_paragram.models.encoder import ParagramEncoder, pipeline
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.token_embedding import WEIGHTS_FILE
+from st_paragram.tokenizers.bilingual import BilingualTokenizer
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,9 @@ def _read_averaging(
         # As the stock reader does it: saving the model again keeps its card.
         model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
     model.eval()
+    if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
+        both = " and ".join(tokenizer.languages)
+        logger.warning(f"{folder}: a vocabulary of each of {both}; texts are read as {tokenizer.language} unless told")
     return model
 
 

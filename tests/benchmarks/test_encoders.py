@@ -7,7 +7,7 @@ import math
 import pytest
 import yaml
 from harness.encoder_runs import STS, EncoderRun, Text, read_encoders, run_encoders
-from harness.language_runs import LanguageRun, rank_correlation, run_languages, same_english
+from harness.language_runs import LanguageRun, rank_correlation, run_languages, same_english, uriel_distances
 from reports.encoders import encoders_tables
 from reports.languages import correlation_table, language_table, plot_languages
 from scipy.stats import spearmanr
@@ -152,3 +152,12 @@ def test_tables_of_languages_by_hand(tmp_path):
     pytest.importorskip("matplotlib")
     plot_languages(runs, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_distances_of_languages():
+    pytest.importorskip("urielplus")
+    found = uriel_distances(["es", "ar"])
+    assert set(found) == {"featural", "syntactic", "genetic", "geographic"}
+    assert 0 < found["syntactic"]["es"] < found["syntactic"]["ar"] < 1
+    with pytest.raises(SettingsError, match=r"xyz: URIEL\+ has no featural distance"):
+        uriel_distances(["xyz"])

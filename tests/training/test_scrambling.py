@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
 from support.data import make_pairs, write_store
 
 from st_paragram.errors import SettingsError
+from st_paragram.models.recurrent import recurrent_pipeline
+from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
 from st_paragram.training.mega_batch.schedule import MegaBatch
 from st_paragram.training.mega_batch.scrambling import scrambled
+from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.training.settings import TrainingSettings
 
 N = 4000
@@ -73,3 +77,64 @@ def test_refusals(tmp_path):
         TrainingSettings(scramble=0.3)
     with pytest.raises(SettingsError, match=r"scramble is 2"):
         MegaBatchTrainingArguments(str(tmp_path), scramble=2)
+
+
+def blstm_trainer(folder, store, **settings):
+    torch.manual_seed(0)
+    model = recurrent_pipeline(SentencePieceEmbedding(store.tokenizer(), 12, dropout=0.2), 6, "cpu")
+    arguments = {
+        "per_device_train_batch_size": 16,
+        "megabatch_size": 3,
+        "anneal_interval": 4,
+        "learning_rate": 0.02,
+        "row_lazy_adam": False,
+        "scramble": 0.5,
+        "max_steps": 60,
+        "save_strategy": "no",
+        "use_cpu": True,
+    }
+    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **{**arguments, **settings}), store)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_bilstm_on_scrambled_sentences_resumes_to_the_bit(tmp_path, store):
+    """The checkpoint lies in a mega-batch of the second epoch: what is scrambled there is drawn again."""
+    whole = blstm_trainer(tmp_path / "whole", store)
+    whole.train()
+    blstm_trainer(tmp_path / "parts", store, save_strategy="steps", save_steps=49, save_total_limit=3).train()
+    with np.load(tmp_path / "parts" / "checkpoint-49" / "mega_batch.npz") as mined:
+        epoch, begin, stop, _ = mined["mega"].tolist()
+    assert epoch == 1 and begin < 49 - epoch * whole.batches_per_epoch < stop
+    again = blstm_trainer(tmp_path / "parts", store)
+    with torch.no_grad():
+        for parameter in again.model.parameters():
+            parameter.zero_()
+    again.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-49"))
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, again.model.state_dict()[name]), name
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_mining_with_a_bilstm_is_brute_force_on_the_scrambled_sentences(tmp_path, store):
+    trainer = blstm_trainer(tmp_path, store, mining_precision="float32")
+    texts = MegaBatchTexts.read(store, MegaBatch(1, 0, 3, 3), 16, trainer.args.seed, 0.5)
+    found = trainer._mine(texts)
+    trainer.model.eval()
+    rows = [texts.ids[a:b].tolist() for a, b in zip(texts.offsets[:-1], texts.offsets[1:], strict=True)]
+    with torch.no_grad():
+        parts = [trainer.model(trainer.model.preprocess([row]))["sentence_embedding"] for row in rows]
+    embeddings = torch.nn.functional.normalize(torch.cat(parts))
+    first, second = embeddings.split(texts.pairs)
+    labels, others = (torch.from_numpy(side) for side in texts.labels())
+    same = (labels[:, None] == labels) | (others[:, None] == others)
+    of_s = (first @ second.T).masked_fill(same, -2).argmax(1) + texts.pairs
+    of_t = (second @ first.T).masked_fill(same, -2).argmax(1)
+    assert np.array_equal(found.columns[2], of_s) and np.array_equal(found.columns[3], of_t)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_training_a_bilstm_lowers_the_loss(tmp_path, store):
+    trainer = blstm_trainer(tmp_path, store, logging_steps=20, max_steps=80)
+    trainer.train()
+    losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
+    assert losses[-1] < losses[0] - 0.1
