@@ -104,7 +104,9 @@ def write(
         ModelDirectoryError: another pipeline, or a tokenizer that cannot become a `tokenizer.json`.
     """
     embedding, lstm = _modules_of(model)
-    stock.write(_stock_pipeline(model, embedding, lstm), folder, dtype, truncate_dim, RECURRENT)
+    with torch.random.fork_rng(devices=[]):  # a checkpoint must not move the generator that training draws from
+        whole = _stock_pipeline(model, embedding, lstm)
+    stock.write(whole, folder, dtype, truncate_dim, RECURRENT)
     (folder / tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
     values = {
         "embedding_dimension": embedding.embedding_dimension,
