@@ -16,6 +16,7 @@ from pathlib import Path
 from st_paragram.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.data.text import TextSource
 from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.extras import require
 from st_paragram.files import digest, locked
 from st_paragram.preparation.pipeline import Sizes, build
 from st_paragram.preparation.read_stage import text_digest
@@ -28,6 +29,7 @@ from st_paragram.stages.work import Work, work_folder
 from st_paragram.tokenizers.bilingual import Sharing
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.tokenizers.words import Splitter
 
 logger = logging.getLogger(__name__)
 
@@ -142,6 +144,8 @@ def _check_arguments(
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
+    if settings.splitter is Splitter.MOSES:
+        require("sacremoses", "moses", 'splitter "moses"')  # before the text is read, not after hours
     if vocabulary is None:
         return
     if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):

@@ -91,7 +91,8 @@ class PrepareSettings:
         """Check the languages.
 
         Raises:
-            SettingsError: One is missing, or vocabularies are to be told apart that cannot be.
+            SettingsError: One is missing, vocabularies are to be told apart that cannot be, or words are to be found
+                where there are none.
         """
         if not all(self.languages):
             raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
@@ -99,6 +100,8 @@ class PrepareSettings:
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
             raise SettingsError(f"{seen}; vocabularies of their own are for two languages, take joint")
+        if self.splitter is not Splitter.REGEX and self.tokens != "word":
+            raise SettingsError(f"splitter is {self.splitter.value} for tokens {self.tokens}; it is for tokens word")
 
     def pieces(self, pairs: int) -> int:
         """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""

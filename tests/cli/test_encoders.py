@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -125,6 +126,14 @@ def test_preparations_that_cannot_be_are_refused(text, capsys):
         == 1
     )
     assert "vocabularies of their own are for two languages" in capsys.readouterr().err
+
+
+def test_moses_is_for_words_and_asked_for_early(text, capsys, monkeypatch):
+    assert prepare("--output", "x.h5", "--splitter", "moses") == 1
+    assert "splitter is moses for tokens sentencepiece; it is for tokens word" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    assert prepare("--output", "x.h5", "--splitter", "moses", "--tokens", "word") == 1
+    assert 'pip install "st_paragram[moses]"' in capsys.readouterr().err
 
 
 def test_a_language_is_for_two_vocabularies(text):
