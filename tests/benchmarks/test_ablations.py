@@ -46,13 +46,20 @@ def test_rows_are_the_base_and_one_change_each(config):
     assert [row.loss for row in rows] == [LossName.MARGIN] * 3 + [LossName.MULTIPLE_NEGATIVES]
 
 
-@pytest.mark.parametrize("name", ["ablations", "ablations_es", "ablations_paraphrase", "ablations_rate", "learning_curve"])
+@pytest.mark.parametrize(
+    "name", ["ablations", "ablations_es", "ablations_paraphrase", "ablations_rate", "learning_curve"]
+)
 def test_the_projects_own_rows_are_readable_and_differ_from_the_base(name):
     rows = read_ablations(Path(__file__).parents[2] / "benchmarks" / "configs" / f"{name}.yaml")
     base = rows[0]
     assert len({row.name for row in rows}) == len(rows)
     for row in rows[1:]:
-        assert (row.settings, row.vocab_size, row.pairs, row.loss) != (base.settings, base.vocab_size, base.pairs, base.loss)
+        assert (row.settings, row.vocab_size, row.pairs, row.loss) != (
+            base.settings,
+            base.vocab_size,
+            base.pairs,
+            base.loss,
+        )
 
 
 @pytest.mark.parametrize(
