@@ -6,7 +6,7 @@ import itertools
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -26,17 +26,18 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     """Train, and stop after each round's steps until the next round is asked for.
 
     Args:
-        peer: "ours", "sparse-adam" (means of embeddings by `embedding_bag`) or "lstm" (a padded, packed LSTM).
+        peer: "ours", "unmined" (ours with negatives that are drawn), "sparse-adam" (means of embeddings by
+            `embedding_bag`) or "lstm" (a padded, packed LSTM).
         arguments: `encoder`, `store`, `dim`, `hidden_dim`, `batch_size`, `megabatch_size` and `steps` of a round.
         channel: to the benchmark. Work is counted in pairs.
     """
-    if peer == "ours":
-        _ours(arguments, channel)
+    if peer in ("ours", "unmined"):
+        _ours("random" if peer == "unmined" else "opposite", arguments, channel)
     else:
         _plain(peer, arguments, channel)
 
 
-def _ours(arguments: dict[str, Any], channel: Channel) -> None:
+def _ours(negatives: Literal["opposite", "random"], arguments: dict[str, Any], channel: Channel) -> None:
     from pathlib import Path
 
     from st_paragram.training.objectives.mega_batch_margin import trainer
@@ -52,6 +53,7 @@ def _ours(arguments: dict[str, Any], channel: Channel) -> None:
         batch_size=arguments["batch_size"],
         megabatch_size=arguments["megabatch_size"],
         anneal_interval=0,
+        negatives=negatives,
         device="cpu",
     )
     with tempfile.TemporaryDirectory() as folder:

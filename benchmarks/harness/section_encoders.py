@@ -55,6 +55,8 @@ def train_table(options: Options) -> Table:
     for encoder, name in ENCODERS.items():
         values = _training(options, encoder)
         peers.append(Peer(name, "encoder-train", "ours", values, note="MegaBatchTrainer, mining included"))
+        drawn = "the same, negatives drawn instead of mined"
+        peers.append(Peer(f"{name}, nothing mined", "encoder-train", "unmined", values, note=drawn))
         loop = "lstm" if encoder == "blstm" else "sparse-adam"
         told = "torch's LSTM and fused Adam" if encoder == "blstm" else "embedding_bag and SparseAdam"
         peers.append(Peer(f"{name}, plain torch", "encoder-train", loop, values, note=f"{told}, nothing mined"))
