@@ -100,6 +100,9 @@ class PrepareSettings:
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
             raise SettingsError(f"{seen}; vocabularies of their own are for two languages, take joint")
+        if self.segmentation is not Segmentation.NONE and self.tokens != "sentencepiece":
+            seen = f"segmentation is {self.segmentation.value} for tokens {self.tokens}"
+            raise SettingsError(f"{seen}; only models of sentencepiece segment the texts that they read, leave it out")
         if self.splitter is not Splitter.REGEX and self.tokens != "word":
             raise SettingsError(f"splitter is {self.splitter.value} for tokens {self.tokens}; it is for tokens word")
 

@@ -128,6 +128,11 @@ def test_preparations_that_cannot_be_are_refused(text, capsys):
     assert "vocabularies of their own are for two languages" in capsys.readouterr().err
 
 
+def test_segmentation_is_for_sentencepiece(text, capsys):
+    assert prepare("--output", "x.h5", "--segment", "jieba", "--tokens", "word") == 1
+    assert "segmentation is jieba for tokens word; only models of sentencepiece segment" in capsys.readouterr().err
+
+
 def test_moses_is_for_words_and_asked_for_early(text, capsys, monkeypatch):
     assert prepare("--output", "x.h5", "--splitter", "moses") == 1
     assert "splitter is moses for tokens sentencepiece; it is for tokens word" in capsys.readouterr().err
