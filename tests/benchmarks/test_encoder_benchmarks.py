@@ -86,6 +86,8 @@ def test_the_projects_own_encoders_are_readable():
     found = read_encoders(CONFIG)
     assert [of.training.encoder for of in found.values()] == ["sp", "trigram", "word", "blstm"]
     assert found["BLSTM-SP 20k"].training.scramble == 0.3
+    short = read_encoders(CONFIG.with_name("encoders_short.yaml"))
+    assert all(of.training.learning_rate == 0.02 for of in short.values())
 
 
 def test_rank_correlation_by_hand():
