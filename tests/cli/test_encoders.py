@@ -72,8 +72,7 @@ def test_vocabularies_of_two_languages(text, tokens, sharing, shared):
     assert np.allclose(model.encode(texts, language="en"), plain)
 
 
-def test_a_disjoint_side_leaves_the_rows_of_the_other_alone(text):
-    """English alone is trained on: nothing moves the rows of the other language."""
+def test_disjoint_languages_have_no_row_in_common(text):
     assert prepare("--output", "s.h5", "--tokens", "word", "--sharing", "disjoint") == 0
     first, second = PairStore("s.h5").tokenizers
     ours = {int(row) for row in first.encode([a for a, _ in make_pairs(400)])[0]}
