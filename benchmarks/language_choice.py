@@ -1,4 +1,4 @@
-"""Which language teaches English best: overlap of vocabularies, distance of languages, STS (ACL 2019, section 5).
+"""Which language teaches English best: overlap of vocabularies, distance of languages, STS (ACL 2019).
 
     python benchmarks/language_choice.py --data eval --text es=en-es.tsv fr=en-fr.tsv de=en-de.tsv ar=en-ar.tsv
 

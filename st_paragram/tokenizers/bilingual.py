@@ -1,6 +1,6 @@
 """A tokenizer for each of two languages, whose ids are rows of one table: shared where pieces are equal, or disjoint.
 
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"), section 5: languages whose
+Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): languages whose
 vocabularies overlap more learn from each other, and vocabularies that share no row are the control.
 """
 

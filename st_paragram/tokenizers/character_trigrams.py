@@ -3,7 +3,7 @@
 A space stands before and after each text, and every window of three characters is a trigram, spaces included: "ab c"
 gives " ab", "ab ", "b c", " c ". So n characters give n trigrams.
 
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"), section 3: the encoder
+Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder
 Trigram, which averages embeddings of the 200,000 most frequent trigrams.
 """
 

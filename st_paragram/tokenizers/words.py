@@ -1,6 +1,6 @@
 """Text to the ids of its words, and lists of the most frequent words.
 
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"), section 3: the encoder
+Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder
 Word, which averages embeddings of the 200,000 most frequent words of text that Moses splits.
 """
 

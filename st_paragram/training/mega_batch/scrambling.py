@@ -1,4 +1,4 @@
-"""Scrambling (ACL 2019, section 4.1): some sentences are trained on with their tokens in random order.
+"""Scrambling (ACL 2019): some sentences are trained on with their tokens in random order.
 
 The authors' code draws the order once for a sentence; here it is drawn anew in each epoch, as a pure function of seed,
 epoch and sentence, so that mining and the steps see the same and a resumed run draws the same again.
