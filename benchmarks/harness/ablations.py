@@ -30,9 +30,8 @@ from st_paragram.files import write_json
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.tables import hundredths
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-from st_paragram.training.objectives.mega_batch_margin import arguments
+from st_paragram.training.objectives.mega_batch_margin import arguments, new_model
 from st_paragram.training.settings import TrainingSettings
-from st_paragram.training.train import new_model
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.settings import read_yaml
 from st_paragram.training.objectives import mega_batch_margin
+from st_paragram.training.objectives.mega_batch_margin import new_model
 from st_paragram.training.settings import TOKENS_OF, TrainingSettings
-from st_paragram.training.train import new_model
 
 logger = logging.getLogger(__name__)
 

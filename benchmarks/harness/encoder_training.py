@@ -40,8 +40,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
 def _ours(negatives: Literal["opposite", "random"], arguments: dict[str, Any], channel: Channel) -> None:
     from pathlib import Path
 
-    from st_paragram.training.objectives.mega_batch_margin import trainer
-    from st_paragram.training.train import new_model
+    from st_paragram.training.objectives.mega_batch_margin import new_model, trainer
 
     store = PairStore(arguments["store"], check_ids=False)
     pairs = arguments["batch_size"] * arguments["steps"] * arguments["rounds"]

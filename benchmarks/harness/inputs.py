@@ -132,8 +132,8 @@ class Inputs:
             import torch
 
             from st_paragram.models.directory import save
+            from st_paragram.training.objectives.mega_batch_margin import new_model
             from st_paragram.training.settings import TrainingSettings
-            from st_paragram.training.train import new_model
 
             torch.manual_seed(0)
             settings = TrainingSettings(encoder=encoder, dim=dim, hidden_dim=hidden_dim, device="cpu")

@@ -26,8 +26,8 @@ from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.training.objectives import mega_batch_margin
+from st_paragram.training.objectives.mega_batch_margin import new_model
 from st_paragram.training.settings import TrainingSettings
-from st_paragram.training.train import new_model
 
 #: Languages as URIEL+ names them, where ISO 639-3 has a macrolanguage of which it describes members.
 _URIEL = {"ar": "arb", "zh": "cmn", "de": "deu", "es": "spa", "fr": "fra", "ru": "rus", "tr": "tur"}

@@ -67,8 +67,8 @@ def _ours(peer: str, arguments: dict[str, Any], store: PairStore, folder: str) -
     """MegaBatchTrainer with M from the start at its largest."""
     from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
     from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.training.objectives.mega_batch_margin import new_model
     from st_paragram.training.settings import TrainingSettings
-    from st_paragram.training.train import new_model
 
     settings = TrainingSettings(dim=arguments["dim"], device=arguments["device"])
     model = new_model(store, settings)

@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from st_paragram.cli.training_options import add_training_options, training_run
+from st_paragram.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
+    from st_paragram.training.families import AnySettings
     from st_paragram.training.run import RunReport
-    from st_paragram.training.settings import TrainingSettings
     from st_paragram.training.training_data import TrainingData
 
 DESCRIPTION = "Train a model. `st-paragram train KIND --help` shows the options of each kind of training."
@@ -29,6 +30,15 @@ _PARAPHRASE_EPILOG = """\
   st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
   st-paragram train paraphrase                                     # makes the model directory p-sp-en
   python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-en').encode(['hello']).shape)"
+
+Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+"""
+_BGT_EPILOG = """\
+  st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es, in an hour or so
+  st-paragram train bgt --lang fr --config bgt_paper               # the paper's sizes, for a GPU
+  st-paragram train bgt --lang es --objective bilingual-trans --output trans-es
+  torchrun --nproc-per-node 2 -m st_paragram.cli.main train bgt --lang es --device cpu
+  st-paragram generate bgt-es --task translate --from en --to es FILE
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
@@ -55,6 +65,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_paraphrase_options(paraphrase)
     paraphrase.set_defaults(train=train_on_pairs)
+    bgt = kinds.add_parser(
+        "bgt",
+        help="the bilingual generative transformer (EMNLP 2020)",
+        description="Train a model that finds the meaning of a sentence by writing it and its translation.",
+        epilog=_BGT_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_bgt_options(bgt)
+    bgt.set_defaults(train=train_on_pairs)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,6 +98,14 @@ def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     add_training_options(parser, default_config="paraphrase", tuning=False)
 
 
+def add_bgt_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `train bgt`, for the command and for the recipe that does the same."""
+    from st_paragram.training.families import GENERATIVE
+
+    parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
+    add_training_options(parser, "bgt_small", tuning=False, family=GENERATIVE)
+
+
 def train_on_pairs(arguments: argparse.Namespace) -> int:
     """Train on bitext or paraphrases and print the scores; returns the exit status, errors as in `run`."""
     from st_paragram.training.run import run_training
@@ -88,7 +115,7 @@ def train_on_pairs(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write_start(data: TrainingData, settings: TrainingSettings) -> None:
+def _write_start(data: TrainingData, settings: AnySettings) -> None:
     print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
 
 
@@ -98,6 +125,7 @@ def _lines(report: RunReport) -> str:
     lines = [
         f"dropout {point.settings.dropout}  M {point.settings.megabatch_size}  {name} {100 * point.after.pearson:.1f}"
         for point in report.points
+        if isinstance(point.settings, TrainingSettings)
     ]
     before, after = 100 * best.before.pearson, 100 * best.after.pearson
     lines.append(f"{name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")

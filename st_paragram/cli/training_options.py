@@ -7,19 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.settings import add_setting_options, given, read_yaml
-from st_paragram.training.settings import TrainingSettings, config_names, config_path
+from st_paragram.training.families import ENCODERS, Family
+from st_paragram.training.settings import config_names, config_path
 
 if TYPE_CHECKING:
     from st_paragram.training.run import TrainingRun
 
 
-def add_training_options(parser: argparse.ArgumentParser, default_config: str, tuning: bool = True) -> None:
+def add_training_options(
+    parser: argparse.ArgumentParser, default_config: str, tuning: bool = True, family: Family = ENCODERS
+) -> None:
     """Add the options of data, output and settings.
 
     Args:
         parser: Takes them.
         default_config: The configuration that serves if none is named.
         tuning: Add `--tune`.
+        family: What kind of model is trained.
     """
     _add_file_options(parser)
     shown = f"Each option overrides the configuration; the defaults shown are those of `{default_config}`."
@@ -27,11 +31,11 @@ def add_training_options(parser: argparse.ArgumentParser, default_config: str, t
     group.add_argument(
         "--config",
         metavar="NAME|FILE.yaml",
-        help=f"{', '.join(config_names())}, or a YAML file of settings (default: {default_config}; small for the "
-        "built-in bitext)",
+        help=f"{', '.join(config_names(family.configs))}, or a YAML file of settings (default: {default_config}; "
+        f"{family.built_in_config} for the built-in bitext)",
     )
-    add_setting_options(group, TrainingSettings, defaults=read_yaml(config_path(default_config)))
-    parser.set_defaults(default_config=default_config, tune=False)
+    add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, family.configs)))
+    parser.set_defaults(default_config=default_config, tune=False, family=family)
     if tuning:
         text = "train the paper's grid of dropout and M, and keep the best model"
         group.add_argument("--tune", action="store_true", help=text)
@@ -70,7 +74,8 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="DIR",
-        help="the model directory to make (default: p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with --encoder)",
+        help="the model directory to make (default: p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with --encoder, "
+        "bgt-LANG, and the name of any other objective)",
     )
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
@@ -80,14 +85,15 @@ def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
     """The training run that the options describe."""
     from st_paragram.training.run import TrainingRun
 
-    encoder = getattr(arguments, "encoder", "sp")
+    family: Family = arguments.family
     return TrainingRun(
         language=language,
-        output=arguments.output or Path(f"{'p-sp' if encoder == 'sp' else encoder}-{language}"),
+        output=arguments.output or Path(f"{_kind(arguments)}-{language}"),
         data=arguments.data,
         config=arguments.config,
         default_config=arguments.default_config,
-        overrides=given(arguments, TrainingSettings),
+        family=family,
+        overrides=given(arguments, family.settings),
         vocab_size=getattr(arguments, "vocab_size", None),
         workers=arguments.workers,
         development=arguments.dev,
@@ -97,3 +103,11 @@ def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
         resume=arguments.resume,
         overwrite=arguments.overwrite,
     )
+
+
+def _kind(arguments: argparse.Namespace) -> str:
+    """What begins the name of the model directory."""
+    encoder: str = getattr(arguments, "encoder", "sp")
+    default = "p-sp" if arguments.family is ENCODERS else "bgt"
+    kind: str = getattr(arguments, "objective", default if encoder == "sp" else encoder)
+    return kind

@@ -12,8 +12,16 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, own_modules, recurrent, stock
-from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, OWN_MODULES, RECURRENT, STOCK, STOCK_CONFIG_FILE
+from st_paragram.models import averaging, generative, own_modules, recurrent, stock
+from st_paragram.models.configuration import (
+    AVERAGING,
+    CONFIG_FILE,
+    GENERATIVE,
+    OWN_MODULES,
+    RECURRENT,
+    STOCK,
+    STOCK_CONFIG_FILE,
+)
 from st_paragram.models.encoder import ParagramEncoder, pipeline
 from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.token_embedding import WEIGHTS_FILE
@@ -82,6 +90,14 @@ ARCHITECTURES: dict[str, Architecture] = {
         read=recurrent.read,
         read_weights=recurrent.read_weights,
         files=(CONFIG_FILE, "*.model", "*.safetensors"),
+    ),
+    GENERATIVE: Architecture(
+        holds=lambda model: isinstance(model, generative.GenerativeEncoder),
+        check=generative.check,
+        write=generative.write,
+        read=generative.read,
+        read_weights=generative.read_weights,
+        files=_PIPELINE_FILES,
     ),
     STOCK: Architecture(
         holds=stock.holds,

@@ -23,13 +23,12 @@ tags:
 - sentence-transformers
 - sentence-similarity
 - st_paragram
-- static-embeddings
+- {tag}
 ---
 
 # {name}
 
-Sentence embeddings for {language_names}: the mean of {averaged}, trained on pairs of sentences with the
-same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022). {dim} components,
+Sentence embeddings for {language_names}: {summary} {dim} components,
 compared by cosine.
 
 ```python
@@ -68,6 +67,24 @@ _PLUGIN_OPENING = """\
 import st_paragram
 
 model = st_paragram.load("{name}")  # a path to this directory"""
+
+_PARAPHRASTIC = """\
+the mean of {averaged}, trained on pairs of sentences with the
+same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022)."""
+
+_GENERATIVE = """\
+{found}
+(Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020). Decoders stand beside the encoder, for `st-paragram generate`."""
+
+_FOUND = {
+    "bgt": "the meaning that a bilingual generative transformer finds in a sentence, apart from its language",
+    "no-langvars": "the meaning that a bilingual generative transformer without variables of the languages finds",
+    "no-prior": "the meaning that a bilingual generative transformer without a prior finds in a sentence",
+    "bilingual-trans": "what a transformer knows of a sentence that has learnt to translate in both directions",
+    "english-trans": "what a transformer knows of a sentence that has learnt to translate out of English",
+    "english-ae": "what an autoencoder of English knows of a sentence",
+    "english-vae": "what a variational autoencoder of English knows of a sentence",
+}
 
 _AVERAGED = {
     "sp": "sentencepiece embeddings",
@@ -126,7 +143,8 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
         language_names=" and ".join([", ".join(languages[:-1]), languages[-1]] if languages[1:] else languages),
         name=record.name,
         dim=dim or record.settings["dim"],
-        averaged=_AVERAGED.get(record.settings.get("encoder", "sp"), "embeddings"),
+        tag="transformer" if "objective" in record.settings else "static-embeddings",
+        summary=_summary(record.settings),
         opening=(_PLUGIN_OPENING if _plugin_note(record) else _OPENING).format(name=record.name),
         reader_note=_plugin_note(record) + (_JIEBA_NOTE if record.segmentation == "jieba" else ""),
         data=record.data,
@@ -146,6 +164,13 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
         st_version=sentence_transformers.__version__,
         torch_version=torch.__version__,
     )
+
+
+def _summary(settings: Mapping[str, Any]) -> str:
+    """What an embedding is, and where that comes from."""
+    if objective := settings.get("objective"):
+        return _GENERATIVE.format(found=_FOUND.get(objective, "what a generative model finds in a sentence"))
+    return _PARAPHRASTIC.format(averaged=_AVERAGED.get(settings.get("encoder", "sp"), "embeddings"))
 
 
 def _plugin_note(record: TrainingRecord) -> str:

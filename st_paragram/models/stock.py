@@ -19,6 +19,7 @@ from st_paragram.models.configuration import STOCK, Configuration, damaged, writ
 from st_paragram.models.modules_file import read_modules
 from st_paragram.models.stock_sizes import check_sizes
 from st_paragram.modules.compact_embedding import TableType, is_finite
+from st_paragram.modules.progress_bars import no_progress_bars
 
 PACKAGES = ("sentence_transformers.",)
 _PANIC = "PanicException"  # of Rust; no `Exception`, and in no module that could be imported
@@ -47,7 +48,8 @@ def write(
             "truncate_dim out"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(str(folder), create_model_card=False)
+    with no_progress_bars():
+        model.save_pretrained(str(folder), create_model_card=False)
     write_configuration(folder, Configuration(architecture, {}))
 
 
@@ -60,7 +62,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     if values:
         raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
     read_pipeline_settings(folder)
-    with reading(folder, "sentence-transformers cannot read it"):
+    with reading(folder, "sentence-transformers cannot read it"), no_progress_bars():
         for module in read_modules(folder, PACKAGES):
             check_sizes(folder, module)
         model = SentenceTransformer(

@@ -75,6 +75,7 @@ class TrainingRecord:
         scores: on development pairs.
         machine: the kind, and the number of threads.
         translations: scores on held-out translations, if there were any.
+        history: what was logged of the run, where its objective has parts to tell.
     """
 
     name: str
@@ -89,6 +90,7 @@ class TrainingRecord:
     scores: Sequence[Score]
     machine: str = field(default_factory=_machine)
     translations: Sequence[TranslationScore] = ()
+    history: Sequence[Mapping[str, float]] = field(default_factory=list)
 
     def as_json(self) -> str:
         """The text of `training.json`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sentence_transformers import SentenceTransformerTrainingArguments
 
@@ -20,6 +21,9 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
         row_lazy_adam: train a table of token embeddings, and nothing else, with `RowLazyAdam`; False takes `optim`
             (dense Adam) for all parameters.
     """
+
+    #: Whether a trainer shares its steps out among the processes of torchrun or accelerate.
+    several_processes: ClassVar[bool] = False
 
     row_lazy_adam: bool = _DEFAULTS.optimizer == "row-lazy"
 
@@ -55,8 +59,8 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
         if self.prompts:
             raise SettingsError(f"prompts are {self.prompts!r}, but stored texts are trained on as they are; set none")
         super().__post_init__()
-        if self.world_size > 1 or self.n_gpu > 1:
+        if self.n_gpu > 1 or (self.world_size > 1 and not self.several_processes):
             raise SettingsError(
-                f"{max(self.world_size, self.n_gpu)} processes or devices: training on pair stores takes one; start "
-                "without torchrun and show one device (CUDA_VISIBLE_DEVICES=0)"
+                f"{max(self.world_size, self.n_gpu)} processes or devices: this training takes one; start without "
+                "torchrun and show one device (CUDA_VISIBLE_DEVICES=0)"
             )

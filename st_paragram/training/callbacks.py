@@ -13,9 +13,16 @@ from typing import Any
 from tqdm.auto import tqdm
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from st_paragram.training.collective import any_process
+
 logger = logging.getLogger(__name__)
 
 _NOT_SHOWN = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_sequential_score")
+_TRAINERS_OWN = ("loss", "grad_norm", "learning_rate", "epoch")
+
+
+def _shown(name: str) -> str:
+    return "M" if name == "megabatch_size" else name.replace("_", " ")
 
 
 class RateCallback(TrainerCallback):
@@ -76,10 +83,10 @@ class RateCallback(TrainerCallback):
         if logs and "loss" in logs:
             rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)
             self._logged_pairs, self._logged_seconds = self.pairs, self.seconds
-            size = f"  M {logs['megabatch_size']}" if "megabatch_size" in logs else ""
+            more = "".join(f"  {_shown(name)} {value:.4g}" for name, value in logs.items() if name not in _TRAINERS_OWN)
             self._say(
                 f"step {state.global_step}/{state.max_steps}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}"
-                f"{size}  {rate:.0f} pairs/s"
+                f"{more}  {rate:.0f} pairs/s"
             )
         elif logs and (scores := {k: v for k, v in logs.items() if k.startswith("eval_") and isinstance(v, float)}):
             shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in _NOT_SHOWN)
@@ -129,7 +136,8 @@ class InterruptCallback(TrainerCallback):
         logger.warning("interrupted: a checkpoint will be saved after this step (interrupt again to stop at once)")
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Ask for the checkpoint."""
+        """Ask for the checkpoint; several processes stop after the same step."""
+        self.interrupted = any_process(self.interrupted)
         if self.interrupted:
             control.should_save = True
             control.should_training_stop = True

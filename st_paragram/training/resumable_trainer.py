@@ -19,6 +19,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.models.architectures import architecture_of
 from st_paragram.training import checkpoints, loss_state, optimizer_state, random_state, trainer_state
 from st_paragram.training.arguments import StoreTrainingArguments
+from st_paragram.training.processes import is_main_process
 from st_paragram.training.row_lazy_adam import RowLazyAdam
 
 
@@ -91,6 +92,9 @@ class ResumableTrainer(SentenceTransformerTrainer):
     # Writing.
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:  # noqa: ANN401
+        if not is_main_process():
+            self.store_flos()  # which all processes do together; besides, they know no more than the first one
+            return
         checkpoint = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
         (checkpoint / checkpoints.FILE_LIST).unlink(missing_ok=True)  # of one that was passed over
         limit, self.args.save_total_limit = self.args.save_total_limit, None

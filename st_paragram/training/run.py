@@ -16,15 +16,15 @@ from st_paragram.files import check_output_folder, output_lock
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.find import find
 from st_paragram.settings import read
-from st_paragram.training.settings import TOKENS_OF, TrainingSettings, config_path
+from st_paragram.training.families import ENCODERS, AnySettings, Family
+from st_paragram.training.processes import is_main_process
+from st_paragram.training.settings import TrainingSettings, config_path
 from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
 
 if TYPE_CHECKING:
     from st_paragram.evaluation.graded_pairs import GradedPairs
     from st_paragram.evaluation.translations import Translations
     from st_paragram.training.train import TrainingReport, TrainingResult
-
-_BUILT_IN_CONFIG = "small"
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class TrainingRun:
         config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but "small" for
             the built-in bitext.
         default_config: What serves if no configuration is named.
+        family: What kind of model is trained.
         overrides: Settings that are stronger than those of the configuration.
         vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
         workers: Processes that prepare texts.
@@ -56,6 +57,7 @@ class TrainingRun:
     description: str | None = None
     config: str | Path | None = None
     default_config: str = "short"
+    family: Family = ENCODERS
     overrides: Mapping[str, Any] = field(default_factory=dict)
     vocab_size: int | None = None
     workers: int = 1
@@ -71,7 +73,7 @@ class TrainingRun:
         """The folder of checkpoints, beside the output; it goes when the model is saved."""
         return self.output.with_name(f"{self.output.name}.checkpoints")
 
-    def check(self) -> tuple[TrainingSettings, list[str]]:
+    def check(self) -> tuple[AnySettings, list[str]]:
         """Refuse what can be refused without torch.
 
         Returns:
@@ -83,8 +85,9 @@ class TrainingRun:
             TextError: A file is missing.
             StoreError: The pair store is missing or refused.
         """
-        config = None if self.config is None else config_path(self.config)
-        read(TrainingSettings, config, self.overrides)
+        family = self.family
+        config = None if self.config is None else config_path(self.config, family.configs)
+        read(family.settings, config, self.overrides)
         self.check_free()
         for path in (self.development, self.translations):
             if path is not None and not path.exists():
@@ -93,8 +96,8 @@ class TrainingRun:
             raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
         preparation(self.language, self.vocab_size)
         data = choose_data(self.language, self.data)
-        default = _BUILT_IN_CONFIG if data == [BUILT_IN] else self.default_config
-        settings = read(TrainingSettings, config or config_path(default), self.overrides)
+        default = family.built_in_config if data == [BUILT_IN] else self.default_config
+        settings = read(family.settings, config or config_path(default, family.configs), self.overrides)
         return settings, data
 
     def check_free(self) -> None:
@@ -124,9 +127,7 @@ class RunReport:
     points: tuple[TrainingReport, ...] = ()
 
 
-def run_training(
-    run: TrainingRun, on_start: Callable[[TrainingData, TrainingSettings], None] | None = None
-) -> RunReport:
+def run_training(run: TrainingRun, on_start: Callable[[TrainingData, AnySettings], None] | None = None) -> RunReport:
     """Do a training run, from the pairs to a model directory.
 
     Args:
@@ -140,28 +141,32 @@ def run_training(
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
     settings, chosen = run.check()
+    if not is_main_process():
+        return _run(run, settings, chosen, None)
     with output_lock(run.output, run.check_free, ModelDirectoryError):
         return _run(run, settings, chosen, on_start)
 
 
 def _run(
     run: TrainingRun,
-    settings: TrainingSettings,
+    settings: AnySettings,
     chosen: list[str],
-    on_start: Callable[[TrainingData, TrainingSettings], None] | None,
+    on_start: Callable[[TrainingData, AnySettings], None] | None,
 ) -> RunReport:
-    from st_paragram.training.train import check_device, save
+    from st_paragram.training.devices import check_device
+    from st_paragram.training.train import save
 
     check_device(settings.device)
     if settings.init:
         find(settings.init)
     development, translations = _watched(run)
-    data = find_training_data(run.language, chosen, run.vocab_size, run.workers, TOKENS_OF[settings.encoder])
+    data = find_training_data(run.language, chosen, run.vocab_size, run.workers, settings.tokens)
     if on_start:
         on_start(data, settings)
     best, points = _trained(run, settings, data, development, translations)
-    save(best, data.store, development, run.output, run.description or data.description, run.overwrite)
-    shutil.rmtree(run.checkpoints, ignore_errors=True)
+    if is_main_process():
+        save(best, data.store, development, run.output, run.description or data.description, run.overwrite)
+        shutil.rmtree(run.checkpoints, ignore_errors=True)
     return RunReport(run.output, development.name, best.report, points)
 
 
@@ -177,7 +182,7 @@ def _watched(run: TrainingRun) -> tuple[GradedPairs, Translations | None]:
 
 def _trained(
     run: TrainingRun,
-    settings: TrainingSettings,
+    settings: AnySettings,
     data: TrainingData,
     development: GradedPairs,
     translations: Translations | None,
@@ -186,8 +191,8 @@ def _trained(
     from st_paragram.training.train import train
     from st_paragram.training.tune import tune
 
-    arguments = (data.store, settings, development, run.checkpoints, run.resume, translations)
-    if not run.tune:
-        return train(*arguments), ()
-    best, points = tune(*arguments)
+    watched = (development, run.checkpoints, run.resume, translations)
+    if not (run.tune and isinstance(settings, TrainingSettings)):
+        return train(data.store, settings, *watched), ()
+    best, points = tune(data.store, settings, *watched)
     return best, tuple(points)

@@ -93,6 +93,11 @@ class TrainingSettings:
         if self.init and self.encoder == "blstm":
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
 
+    @property
+    def tokens(self) -> Tokens:
+        """What the encoder reads."""
+        return TOKENS_OF[self.encoder]
+
 
 #: What the encoders read, by the kind of the tokenizer.
 TOKENS_OF: dict[Encoder, Tokens] = {
@@ -103,21 +108,27 @@ TOKENS_OF: dict[Encoder, Tokens] = {
 }
 
 
-def config_names() -> list[str]:
-    """The configurations that come with the package."""
-    return sorted(path.stem for path in _CONFIGS.glob("*.yaml"))
+#: What begins the names of configurations of other models than those that `TrainingSettings` describe.
+GENERATIVE_CONFIGS = "bgt_"
 
 
-def config_path(config: str | Path) -> Path:
+def config_names(family: str = "") -> list[str]:
+    """The configurations that come with the package, of `TrainingSettings` or of the family that begins their names."""
+    names = sorted(path.stem for path in _CONFIGS.glob("*.yaml"))
+    return [name for name in names if name.startswith(family) and (family or not name.startswith(GENERATIVE_CONFIGS))]
+
+
+def config_path(config: str | Path, family: str = "") -> Path:
     """The YAML file of a configuration.
 
     Args:
         config: A name, see `config_names`, or a file.
+        family: As in `config_names`.
 
     Raises:
         SettingsError: It is neither.
     """
-    names = config_names()
+    names = config_names(family)
     if str(config) in names:
         return _CONFIGS / f"{config}.yaml"
     if not Path(config).is_file():

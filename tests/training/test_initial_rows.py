@@ -12,8 +12,8 @@ from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.training.initial_rows import initial_rows
+from st_paragram.training.objectives.mega_batch_margin import new_model
 from st_paragram.training.settings import TrainingSettings
-from st_paragram.training.train import new_model
 
 DIM = 16
 

@@ -160,6 +160,18 @@ class PairStore:
             raise StoreError(f"{self.path}: side {side}: {seen}; {REMAKE}")
         return taken, offsets
 
+    def lengths(self, side: str, begin: int, end: int) -> NDArray[np.int64]:
+        """Numbers of ids of one side, of rows one after another, int64 (end - begin,).
+
+        Raises:
+            StoreError: the file is damaged there, or has changed since it was opened.
+        """
+        edges = np.asarray(self._maps[f"{side}/offsets"][begin : end + 1]).astype(np.int64)
+        lengths = np.diff(edges)
+        if len(lengths) and lengths.min() < 1:
+            raise StoreError(f"{self.path}: side {side}: offsets do not grow; {REMAKE}")
+        return lengths
+
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
         """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
         tokenizer = self.tokenizer(side)

@@ -9,10 +9,59 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from st_paragram.data.pair_store import PairStore
+from st_paragram.errors import SettingsError
 from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.models.encoder import pipeline
+from st_paragram.models.recurrent import recurrent_pipeline
+from st_paragram.modules.sentencepiece_embedding import token_embedding
+from st_paragram.tokenizers.base import Tokenizer
+from st_paragram.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.training.devices import check_device
+from st_paragram.training.initial_rows import initial_rows
 from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.training.settings import TOKENS_OF, Encoder, TrainingSettings
+
+#: Whether what is logged of a run is kept with the model: here it is a loss alone.
+HAS_HISTORY = False
+
+
+def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
+    """The model over the store's tokenizer that training begins with.
+
+    Raises:
+        SettingsError: The device cannot be used, the store's tokenizer is not what the encoder reads, or the model to
+            begin with does not fit.
+        ModelDirectoryError: There is no such model, or no averaging model.
+    """
+    check_device(settings.device)
+    tokenizer = store.tokenizer()
+    check_tokens(tokenizer, settings.encoder, store.path)
+    device = None if settings.device == "auto" else settings.device
+    weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
+    embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
+    if settings.encoder == "blstm":
+        return recurrent_pipeline(embedding, settings.hidden_dim, device)
+    return pipeline(embedding, device)
+
+
+def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
+    """Refuse a store whose ids are not what an encoder reads.
+
+    Raises:
+        SettingsError: They are those of another tokenizer.
+    """
+    kind = tokenizer.inner_kind if isinstance(tokenizer, BilingualTokenizer) else tokenizer.kind
+    if kind != TOKENS_OF[encoder]:
+        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+        raise SettingsError(
+            f"{store}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose the "
+            f"encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
+        )
+    if encoder == "blstm" and isinstance(tokenizer, BilingualTokenizer):
+        raise SettingsError(
+            f"{store}: a vocabulary of each language; blstm reads a joint one, prepare the text with it"
+        )
 
 
 def trainer(
@@ -69,3 +118,8 @@ def _schedule(settings: TrainingSettings) -> str:
     """The schedule by transformers' name."""
     warmed = settings.schedule == "constant" and settings.warmup > 0
     return "constant_with_warmup" if warmed else settings.schedule
+
+
+def trained(trainer: MegaBatchTrainer) -> SentenceTransformer:
+    """The model to save: the one that was trained."""
+    return trainer.model

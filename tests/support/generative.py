@@ -1,0 +1,79 @@
+"""Small generative models for tests, and plain loops over them."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+
+from st_paragram.losses.translation_elbo import TranslationElbo
+from st_paragram.modules.bilingual_generator import BilingualGenerator, DecoderShape
+from st_paragram.modules.generative_objective import OBJECTIVES, SIDES
+from st_paragram.modules.sentence_batch import SentenceBatch
+from st_paragram.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
+from st_paragram.training.generative_settings import GenerativeSettings
+from st_paragram.training.objectives import translation_vae
+
+SHAPE = TransformerShape(dim=16, layers=1, heads=2, ffn_dim=24, max_length=40)
+LATENT = 6
+
+
+def new_generator(vocabulary, objective="bgt", shape=SHAPE, latent_dim=LATENT, **ways):
+    """Encoders and decoders of an objective, untrained, in evaluation mode."""
+    parts = OBJECTIVES[objective]
+
+    def pipeline():
+        return transformer_pipeline(vocabulary, shape, latent_dim, "cpu")
+
+    decoders = DecoderShape(shape, latent_dim, parts.generators, parts.translators, **ways)
+    languages = {side: pipeline() for side in SIDES if parts.languages}
+    return BilingualGenerator(pipeline(), languages, len(vocabulary), special_ids(vocabulary), decoders).eval()
+
+
+_made: dict[str, BilingualGenerator] = {}
+
+
+def new_loss(vocabulary, objective="bgt", **options):
+    """A loss over such a generator, in evaluation mode; the same weights each time."""
+    if objective not in _made:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            _made[objective] = new_generator(vocabulary, objective)
+    return TranslationElbo(copy.deepcopy(_made[objective]), objective, **options).eval()
+
+
+def batch_of(vocabulary, texts, max_length=SHAPE.max_length):
+    """Texts as a batch of ids."""
+    return SentenceBatch.of(*vocabulary.encode(list(texts)), special_ids(vocabulary), max_length)
+
+
+def batches_of(vocabulary, pairs):
+    """Pairs of texts as a batch of each side."""
+    return {side: batch_of(vocabulary, texts) for side, texts in zip(SIDES, zip(*pairs, strict=True), strict=True)}
+
+
+def tiny(**changes):
+    """Settings of a run that takes milliseconds an update."""
+    sizes = {"dim": 16, "ffn_dim": 24, "heads": 2, "latent_dim": LATENT, "encoder_layers": 1, "max_length": 40}
+    run = {"batch_tokens": 200, "warmup_updates": 4, "epochs": 1.0, "device": "cpu", "seed": 3}
+    return GenerativeSettings(**(sizes | run | changes))
+
+
+def new_trainer(store, settings, folder, **arguments):
+    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and evaluates nothing."""
+    torch.manual_seed(settings.seed)
+    model = translation_vae.new_model(store, settings)
+    trainer = translation_vae.trainer(model, store, settings, folder)
+    for name, value in ({"save_strategy": "no"} | arguments).items():
+        setattr(trainer.args, name, value)
+    return trainer
+
+
+def greedy(decoder, latents, special, most):
+    """The likeliest next id, again and again: lists of ids, without their ends."""
+    ids = torch.full((len(latents), 1), special.end)
+    for _ in range(most):
+        logits = decoder.next_logits(ids, latents)
+        ids = torch.cat([ids, logits.argmax(1, keepdim=True)], 1)
+    rows = [[*row, special.end] for row in ids[:, 1:].tolist()]
+    return [row[: row.index(special.end)] for row in rows]
