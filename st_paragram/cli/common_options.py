@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
+from typing import IO
 
 from st_paragram.errors import TextError
-from st_paragram.files import STDIN, file_digest
+from st_paragram.files import STDIN, atomic, file_digest, output_files
 from st_paragram.models.find import default_model, find
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -52,3 +57,17 @@ def check_input(path: str) -> None:
     if Path(path).is_dir():
         raise TextError(f"{path}: is a folder; name a file")
     file_digest(path)
+
+
+@contextmanager
+def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
+    """Standard output, or a file that takes its name when all is written."""
+    if output is None:
+        yield sys.stdout
+        return
+    with (
+        output_files(output, overwrite=overwrite),
+        atomic(output) as file,
+        TextIOWrapper(file, encoding="utf-8", newline="\n") as handle,
+    ):
+        yield handle

@@ -31,6 +31,7 @@ COMMANDS = {
     "info": "tell what a model, a pair store, an index or this installation is",
     "embed": "encode the lines of a file into a .npy matrix",
     "score": "score pairs of sentences",
+    "generate": "write sentences again, their translations, or their meaning in another style",
     "mine": "find translations, or paraphrases, among sentences",
     "align": "align the sentences of documents that say the same in the same order",
     "index": "make the sentences of a file searchable",

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
-from st_paragram.cli.common_options import check_input
+from st_paragram.cli.common_options import check_input, output_opened
 from st_paragram.errors import SettingsError
-from st_paragram.files import atomic, check_output, output_files
+from st_paragram.files import check_output
 from st_paragram.search.settings import SearchSettings
 from st_paragram.settings import add_setting_options, given
 
@@ -56,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     index.effort = arguments.effort or index.effort
     named = len(arguments.query) != 1
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
-    with _opened(arguments.output, arguments.overwrite) as handle:
+    with output_opened(arguments.output, arguments.overwrite) as handle:
         while block := list(islice(queries, _BLOCK)):
             found = index.search(block, arguments.k, arguments.threshold)
             for query, hits in zip(block, found, strict=True):
@@ -90,17 +86,3 @@ def _queries(path: str) -> Iterator[str]:
             yield line
     if not found:
         raise SettingsError(f"{path}: no query; give a file with a sentence a line")
-
-
-@contextmanager
-def _opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
-    """Standard output, or a file that takes its name when all is written."""
-    if output is None:
-        yield sys.stdout
-        return
-    with (
-        output_files(output, overwrite=overwrite),
-        atomic(output) as file,
-        TextIOWrapper(file, encoding="utf-8", newline="\n") as handle,
-    ):
-        yield handle

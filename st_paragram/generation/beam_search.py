@@ -1,0 +1,149 @@
+"""Beam search: the sentences that a decoder finds likeliest, many at once.
+
+As fairseq (Ott et al., 2019) does it: of all one-piece continuations of a sentence's beam the best ones are looked at;
+those that end are finished if they are among the best `beam`, and the best `beam` others go on. A sentence is done when
+it has `beam` finished hypotheses. The best of them is the one of the highest log probability divided by a power of its
+length, its end included. With a beam of 1 that is the sentence of the likeliest next pieces.
+
+A prefix is read anew for each piece: decoders here have one layer, and the softmax costs more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+_NEVER = -math.inf
+
+
+class NextLogits(Protocol):
+    """A decoder, as far as a search needs one; `LatentDecoder` is one."""
+
+    def next_logits(self, previous: Tensor, latents: Tensor) -> Tensor:
+        """The logits of what comes after n beginnings of one length: int64 (n, L) and float (n, k) to float (n, V)."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A sentence that was found.
+
+    Attributes:
+        ids: Without the end.
+        score: Log probability in nats, the end's included, divided by the length to the power of the penalty.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+
+
+@dataclass(frozen=True)
+class _Beams:
+    """The beams of the S sentences that are not done yet.
+
+    Attributes:
+        sentences: Which sentences these are, int64 (S,).
+        latents: Of each beginning, float (S * beam, k).
+        prefixes: The end of sentence and the ids so far, int64 (S, beam, 1 + length).
+        scores: Log probabilities, float32 (S, beam); those of beginnings that there are not are -inf.
+        finished: Hypotheses that have ended, int64 (S,).
+    """
+
+    sentences: Tensor
+    latents: Tensor
+    prefixes: Tensor
+    scores: Tensor
+    finished: Tensor
+
+    @classmethod
+    def start(cls, latents: Tensor, end: int, beam: int) -> _Beams:
+        """One empty beginning for each of S latent vectors."""
+        count = len(latents)
+        scores = latents.new_full((count, beam), _NEVER, dtype=torch.float32)
+        scores[:, 0] = 0
+        sentences = torch.arange(count, device=latents.device)
+        prefixes = torch.full((count, beam, 1), end, device=latents.device)
+        return cls(sentences, latents.repeat_interleave(beam, 0), prefixes, scores, torch.zeros_like(sentences))
+
+    def candidates(self, decoder: NextLogits, allowed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best continuations by one id, twice as many as beginnings, so that enough of them do not end.
+
+        Args:
+            decoder: gives logits.
+            allowed: ids that may come next, bool (V,).
+
+        Returns:
+            Log probabilities, float32 (S, m), falling; the beginnings and the ids that they are made of, int64 (S, m).
+        """
+        count, beam = self.scores.shape
+        logits = decoder.next_logits(self.prefixes.flatten(0, 1), self.latents)
+        of_next = logits.float().log_softmax(-1).masked_fill(~allowed, _NEVER)
+        vocabulary = of_next.shape[-1]
+        scores = (self.scores.reshape(-1, 1) + of_next).view(count, beam * vocabulary)
+        best, places = scores.topk(min(2 * beam, beam * vocabulary))
+        return best, places // vocabulary, places % vocabulary
+
+    def advanced(self, scores: Tensor, parents: Tensor, ids: Tensor, finished: Tensor) -> _Beams:
+        """Go on with these continuations, each (S, beam); sentences that are done leave."""
+        beam = self.scores.shape[1]
+        going = (finished < beam) & scores.isfinite().any(1)
+        taken = self.prefixes.gather(1, parents[:, :, None].expand(-1, -1, self.prefixes.shape[2]))
+        prefixes = torch.cat([taken, ids[:, :, None]], 2)
+        latents = self.latents.view(len(going), beam, -1)[going].flatten(0, 1)
+        return _Beams(self.sentences[going], latents, prefixes[going], scores[going], finished[going])
+
+
+def beam_search(
+    decoder: NextLogits,
+    latents: Tensor,
+    end: int,
+    writable: Tensor,
+    beam: int = 5,
+    max_length: int = 200,
+    penalty: float = 1.0,
+) -> list[Hypothesis]:
+    """Find a likely sentence for each latent vector.
+
+    The same input gives the same sentences; other sentences in the batch change scores by rounding alone.
+
+    Args:
+        decoder: gives the logits of V ids.
+        latents: float (S, k).
+        end: the id that begins and ends a sentence. A sentence has at least one id before it.
+        writable: ids that may stand in a sentence, bool (V,), on the device of `latents`. The probability of others,
+            such as padding and unknown pieces, is lost: it goes to no id.
+        beam: beginnings that are kept for a sentence.
+        max_length: ids of a sentence, its end not counted; the longest ones end there. The decoder reads one id more.
+        penalty: the power of the length; 0 compares log probabilities as they are.
+
+    Returns:
+        S hypotheses; one of no ids and a score of -inf where nothing could be written.
+    """
+    best = [Hypothesis((), _NEVER)] * len(latents)
+    beams = _Beams.start(latents, end, beam)
+    for length in range(max_length + 1):
+        if not len(beams.sentences):
+            break
+        allowed = writable & (length < max_length)
+        allowed[end] = length > 0
+        scores, parents, ids = beams.candidates(decoder, allowed)
+        ends = (ids == end) & scores.isfinite()
+        ending = ends[:, :beam]
+        normalised = (scores[:, :beam] / (length + 1) ** penalty).masked_fill(~ending, _NEVER)
+        _keep_better(best, beams, normalised, parents)
+        others = (ids == end).int().argsort(dim=1, stable=True)[:, :beam]  # the best that do not end, in their order
+        scores, parents, ids = (each.gather(1, others) for each in (scores.masked_fill(ends, _NEVER), parents, ids))
+        beams = beams.advanced(scores, parents, ids, beams.finished + ending.sum(1))
+    return best
+
+
+def _keep_better(best: list[Hypothesis], beams: _Beams, scores: Tensor, parents: Tensor) -> None:
+    """Put the best of a step's finished hypotheses, scores (S, n), in the places of worse ones."""
+    found, columns = scores.max(1)
+    for row, (sentence, score) in enumerate(zip(beams.sentences.tolist(), found.tolist(), strict=True)):
+        if score > best[sentence].score:
+            beginning = beams.prefixes[row, parents[row, columns[row]], 1:]
+            best[sentence] = Hypothesis(tuple(beginning.tolist()), score)

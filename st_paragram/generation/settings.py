@@ -1,0 +1,25 @@
+"""What can be generated, and the settings of it. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from st_paragram.settings import setting, settings
+
+Task = Literal["reconstruct", "translate", "transfer"]
+TASKS: tuple[Task, ...] = ("reconstruct", "translate", "transfer")
+
+#: What to do about a model that cannot generate.
+NEEDED = "generate needs a directory made by `st-paragram train bgt`"
+
+
+@settings
+class GenerationSettings:
+    """How sentences are written; EMNLP 2020 has a beam of 5 and at most 200 pieces."""
+
+    beam: int = setting(5, "beginnings of a sentence that are kept; 1 takes the best next piece always", least=1)
+    max_length: int = setting(200, "pieces of a sentence; no more than the model has positions for", least=1)
+    length_penalty: float = setting(
+        1.0, "a sentence's log probability is divided by its length to this power: 0 favours short ones", least=0
+    )
+    batch_size: int = setting(64, "sentences written together", least=1)
