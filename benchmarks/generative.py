@@ -43,7 +43,7 @@ def main() -> int:
     inputs = Inputs(arguments.lang, arguments.store, find_sts(arguments.data, only=YEARS), sets)
     runs = list(run_models(models, arguments.seeds, inputs, arguments.output.with_suffix(".models")))
     write_json(arguments.output, {"machine": asdict(describe_machine()), "runs": [asdict(run) for run in runs]})
-    print("\n\n".join(generative_tables(runs)))
+    print("\n\n".join(generative_tables(runs, arguments.lang)))
     if arguments.plot:
         plot_generative(runs, arguments.plot)
     return 0

@@ -90,7 +90,7 @@ class GenerativeRun:
     pairs_per_second: float = 0.0
     pieces_per_second: float | None = None
     peak_mb: float = 0.0
-    history: Sequence[Mapping[str, float]] = ()
+    history: Sequence[Mapping[str, float]] = field(default_factory=list)
 
 
 def read_models(path: str | Path) -> list[GenerativeModel]:
@@ -173,7 +173,7 @@ def _scored(name: str, seed: int, directory: Path, trained: Path, inputs: Inputs
         record.pairs_per_second,
         sum(rates) / len(rates) if rates else None,
         cost["peak_mb"],
-        record.history if not part else (),
+        [] if part else record.history,
     )
     write_json(path, pydantic.TypeAdapter(GenerativeRun).dump_python(run))
     means = (f"{key} {100 * value:.1f}" for key, value in scores.items() if value is not None)

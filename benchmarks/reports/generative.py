@@ -27,11 +27,16 @@ _COLUMNS = (STS, "Hard+", "Hard-")
 _WIDTH, _HEIGHT = 10.0, 3.6
 
 
-def generative_tables(runs: Sequence[GenerativeRun]) -> list[str]:
-    """English similarity beside the paper's; across languages, Tatoeba; cost. Means over seeds, lowest and highest."""
+def generative_tables(runs: Sequence[GenerativeRun], language: str) -> list[str]:
+    """English similarity beside the paper's; across languages, Tatoeba; cost. Means over seeds, lowest and highest.
+
+    Args:
+        runs: in the order of the rows.
+        language: beside English; sets of others are left out.
+    """
     names = list(dict.fromkeys(run.name for run in runs))
     trained = [name for name in names if any(run.name == name and run.seconds and " / " not in name for run in runs)]
-    keys = dict.fromkeys(key for run in runs for key in run.scores)
+    keys = dict.fromkeys(key for run in runs for key in run.scores if _is_of(key, language))
     tracks = sorted(key for key in keys if key.startswith(("2017/", "stsb/", "tatoeba/")))
 
     def row(name: str, *figures: Callable[[GenerativeRun], float | None], digits: int = 1) -> list[str]:
@@ -79,6 +84,12 @@ def plot_generative(runs: Sequence[GenerativeRun], path: Path) -> None:
         tidy(axes)
     figure.legend(*figure.axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     save(figure, path)
+
+
+def _is_of(key: str, language: str) -> bool:
+    """Whether a track of STS 2017 has no other language than these two."""
+    languages = {part for part in key.partition("/")[2].split("-") if part.isalpha()}
+    return not key.startswith("2017/") or languages <= {"en", language}
 
 
 def _score_of(key: str) -> Callable[[GenerativeRun], float | None]:

@@ -137,6 +137,7 @@ def arguments(settings: GenerativeSettings, folder: Path, evaluate: bool = True)
         anneal_updates=settings.anneal_updates,
         precision=settings.precision,
         logging_steps=_LOGGED,
+        logging_first_step=True,
         eval_strategy=strategy,
         eval_steps=settings.evaluate_steps or None,
         use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
