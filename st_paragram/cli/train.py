@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from typing import TYPE_CHECKING
 
 from st_paragram.cli.training_options import add_training_options, training_run
+from st_paragram.training.processes import is_main_process
 from st_paragram.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ _BGT_EPILOG = """\
   st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es, in an hour or so
   st-paragram train bgt --lang fr --config bgt_paper               # the paper's sizes, for a GPU
   st-paragram train bgt --lang es --objective bilingual-trans --output trans-es
-  torchrun --nproc-per-node 2 -m st_paragram.cli.main train bgt --lang es --device cpu
+  torchrun --nproc-per-node 2 --no-python st-paragram train bgt --lang es --device cpu
   st-paragram generate bgt-es --task translate --from en --to es FILE
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
@@ -110,8 +112,11 @@ def train_on_pairs(arguments: argparse.Namespace) -> int:
     """Train on bitext or paraphrases and print the scores; returns the exit status, errors as in `run`."""
     from st_paragram.training.run import run_training
 
+    if not is_main_process():
+        logging.getLogger().setLevel(logging.WARNING)  # the first process tells the rest
     report = run_training(training_run(arguments, arguments.lang), _write_start)
-    sys.stdout.write(f"{_lines(report)}\n")
+    if is_main_process():
+        sys.stdout.write(f"{_lines(report)}\n")
     return 0
 
 

@@ -72,7 +72,7 @@ class GenerativeTrainer(StoreTrainer):
             raise SettingsError(f"{train_dataset.path}: a vocabulary for each side; prepare the text with a joint one")
         self._max_length = loss.generator.max_length
         self.batches = TokenBatches(len(train_dataset), self._lengths, args.batch_tokens, args.seed)
-        self._sums: dict[str, float] = {}
+        self._sums: dict[str, Tensor | float] = {}
         self._means: deque[Tensor] = deque()
         self._warned = False
         super().__init__(model, args, train_dataset, loss, **kwargs)
@@ -134,12 +134,12 @@ class GenerativeTrainer(StoreTrainer):
 
     # What is told.
 
-    def _add(self, name: str, value: float) -> None:
+    def _add(self, name: str, value: Tensor | float) -> None:
         self._sums[name] = self._sums.get(name, 0.0) + value
 
     def _note(self, terms: ElboTerms) -> None:
         for name, part in terms.parts.items():
-            self._add(name, part.item())
+            self._add(name, part)  # as a tensor: a GPU is not waited for
         self._means.append(terms.means)
         while sum(map(len, self._means)) - len(self._means[0]) >= _MEANS_KEPT:
             self._means.popleft()
@@ -147,7 +147,8 @@ class GenerativeTrainer(StoreTrainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log what the loss is made of, in nats a pair, and how many semantic units are active."""
         if "loss" in logs and self._sums:
-            sums, self._sums = self._sums, {}
+            sums = {name: float(value) for name, value in self._sums.items()}
+            self._sums = {}
             pairs, seconds, pieces = (sums.pop(name, 0.0) for name in ("pairs", "seconds", "pieces"))
             logs |= {name: value / max(pairs, 1.0) for name, value in sums.items()}
             logs["active_units"] = active_units(torch.cat(list(self._means))) if self._means else 0
