@@ -9,7 +9,7 @@ from statistics import mean
 from harness.encoder_runs import STS
 from harness.generative_runs import GenerativeRun
 
-from st_paragram.figures import COLOURS, new_figure, save, tidy
+from st_paragram.figures import COLOURS, SMALL, new_figure, save, tidy
 from st_paragram.tables import MISSING, markdown_table
 
 #: Mean of STS 2012-2016 with SMT, Hard+, Hard-, Pearson x 100 (EMNLP 2020, table 2; en-fr, 1M pairs, 1,024 components).
@@ -24,7 +24,13 @@ PUBLISHED = {
     "SP": (71.9, 19.1, 29.8),
 }
 _COLUMNS = (STS, "Hard+", "Hard-")
-_WIDTH, _HEIGHT = 10.0, 3.6
+_WIDTH, _HEIGHT = 11.0, 3.4
+_SHOWN = {
+    "kl_semantic": "KL of the semantic variable, nats",
+    "kl_a": "KL of English's variable, nats",
+    "kl_b": "KL of the other language's, nats",
+    "active_units": "active units of the semantic one",
+}
 
 
 def generative_tables(runs: Sequence[GenerativeRun], language: str) -> list[str]:
@@ -69,20 +75,19 @@ _COSTS: dict[str, Callable[[GenerativeRun], float | None]] = {
 
 
 def plot_generative(runs: Sequence[GenerativeRun], path: Path) -> None:
-    """What the semantic variable holds, its active units and the loss over updates, a line a model (first seed)."""
+    """What each latent variable holds over updates, and how much of the semantic one is active; first seeds."""
     figure = new_figure(_WIDTH, _HEIGHT)
-    parts = {"kl_semantic": "KL of the semantic variable, nats", "active_units": "active units", "translation": ""}
-    parts["translation"] = "translation, nats a pair"
     shown = {run.name: run for run in reversed(runs) if run.history}
-    for axes, (key, title) in zip(figure.subplots(1, len(parts)), parts.items(), strict=True):
+    for axes, (key, title) in zip(figure.subplots(1, len(_SHOWN)), _SHOWN.items(), strict=True):
         for colour, (name, run) in zip(COLOURS * 2, reversed(shown.items()), strict=False):
             points = [(line["step"], line[key]) for line in run.history if key in line]
             if points:
                 axes.plot(*zip(*points, strict=True), color=colour, label=name, linewidth=1.2)
-        axes.set_title(title, fontsize=10)
+        axes.set_title(title, fontsize=SMALL)
+        axes.set_ylim(bottom=0)
         axes.set_xlabel("updates")
         tidy(axes)
-    figure.legend(*figure.axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    figure.legend(*figure.axes[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=SMALL)
     save(figure, path)
 
 
