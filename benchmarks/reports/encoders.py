@@ -20,7 +20,7 @@ def encoders_tables(runs: Sequence[EncoderRun]) -> list[str]:
             [
                 name,
                 *(
-                    _spread([figure(run) for run in runs if (run.encoder, run.text) == (name, text)], digits)
+                    spread([figure(run) for run in runs if (run.encoder, run.text) == (name, text)], digits)
                     for text in texts
                 ),
             ]
@@ -43,7 +43,7 @@ def _tracks(runs: Sequence[EncoderRun], texts: Sequence[str]) -> str:
         for text in texts:
             same = [run for run in runs if (run.encoder, run.text) == (encoder, text)]
             if same:
-                figures = [_spread([_hundred(run.scores.get(track)) for run in same], 1) for track in tracks]
+                figures = [spread([_hundred(run.scores.get(track)) for run in same], 1) for track in tracks]
                 rows.append([f"{encoder}, {text}", *figures])
     names = [track.removeprefix("2017/") for track in tracks]
     published = [
@@ -60,7 +60,7 @@ def _hundred(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _spread(values: Sequence[float | None], digits: int) -> str:
+def spread(values: Sequence[float | None], digits: int) -> str:
     """Mean, and the lowest and highest of several seeds."""
     found = [value for value in values if value is not None]
     if not found or len(found) < len(values):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import mean
 
 from harness.encoder_runs import STS
 from harness.generative_runs import GenerativeRun
 
+from reports.encoders import spread
 from st_paragram.figures import COLOURS, SMALL, new_figure, save, tidy
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.tables import markdown_table
 
 #: Mean of STS 2012-2016 with SMT, Hard+, Hard-, Pearson x 100 (EMNLP 2020, table 2; en-fr, 1M pairs, 1,024 components).
 PUBLISHED = {
@@ -47,7 +47,7 @@ def generative_tables(runs: Sequence[GenerativeRun], language: str) -> list[str]
 
     def row(name: str, *figures: Callable[[GenerativeRun], float | None], digits: int = 1) -> list[str]:
         same = [run for run in runs if run.name == name]
-        return [name, *(_spread([figure(run) for run in same], digits) for figure in figures)]
+        return [name, *(spread([figure(run) for run in same], digits) for figure in figures)]
 
     english = [row(name, *map(_score_of, _COLUMNS)) for name in names]
     english += [[f"*{name}, paper*", *(f"*{value}*" for value in values)] for name, values in PUBLISHED.items()]
@@ -108,13 +108,3 @@ def _score_of(key: str) -> Callable[[GenerativeRun], float | None]:
 def _last(run: GenerativeRun, key: str) -> float | None:
     values = [line[key] for line in run.history if key in line]
     return values[-1] if values else None
-
-
-def _spread(values: Sequence[float | None], digits: int) -> str:
-    """Mean, and the lowest and highest of several seeds."""
-    found = [value for value in values if value is not None]
-    if not found or len(found) < len(values):
-        return MISSING
-    if len(found) == 1:
-        return f"{found[0]:.{digits}f}"
-    return f"{mean(found):.{digits}f} ({min(found):.{digits}f} - {max(found):.{digits}f})"
