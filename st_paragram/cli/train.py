@@ -47,35 +47,37 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; its parser says in `train` which function does it."""
+    """Add a subcommand for each kind of training."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    bitext = kinds.add_parser(
-        "bitext",
-        help="on sentences and their translations (ACL 2019, EMNLP 2022)",
-        description="Train on pairs of sentences in English and in another language.",
-        epilog=_BITEXT_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+
+    def kind(name: str, about: str, description: str, epilog: str) -> argparse.ArgumentParser:
+        raw = argparse.RawDescriptionHelpFormatter
+        return kinds.add_parser(name, help=about, description=description, epilog=epilog, formatter_class=raw)
+
+    add_bitext_options(
+        kind(
+            "bitext",
+            "on sentences and their translations (ACL 2019, EMNLP 2022)",
+            "Train on pairs of sentences in English and in another language.",
+            _BITEXT_EPILOG,
+        )
     )
-    add_bitext_options(bitext)
-    bitext.set_defaults(train=train_on_pairs)
-    paraphrase = kinds.add_parser(
-        "paraphrase",
-        help="on English paraphrases (EMNLP 2022)",
-        description="Train on pairs of English sentences that mean the same.",
-        epilog=_PARAPHRASE_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    add_paraphrase_options(
+        kind(
+            "paraphrase",
+            "on English paraphrases (EMNLP 2022)",
+            "Train on pairs of English sentences that mean the same.",
+            _PARAPHRASE_EPILOG,
+        )
     )
-    add_paraphrase_options(paraphrase)
-    paraphrase.set_defaults(train=train_on_pairs)
-    bgt = kinds.add_parser(
-        "bgt",
-        help="the bilingual generative transformer (EMNLP 2020)",
-        description="Train a model that finds the meaning of a sentence by writing it and its translation.",
-        epilog=_BGT_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    add_bgt_options(
+        kind(
+            "bgt",
+            "the bilingual generative transformer (EMNLP 2020)",
+            "Train a model that finds the meaning of a sentence by writing it and its translation.",
+            _BGT_EPILOG,
+        )
     )
-    add_bgt_options(bgt)
-    bgt.set_defaults(train=train_on_pairs)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,8 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: The settings, the data or the output are refused.
     """
-    status: int = arguments.train(arguments)
-    return status
+    return train_on_pairs(arguments)
 
 
 def add_bitext_options(parser: argparse.ArgumentParser, default_config: str = "short") -> None:

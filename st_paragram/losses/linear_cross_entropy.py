@@ -27,13 +27,16 @@ def linear_cross_entropy(
         layer: what the logits are made of.
         targets: ids below V, int64 (N,).
         smoothing: share of the probability that label smoothing spreads over the V ids of the layer.
-        dtype: what matrices are multiplied in; that of the states if not given.
+        dtype: what matrices are multiplied in; if not given, autocast's where it is on, or else that of the states.
 
     Returns:
         The sum in nats, a scalar that has gradients; and the same without smoothing, which has none.
     """
     inputs = (layer.states, layer.of_states, layer.latents, layer.of_latents)
-    constants = (layer.sentences, layer.offsets, targets, smoothing, dtype or layer.states.dtype)
+    device = layer.states.device.type
+    if dtype is None:
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else layer.states.dtype
+    constants = (layer.sentences, layer.offsets, targets, smoothing, dtype)
     return _LinearCrossEntropy.apply(*inputs, *constants)
 
 

@@ -11,7 +11,7 @@ Terms with log p are sums over tokens. The translation term has label smoothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,7 +59,6 @@ class TranslationElbo(nn.Module):
         translation_weight: of the translation term.
         candidates: in training, ids that stand for all those of the vocabulary that a batch does not hold, see
             `LinearSoftmax.among`; 0 takes all.
-        dtype: what logits are computed in; that of the states if not given.
     """
 
     def __init__(
@@ -70,12 +69,11 @@ class TranslationElbo(nn.Module):
         smoothing: float = 0.1,
         translation_weight: float = 1.0,
         candidates: int = 0,
-        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.generator, self.parts = generator, OBJECTIVES[objective]
         self.sampled = self.parts.prior and latent == "sample"
-        self.smoothing, self.candidates, self.dtype = smoothing, candidates, dtype
+        self.smoothing, self.candidates = smoothing, candidates
         self.weight = self.parts.weight * translation_weight
 
     @property
@@ -133,8 +131,8 @@ class TranslationElbo(nn.Module):
         for side in self.parts.generators:
             own = [self._drawn(languages[side], noise[:, SIDES.index(side)])] if languages else []
             sums.append(self._entropy(self.generator.generators[side], batches[side], torch.cat([*own, meaning], 1)))
-        parts["reconstruction"] = torch.stack([plain for _, plain in sums]).sum()
-        return torch.stack([total for total, _ in sums]).sum()
+        total, parts["reconstruction"] = _summed(sums)
+        return total
 
     def _translation(
         self,
@@ -153,8 +151,9 @@ class TranslationElbo(nn.Module):
                 meaning = self._drawn(meanings[source], noise[:, SIDES.index(source)])
             decoder = self.generator.translators[side]
             sums.append(self._entropy(decoder, batches[side], meaning, self.smoothing))
-        parts["translation"] = self.weight * torch.stack([plain for _, plain in sums]).sum()
-        return self.weight * torch.stack([total for total, _ in sums]).sum()
+        total, plain = _summed(sums)
+        parts["translation"] = self.weight * plain
+        return self.weight * total
 
     def _divergence(
         self,
@@ -183,7 +182,13 @@ class TranslationElbo(nn.Module):
         layer, targets = decoder.softmax(batch, latents), batch.targets
         if self.training and self.candidates:
             layer, targets = layer.among(targets, self.candidates)
-        return linear_cross_entropy(layer, targets, smoothing, self.dtype)
+        return linear_cross_entropy(layer, targets, smoothing)
+
+
+def _summed(pairs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """The sums of the first and of the second numbers of pairs."""
+    first, second = zip(*pairs, strict=True)
+    return torch.stack(first).sum(), torch.stack(second).sum()
 
 
 def _of(batch: SentenceBatch) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,12 +47,6 @@ class SentenceBatch:
         rows[inside] = ids[(offsets[:-1, None] + columns)[inside]]
         rows[np.arange(len(counts)), counts] = special.end
         return cls(torch.from_numpy(rows), torch.from_numpy(columns <= counts[:, None]), special)
-
-    @classmethod
-    def of_lists(cls, rows: Sequence[Sequence[int]], special: SpecialIds, max_length: int) -> SentenceBatch:
-        """A batch of lists of ids; arguments as of `of`."""
-        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return cls.of(np.fromiter((one for row in rows for one in row), np.int64), offsets, special, max_length)
 
     def to(self, device: torch.device | str) -> SentenceBatch:
         """The batch on a device."""

@@ -87,12 +87,14 @@ def test_bfloat16_is_close(chunks, targets, with_latents, with_offsets):
         assert (found - wanted).norm() < 0.02 * wanted.norm()
 
 
-def test_autocast_changes_nothing(targets):
+def test_matrices_are_multiplied_in_what_autocast_says_unless_told(targets):
     layer = layer_of()
-    expected = linear_cross_entropy(layer, targets, 0.1)[0]
+    plain = {dtype: linear_cross_entropy(layer, targets, 0.1, dtype)[0] for dtype in (torch.float32, torch.bfloat16)}
+    assert not torch.equal(*plain.values())
     with torch.autocast("cpu", torch.bfloat16):
         total = linear_cross_entropy(layer, targets, 0.1)[0]
-    assert torch.equal(total, expected)
+        told = linear_cross_entropy(layer, targets, 0.1, torch.float32)[0]
+    assert torch.equal(total, plain[torch.bfloat16]) and torch.equal(told, plain[torch.float32])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

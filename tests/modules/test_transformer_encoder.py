@@ -8,14 +8,13 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
-from support.generative import LATENT, SHAPE, batch_of
+from support.generative import LATENT, SHAPE, batch_of, batch_of_lists
 from support.tokenizer import WordTokenizer
 from torch import nn
 from transformers.utils import logging
 
 from st_paragram.errors import SettingsError
 from st_paragram.modules.progress_bars import no_progress_bars
-from st_paragram.modules.sentence_batch import SentenceBatch
 from st_paragram.modules.transformer_encoder import (
     SpecialIds,
     TransformerShape,
@@ -45,7 +44,7 @@ def embedded(pipeline, batch):
 
 
 def test_rows_are_ended_filled_up_and_cut():
-    batch = SentenceBatch.of_lists([[5, 6, 7, 8], [9], []], SpecialIds(pad=1, end=2), 4)
+    batch = batch_of_lists([[5, 6, 7, 8], [9], []], SpecialIds(pad=1, end=2), 4)
     assert batch.ids.tolist() == [[5, 6, 7, 2], [9, 2, 1, 1], [2, 1, 1, 1]]
     assert batch.mask.tolist() == [[True] * 4, [True, True, False, False], [True, False, False, False]]
     assert batch.previous.tolist() == [[2, 5, 6, 7], [2, 9, 2, 1], [2, 2, 1, 1]]
@@ -59,7 +58,7 @@ def test_flat_ids_and_lists_make_the_same_batch(vocabulary, pairs):
     ids, offsets = vocabulary.encode(texts)
     lists = [ids[begin:end].tolist() for begin, end in itertools.pairwise(offsets)]
     for one, other in ((batch_of(vocabulary, texts, most), most) for most in (3, 40)):
-        again = SentenceBatch.of_lists(lists, special_ids(vocabulary), other)
+        again = batch_of_lists(lists, special_ids(vocabulary), other)
         assert torch.equal(one.ids, again.ids) and torch.equal(one.mask, again.mask)
         assert one.ids.shape[1] <= other
 
