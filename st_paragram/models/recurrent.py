@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import Tensor, nn
 
-from st_paragram.damage import DAMAGED, one_line, short
+from st_paragram.damage import short
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import averaging, stock
-from st_paragram.models.configuration import RECURRENT, Configuration, damaged, file_of, write_configuration
+from st_paragram.models.configuration import RECURRENT, Configuration, damaged, write_configuration
+from st_paragram.models.tensors_file import read_tensors
 from st_paragram.modules.bilstm import BiLSTM
-from st_paragram.modules.compact_embedding import TableType, is_finite
+from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
@@ -193,7 +193,7 @@ def read_weights(folder: Path, into: SentenceTransformer) -> None:
 
 
 def _read_table(folder: Path, rows: int, dimension: int) -> Tensor:
-    return huge_pages.copy_of(_read_tensors(folder, WEIGHTS_FILE, {_TABLE: (rows, dimension)})[_TABLE])
+    return huge_pages.copy_of(read_tensors(folder, WEIGHTS_FILE, {_TABLE: (rows, dimension)})[_TABLE])
 
 
 def _read_lstm(folder: Path, dimension: int, hidden_dim: int) -> dict[str, Tensor]:
@@ -205,31 +205,4 @@ def _read_lstm(folder: Path, dimension: int, hidden_dim: int) -> dict[str, Tenso
         "bias_hh": (gates,),
     }
     both = {f"encoder.{name}_l0{end}": shape for end in ("", "_reverse") for name, shape in shapes.items()}
-    return _read_tensors(folder, _LSTM_WEIGHTS, both)
-
-
-def _read_tensors(folder: Path, name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, which must be those of `shapes`; sizes are compared before any is read.
-
-    Raises:
-        ModelDirectoryError: the file is missing or damaged, or holds other tensors.
-    """
-    path = file_of(folder, name)
-    try:
-        with safe_open(path, "pt") as file:
-            found = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 - no mapping
-            _check_shapes(found, shapes)
-            tensors = {key: file.get_tensor(key) for key in shapes}
-        if not all(tensor.dtype == torch.float32 and is_finite(tensor) for tensor in tensors.values()):
-            raise ValueError("other numbers than finite ones of float32")
-    except (SafetensorError, *DAMAGED) as error:
-        raise ModelDirectoryError(
-            f"{path}: not the weights of this st_paragram model ({one_line(error)}); save it again"
-        ) from error
-    return tensors
-
-
-def _check_shapes(found: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]]) -> None:
-    for name in sorted(found.keys() | expected.keys()):
-        if found.get(name) != expected.get(name):
-            raise ValueError(f"{name} of shape {found.get(name)}, expected {expected.get(name)}")
+    return read_tensors(folder, _LSTM_WEIGHTS, both)

@@ -136,11 +136,21 @@ def _write_untrained(folder: Path, tokenizer: Tokenizer, shape: TransformerShape
         forced_eos_token_id=None,
     )
     MarianEncoder(config).save_pretrained(folder)
-    _stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
+    stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
 
 
-def _stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) -> Any:  # noqa: ANN401
-    """The tokenizer as stock readers have it: an end of sentence after each text."""
+def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int, ends: int = 1) -> Any:  # noqa: ANN401
+    """The tokenizer as stock readers have it, a `PreTrainedTokenizerFast`.
+
+    Args:
+        tokenizer: of sentencepiece.
+        special: the ids that fill up and end a text.
+        max_length: longer texts are cut, their ends included.
+        ends: ends of sentence after each text.
+
+    Raises:
+        ModelDirectoryError: a tokenizer that cannot become a `tokenizer.json`.
+    """
     from tokenizers import Tokenizer as StockTokenizer
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
@@ -149,9 +159,9 @@ def _stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int)
     values = json.loads(converted.to_str())
     for name, index in ((_PAD, special.pad), (_END, special.end)):
         values["model"]["vocab"][index][0] = name
-    stock = StockTokenizer.from_str(json.dumps(values))
+    stock, end = StockTokenizer.from_str(json.dumps(values)), f" {_END}" * ends
     stock.post_processor = TemplateProcessing(
-        single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, special.end)]
+        single=f"$A{end}", pair=f"$A{end} $B{end}", special_tokens=[(_END, special.end)]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=stock,
