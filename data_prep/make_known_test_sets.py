@@ -1,9 +1,11 @@
 """Make the two files by which test sets are known, both of hashes alone.
 
-    python data_prep/make_known_test_sets.py DIR
+    python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
 DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`, as get_sts.py
-writes them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). Run it when a test set is added.
+writes them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is not
+given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
+premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
 st_paragram/evaluation/known_test_sets.json tells test sets from development sets; with
 st_paragram/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
 """
@@ -35,6 +37,7 @@ def main() -> int:
     """Read the sets, write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR")
+    parser.add_argument("--retrieval", type=Path, metavar="DIR", help="the folder of retrieval and inference (DIR)")
     parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="the file to make (the installed one)")
     parser.add_argument("--sentences", type=Path, help="the file of sentences (the installed one, or beside --output)")
     arguments = parser.parse_args()
@@ -48,7 +51,8 @@ def main() -> int:
         raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; get them with get_sts.py")
     write_known_test_sets(tests, developments, arguments.output)
     sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
-    files = {kind: known_sentence_files(arguments.data, kind) for kind in SetFamily}
+    folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}
+    files = {kind: known_sentence_files(folders.get(kind, arguments.data), kind) for kind in SetFamily}
     count = write_known_sentences({kind: read_sentences(paths) for kind, paths in files.items()}, sentences)
     sys.stdout.write(f"{count} sentences: {sentences}\n")
     return 0

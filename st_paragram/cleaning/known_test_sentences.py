@@ -1,12 +1,13 @@
 """Sentences of test sets, known only by hashes: the file `known_test_sentences.bin` beside this one holds no text.
 
-It has a line with a name and version, a line of JSON `{"sts": count, "tatoeba": count}`, and the sorted hashes of each
-family of test sets, 40 bits each, most significant byte first. `data_prep/make_known_test_sets.py` makes it. With its
-150,000 hashes, one in seven million other sentences is taken for a test sentence by chance.
+It has a line with a name and version, a line of JSON `{"sts": count, "tatoeba": count, ...}`, and the sorted hashes of
+each family of test sets, 40 bits each, most significant byte first. `data_prep/make_known_test_sets.py` makes it. With
+the 150,000 hashes of STS and Tatoeba, one in seven million other sentences is taken for a test sentence by chance.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from st_paragram.cleaning.normalized_key import normalized_key, normalized_key_hashes
 from st_paragram.cleaning.unsegmented_scripts import is_unsegmented
 from st_paragram.errors import EvaluationError
-from st_paragram.files import atomic, content_digest
+from st_paragram.files import atomic
 
 KNOWN_TEST_SENTENCES = Path(__file__).with_name("known_test_sentences.bin")
 
@@ -37,6 +38,12 @@ class SetFamily(str, Enum):
 
     STS = "sts"
     TATOEBA = "tatoeba"
+    RETRIEVAL = "retrieval"
+
+
+#: What is refused unless others are named. Retrieval has questions and answers of SQuAD (dev), XQuAD-R and Quora, and
+#: premises and hypotheses of SNLI (test) and XNLI (a fifth of dev), which are refused where a model is tested on them.
+DEFAULT_FAMILIES = (SetFamily.STS, SetFamily.TATOEBA)
 
 
 def telling(sentence: str) -> bool:
@@ -56,14 +63,25 @@ def known_hashes(sets: Iterable[SetFamily], path: Path = KNOWN_TEST_SENTENCES) -
     """The sorted hashes of the sentences of families of test sets.
 
     Raises:
-        EvaluationError: The file is not readable.
+        EvaluationError: The file is not readable, or lacks a family.
     """
-    return np.unique(np.concatenate([_read(path)[kind.value] for kind in sets]))
+    return np.unique(np.concatenate([_family(kind, path) for kind in sets]))
 
 
-def digest(path: Path = KNOWN_TEST_SENTENCES) -> str:
-    """SHA-256 of the file, in hexadecimal digits."""
-    return content_digest(path)
+def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which of n hashes are among known ones, which are sorted: bool (n,)."""
+    places = np.searchsorted(known, hashes)
+    return known[np.minimum(places, len(known) - 1)] == hashes if len(known) else np.zeros(len(hashes), np.bool_)
+
+
+def digest(sets: Iterable[SetFamily] = DEFAULT_FAMILIES, path: Path = KNOWN_TEST_SENTENCES) -> str:
+    """SHA-256, in hexadecimal digits, of a file with the default families and these: others do not change it.
+
+    Raises:
+        EvaluationError: The file is not readable, or lacks a family.
+    """
+    asked = {*DEFAULT_FAMILIES, *sets}
+    return hashlib.sha256(_packed({kind.value: _family(kind, path) for kind in SetFamily if kind in asked})).hexdigest()
 
 
 def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES) -> int:
@@ -71,10 +89,22 @@ def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Pa
     chosen = {kind: [sentence for sentence in given if telling(sentence)] for kind, given in sentences.items()}
     hashes = {kind.value: np.unique(sentence_hashes(given)) for kind, given in chosen.items()}
     with atomic(path) as file:
-        file.write(_HEADER + json.dumps({name: len(values) for name, values in hashes.items()}).encode() + b"\n")
-        for values in hashes.values():
-            file.write(values.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_BYTES:].tobytes())
+        file.write(_packed(hashes))
     return sum(map(len, hashes.values()))
+
+
+def _packed(hashes: Mapping[str, NDArray[np.uint64]]) -> bytes:
+    """The content of a file of families of hashes."""
+    counts = json.dumps({name: len(values) for name, values in hashes.items()})
+    packed = [values.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_BYTES:].tobytes() for values in hashes.values()]
+    return b"".join([_HEADER, counts.encode(), b"\n", *packed])
+
+
+def _family(kind: SetFamily, path: Path) -> NDArray[np.uint64]:
+    found = _read(path)
+    if kind.value not in found:
+        raise EvaluationError(f"{path}: not readable (no {kind.value} in it); install st_paragram again")
+    return found[kind.value]
 
 
 @cache
@@ -85,7 +115,7 @@ def _read(path: Path) -> dict[str, NDArray[np.uint64]]:
             raise ValueError("another format")
         line, _, packed = data[len(_HEADER) :].partition(b"\n")
         counts = {str(name): int(count) for name, count in json.loads(line).items()}
-        if len(packed) != _BYTES * sum(counts.values()) or not {kind.value for kind in SetFamily} <= set(counts):
+        if len(packed) != _BYTES * sum(counts.values()):
             raise ValueError("incomplete")
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise EvaluationError(f"{path}: not readable ({error}); install st_paragram again") from error

@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from st_paragram.cleaning.base import Row, RowFilter
 from st_paragram.cleaning.code_points import as_verdicts
-from st_paragram.cleaning.known_sentence_files import files_digest, known_sentence_files, read_sentences
-from st_paragram.cleaning.known_test_sentences import SetFamily, digest, known_hashes, sentence_hashes, telling
+from st_paragram.cleaning.known_sentence_files import LAYOUTS, files_digest, known_sentence_files, read_sentences
+from st_paragram.cleaning.known_test_sentences import (
+    DEFAULT_FAMILIES,
+    SetFamily,
+    among,
+    digest,
+    known_hashes,
+    sentence_hashes,
+    telling,
+)
 from st_paragram.cleaning.near_sentences import NearSentences
 from st_paragram.cleaning.options import Languages, SomeOf, options
 from st_paragram.errors import SettingsError
@@ -32,13 +40,16 @@ class KnownTestSentences(RowFilter):
 
     The folder holds `sts2012/*.tsv`, ..., `stsb/*.tsv` (`grade TAB sentence TAB sentence`) and `tatoeba/xxx-eng.tsv`
     (`foreign TAB English`), as `data_prep/get_sts.py` makes it.
+
+    The family `retrieval` is used only where it is named: questions and answers of SQuAD (dev), XQuAD-R and Quora,
+    premises and hypotheses of SNLI (test) and XNLI (held out); `known_sentence_files` says how a folder holds them.
     """
 
     name: ClassVar[str] = "test_sets"
     reasons: ClassVar[tuple[str, ...]] = (TEST, NEAR)
 
     languages: Languages
-    sets: SomeOf[SetFamily] = setting(tuple(SetFamily), "the families of test sets")
+    sets: SomeOf[SetFamily] = setting(DEFAULT_FAMILIES, "the families of test sets")
     folder: Path | None = setting(None, "a folder of test sets whose sentences must not be in the text either")
 
     def __post_init__(self) -> None:
@@ -48,7 +59,7 @@ class KnownTestSentences(RowFilter):
             SettingsError: It has none.
         """
         if self.folder is not None and not self._files():
-            wanted = "a folder with sts20XX/*.tsv, stsb/*.tsv or tatoeba/*.tsv"
+            wanted = f"a folder with {' or '.join(LAYOUTS[kind] for kind in self.sets)}"
             raise SettingsError(f"folder is {str(self.folder)!r}; it must be {wanted}")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
@@ -62,7 +73,7 @@ class KnownTestSentences(RowFilter):
         found = np.zeros(len(rows), np.int8)
         for side in (0, 1):
             texts = [row[side] for row in rows]
-            found |= _among(sentence_hashes(texts), hashes)
+            found |= among(sentence_hashes(texts), hashes)
             if near is not None:
                 found |= 2 * np.array(near.near(texts), np.int8)
         return as_verdicts(np.where(found & 1, 1, found), self.reasons)
@@ -72,7 +83,7 @@ class KnownTestSentences(RowFilter):
         files = self._files()
         return {
             "sets": [kind.value for kind in self.sets],
-            "known": digest(),
+            "known": digest(self.sets),
             "folder": files_digest(files) if files else None,
         }
 
@@ -83,11 +94,6 @@ class KnownTestSentences(RowFilter):
 @cache
 def _files(folder: Path, sets: tuple[SetFamily, ...], languages: tuple[str, str]) -> tuple[Path, ...]:
     return tuple(path for kind in sets for path in known_sentence_files(folder.expanduser(), kind, languages))
-
-
-def _among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    places = np.searchsorted(known, hashes)
-    return known[np.minimum(places, len(known) - 1)] == hashes if len(known) else np.zeros(len(hashes), np.bool_)
 
 
 @cache

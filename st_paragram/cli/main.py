@@ -25,6 +25,7 @@ COMMANDS = {
     "prepare": "make a pair store of parallel text of your own",
     "paranmt": "make a pair store of scored paraphrases",
     "pivot": "make paraphrases of bitext: sentences that share a translation",
+    "tasks": "make rows of questions, responses and inference out of public files",
     "inspect": "look into a pair store",
     "train": "train a model",
     "evaluate": "score models on STS, Hard STS, Tatoeba, BUCC and mteb",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import pickle
 import runpy
 import sys
@@ -12,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.cleaning import known_test_sentences, test_sets
-from st_paragram.cleaning.known_sentence_files import files_digest, read_sentences
+from st_paragram.cleaning.known_sentence_files import LAYOUTS, files_digest, read_sentences
 from st_paragram.cleaning.known_sentence_files import known_sentence_files as files_of
 from st_paragram.cleaning.known_test_sentences import (
+    DEFAULT_FAMILIES,
     KNOWN_TEST_SENTENCES,
     SetFamily,
+    digest,
     known_hashes,
     sentence_hashes,
     telling,
@@ -137,7 +141,7 @@ def test_rows_end_at_newlines_alone(tmp_path):
 
 
 def test_options_are_checked(tmp_path):
-    with pytest.raises(SettingsError, match="test_sets: sets is 'bucc'; it must be 'sts' or 'tatoeba'"):
+    with pytest.raises(SettingsError, match="test_sets: sets is 'bucc'; it must be 'sts', 'tatoeba' or 'retrieval'"):
         KnownTestSentences(("en", "es"), sets=["bucc"])
     with pytest.raises(SettingsError, match=r"test_sets: folder is .*; it must be a folder with"):
         KnownTestSentences(("en", "es"), folder=str(tmp_path))
@@ -147,10 +151,11 @@ def test_options_are_checked(tmp_path):
 
 
 def test_the_shipped_file():
-    sts, tatoeba = (known_hashes([kind]) for kind in SetFamily)
+    sts, tatoeba, retrieval = (known_hashes([kind]) for kind in SetFamily)
     assert 25_000 < len(sts) < 27_000 and 110_000 < len(tatoeba) < 125_000
     assert (sts[1:] > sts[:-1]).all() and int(tatoeba[-1]) < 2**40
-    assert len(KNOWN_TEST_SENTENCES.read_bytes()) < 5 * (len(sts) + len(tatoeba)) + 100
+    assert 80_000 < len(retrieval) < 95_000
+    assert len(KNOWN_TEST_SENTENCES.read_bytes()) < 5 * (len(sts) + len(tatoeba) + len(retrieval)) + 120
     test_sets._known.cache_clear()
     rule = KnownTestSentences(("en", "es"))
     assert 0x4265FB664A in sts  # of a sentence of STS 2012, which may not be passed on
@@ -159,18 +164,20 @@ def test_the_shipped_file():
     assert said == [TEST, None, None]
 
 
-def test_the_script_makes_the_file(folder, tmp_path, monkeypatch, capsys):
+def test_the_script_makes_the_file(folder, retrieval, tmp_path, monkeypatch, capsys):
     rows = "".join(f"{grade}.0\tsentence {grade} is the first\tsentence {grade} is the second\n" for grade in range(6))
     for name in ("sts2015/images.tsv", "sts2017/track5.en-en.tsv", "stsb/en-dev.tsv"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(rows)
     before = KNOWN_TEST_SENTENCES.read_bytes()
-    monkeypatch.setattr(sys, "argv", ["make", str(folder), "--output", str(tmp_path / "sets.json")])
+    options = ["--retrieval", str(retrieval), "--output", str(tmp_path / "sets.json")]
+    monkeypatch.setattr(sys, "argv", ["make", str(folder), *options])
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(ROOT / "data_prep/make_known_test_sets.py"), run_name="__main__")
     made = tmp_path / "known_test_sentences.bin"
-    assert ended.value.code == 0 and f"16 sentences: {made}" in capsys.readouterr().out
+    assert ended.value.code == 0 and f"22 sentences: {made}" in capsys.readouterr().out
     assert len(known_hashes([SetFamily.STS], made)) == 12 and len(known_hashes([SetFamily.TATOEBA], made)) == 4
+    assert sorted(sentence_hashes(RETRIEVAL).tolist()) == known_hashes([SetFamily.RETRIEVAL], made).tolist()
     assert KNOWN_TEST_SENTENCES.read_bytes() == before  # the installed file is not touched
 
 
@@ -191,7 +198,7 @@ def test_a_spoilt_file_is_refused(shipped, spoil):
     known_test_sentences._read.cache_clear()
     shipped.write_bytes(spoil(shipped.read_bytes()))
     with pytest.raises(EvaluationError, match=r"known\.bin: not readable .*; install st_paragram again"):
-        known_hashes(list(SetFamily), shipped)
+        known_hashes(DEFAULT_FAMILIES, shipped)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +214,76 @@ def test_a_spoilt_file_is_refused(shipped, spoil):
 )
 def test_everyday_sentences_do_not_count(sentence, answer):
     assert telling(sentence) is answer
+
+
+# ---- retrieval and inference
+
+
+@pytest.fixture
+def retrieval(tmp_path):
+    """A folder of retrieval and inference, some of it packed."""
+    rows = {
+        "quora_sr/queries.tsv": "q1\tHow can I sharpen a rusty garden spade?\n",
+        "quora_sr/corpus.tsv": "d1\tWhich way sharpens garden spades best?\td2\n",
+        "reqa_squad_dev/corpus.tsv": "s1\tthe spade was forged in the old mill.\tIts context is no sentence.\n",
+        "xquad_r/tr/queries.tsv": "q1\tBahçe küreği nerede dövüldü acaba?\n",
+        "nli/snli_test.en.tsv": "neutral\tA gardener sharpens a rusty spade.\tHe will dig a very deep hole.\n",
+        "quora_sr/qrels.tsv": "q1\tthis is no sentence of the set\n",
+    }
+    for name, text in rows.items():
+        path = tmp_path / "retrieval" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    packed = tmp_path / "retrieval" / "quora_sr" / "corpus.tsv"
+    packed.with_name("corpus.tsv.xz").write_bytes(lzma.compress(packed.read_bytes()))
+    packed.unlink()
+    return tmp_path / "retrieval"
+
+
+RETRIEVAL = [
+    "the spade was forged in the old mill.",
+    "Which way sharpens garden spades best?",
+    "How can I sharpen a rusty garden spade?",
+    "A gardener sharpens a rusty spade.",
+    "He will dig a very deep hole.",
+    "Bahçe küreği nerede dövüldü acaba?",
+]
+
+
+def test_sentences_of_retrieval_files(retrieval):
+    assert sorted(read_sentences(files_of(retrieval, SetFamily.RETRIEVAL))) == sorted(RETRIEVAL)
+    assert files_of(retrieval, SetFamily.RETRIEVAL, ("en", "es")) == files_of(retrieval, SetFamily.RETRIEVAL)
+    assert not files_of(retrieval, SetFamily.STS) and set(LAYOUTS) == set(SetFamily)
+
+
+def test_retrieval_is_refused_where_it_is_named(shipped, retrieval, folder):
+    near = "Which way sharpens garden spades now?"
+    rule = KnownTestSentences(("en", "es"), sets=["retrieval"], folder=str(retrieval))
+    write_known_sentences({SetFamily.STS: [], SetFamily.TATOEBA: [], SetFamily.RETRIEVAL: RETRIEVAL[:1]}, shipped)
+    known_test_sentences._read.cache_clear()
+    assert verdicts(rule, *RETRIEVAL, near, "this is no sentence of the set") == [TEST] * 6 + [NEAR, None]
+    assert verdicts(KnownTestSentences(("en", "es")), *RETRIEVAL) == [None] * 6
+    assert verdicts(KnownTestSentences(("en", "es"), folder=str(folder)), *RETRIEVAL) == [None] * 6
+    with pytest.raises(SettingsError, match=r"must be a folder with quora_sr/queries\.tsv"):
+        KnownTestSentences(("en", "es"), sets="retrieval", folder=str(folder / "stsb"))
+
+
+def test_a_further_family_changes_nothing_for_those_who_do_not_name_it(tmp_path):
+    old, new = tmp_path / "old.bin", tmp_path / "new.bin"
+    families = {SetFamily.STS: [STS[0][0]], SetFamily.TATOEBA: [TATOEBA["spa"][0][1]]}
+    write_known_sentences(families, old)
+    write_known_sentences(families | {SetFamily.RETRIEVAL: RETRIEVAL}, new)
+    plain = hashlib.sha256(old.read_bytes()).hexdigest()
+    assert digest(path=old) == digest(path=new) == digest([SetFamily.STS], new) == plain
+    assert digest([SetFamily.RETRIEVAL], new) == hashlib.sha256(new.read_bytes()).hexdigest() != plain
+    assert len(known_hashes([SetFamily.RETRIEVAL], new)) == 6
+    with pytest.raises(EvaluationError, match=r"old\.bin: not readable \(no retrieval in it\); install"):
+        known_hashes([SetFamily.RETRIEVAL], old)
+    assert KnownTestSentences(("en", "es")).identity()["sets"] == ["sts", "tatoeba"]
+
+
+def test_the_shipped_file_as_it_was_for_those_who_do_not_name_retrieval():
+    assert digest() == "5483d55a5f6bdd0ef39632095f15fd63ee053b6eaa419f4864d00eac35977a84"
 
 
 # ---- near
