@@ -7,7 +7,6 @@ split, here scikit-learn's on standardised features. BGT (Wieting et al., EMNLP 
 from __future__ import annotations
 
 import logging
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from harness.probing_senteval import senteval_tasks
 from harness.probing_tasks import ProbingSettings, ProbingTask, Source
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.benchmark_runs import score_each
+from st_paragram.evaluation.linear_classifier import Examples, best_classifier
 from st_paragram.evaluation.results import Interval
 from st_paragram.extras import require
 
@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 
 #: Inverse strengths of the L2 regularisation that are tried, weakest last: three of SentEval's 2^-2 ... 2^3.
 STRENGTHS = (0.25, 1.0, 4.0)
-_MOST_STEPS = 1000  # of L-BFGS
-_TOLERANCE = 1e-5  # with scikit-learn's 1e-4 a warm start from one strength seems to be the end of the next one
 _BATCH = 128  # sentences
 
 _Matrix = NDArray[np.float32]
@@ -165,21 +163,10 @@ def score_task(task: ProbingTask, train: _Matrix, valid: _Matrix, test: _Matrix)
         valid: (m, d).
         test: (k, d).
     """
-    linear = require("sklearn.linear_model", extra="probing", purpose="probing")
-    scaler = require("sklearn.preprocessing", extra="probing", purpose="probing").StandardScaler().fit(train)
-    train, valid, test = (scaler.transform(each) for each in (train, valid, test))
-    unfinished = require("sklearn.exceptions", extra="probing", purpose="probing").ConvergenceWarning
-    gold = [np.array(split.labels) for split in task.splits]
-    regression = linear.LogisticRegression(tol=_TOLERANCE, max_iter=_MOST_STEPS, warm_start=True)
-    chosen, best, right = STRENGTHS[0], -1.0, 0
-    for strength in STRENGTHS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", unfinished)  # the last steps change next to nothing
-            regression.set_params(C=strength).fit(train, gold[0])
-        accuracy = float((regression.predict(valid) == gold[1]).mean())
-        if accuracy > best:
-            chosen, best, right = strength, accuracy, int((regression.predict(test) == gold[2]).sum())
-    return ProbeScore.of(right, len(gold[2]), chosen)
+    matrices = zip((train, valid, test), task.splits, strict=True)
+    learnt, chosen_on, scored = (Examples(matrix, np.array(split.labels)) for matrix, split in matrices)
+    classifier = best_classifier(learnt, chosen_on, STRENGTHS)
+    return ProbeScore.of(classifier.right(scored), len(scored.labels), classifier.strength)
 
 
 def majority_score(task: ProbingTask) -> ProbeScore:

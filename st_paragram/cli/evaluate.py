@@ -13,20 +13,23 @@ from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirector
 DESCRIPTION = "Score models on published benchmarks and print Markdown tables with the papers' own figures."
 EPILOG = """\
 DIR holds sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv (rows `grade TAB sentence TAB sentence`)
-or the tasks' own releases; tatoeba/spa-eng.tsv, ...; bucc2018/zh-en.sample.zh, .en and .gold. Without --benchmarks,
-everything that DIR has data for is scored.
+or the tasks' own releases; tatoeba/spa-eng.tsv, ...; bucc2018/zh-en.sample.zh, .en and .gold; retrieval sets, folders
+of queries.tsv, corpus.tsv and qrels.tsv such as quora_sr, reqa_squad_dev and xquad_r/es; transfer/MR.tsv, ...;
+nli/xnli_held.es.tsv. Without --benchmarks, everything that DIR has data for is scored.
 
   st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts hard-sts
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --compare --json sts.json
   st-paragram evaluate p-sp-es --data eval --benchmarks tatoeba mteb --languages es
   st-paragram evaluate p-sp-zh --data eval --benchmarks bucc --pair zh-en
+  st-paragram evaluate muse-cnn --data eval --benchmarks semantic-retrieval answer-retrieval transfer nli
 
 --fetch gets STS from its organisers and seven languages of Tatoeba; it shows the addresses and licences first. STS 2012
 and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub reads STS
 from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. Archives of BUCC are fetched by
 `st-paragram download --sets bucc`; unpack them into DIR/bucc2018.
 
-Benchmarks tatoeba and bucc need pip install "st_paragram[mining]"; mteb and --hub need "st_paragram[eval]".
+Benchmarks tatoeba, bucc and semantic-retrieval need pip install "st_paragram[mining]"; transfer needs [probing], the
+row BM25 of answer-retrieval [retrieval]; mteb and --hub need "st_paragram[eval]".
 """
 
 
@@ -43,9 +46,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--fetch", action="store_true", help="first fetch into DIR what may be fetched and is missing there")
     add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
     add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
-    add("--languages", nargs="+", default=[], metavar="CODE", help="of Tatoeba and mteb: es, spa, ... (all there are)")
+    add("--languages", nargs="+", default=[], metavar="CODE", help="es, spa, ... (all there are)")
     add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
     add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
+    add(
+        "--limit", type=int, metavar="N", help="first queries of each set of semantic-retrieval (all), for a quick look"
+    )
     add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
     add("--json", type=Path, metavar="FILE", help="write the results as records, one for each benchmark")
 
@@ -74,7 +80,9 @@ def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
     from st_paragram.evaluation.benchmarks import Request, report, run_benchmark
     from st_paragram.evaluation.record import Record, new_record, write_records
 
-    options = {name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare")}
+    options = {
+        name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare", "limit")
+    }
     request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
     for benchmark in benchmarks:

@@ -15,12 +15,16 @@ from typing import Any
 from st_paragram.errors import SettingsError
 from st_paragram.evaluation.bucc_files import bucc_folder, bucc_pairs
 from st_paragram.evaluation.mteb.data import local_tasks
+from st_paragram.evaluation.nli_files import nli_files
 from st_paragram.evaluation.results import BenchmarkRun
+from st_paragram.evaluation.retrieval_files import answer_folders, semantic_folders
 from st_paragram.evaluation.sts import catalogue
 from st_paragram.evaluation.sts.sts_files import benchmark_folders
 from st_paragram.evaluation.tatoeba_files import tatoeba_files, tatoeba_folder
+from st_paragram.evaluation.transfer_files import transfer_folder, transfer_tasks
 
-_RESULTS, _RUNS = "st_paragram.evaluation.results", "st_paragram.evaluation.folder_runs"
+_HERE = "st_paragram.evaluation"
+_RESULTS, _RUNS = f"{_HERE}.results", f"{_HERE}.folder_runs"
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,11 @@ class Request:
         models: their names.
         data: folder of evaluation data; None if all shall come from the hub.
         hub: take from the hub what the folder lacks of STS.
-        languages: of Tatoeba and mteb; all that there are if empty.
+        languages: of Tatoeba, answer retrieval, inference and mteb; all that there are if empty.
         pairs: of languages, of BUCC; all that there are if empty.
         untrained: add random embeddings; mteb scores none.
         compare: on STS, compare every model with the first.
+        limit: queries of a set of semantic retrieval, the first ones; None: all of them.
     """
 
     models: Sequence[str]
@@ -44,6 +49,7 @@ class Request:
     pairs: Sequence[str] = ()
     untrained: bool = False
     compare: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,32 @@ BENCHMARKS = {
         f"{_RUNS}:bucc",
         "st_paragram.evaluation.bucc_tables:bucc_report",
         needs=("faiss", "mining"),
+    ),
+    "semantic-retrieval": Benchmark(
+        lambda folder: bool(semantic_folders(folder)),
+        f"{_HERE}.semantic_retrieval:SemanticRetrievalRun",
+        f"{_RUNS}:semantic_retrieval",
+        f"{_HERE}.retrieval_tables:semantic_report",
+        needs=("faiss", "mining"),
+    ),
+    "answer-retrieval": Benchmark(
+        lambda folder: bool(answer_folders(folder)),
+        f"{_HERE}.answer_retrieval:AnswerRetrievalRun",
+        f"{_RUNS}:answer_retrieval",
+        f"{_HERE}.retrieval_tables:answer_report",
+    ),
+    "transfer": Benchmark(
+        lambda folder: bool(transfer_tasks(transfer_folder(folder))),
+        f"{_HERE}.transfer:TransferRun",
+        f"{_RUNS}:transfer",
+        f"{_HERE}.transfer_tables:transfer_report",
+        needs=("sklearn", "probing"),
+    ),
+    "nli": Benchmark(
+        lambda folder: bool(nli_files(folder)),
+        f"{_HERE}.nli:NliRun",
+        f"{_RUNS}:nli",
+        f"{_HERE}.transfer_tables:nli_report",
     ),
     "mteb": Benchmark(
         lambda folder: bool(local_tasks(folder)),
