@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.cli.training_options import add_training_options, training_run
@@ -13,7 +15,7 @@ from st_paragram.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from st_paragram.training.families import AnySettings
-    from st_paragram.training.run import RunReport
+    from st_paragram.training.run import RunReport, TrainingRun
     from st_paragram.training.training_data import TrainingData
 
 DESCRIPTION = "Train a model. `st-paragram train KIND --help` shows the options of each kind of training."
@@ -43,6 +45,16 @@ _BGT_EPILOG = """\
   st-paragram generate bgt-es --task translate --from en --to es FILE
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+"""
+_MUSE_EPILOG = """\
+  st-paragram train muse --architecture cnn --langs es de --bitext data/en-de-es.h5 --init p-sp-mul --dim 1024
+  st-paragram train muse --architecture transformer --langs es --bitext texts --qa qa --responses responses --nli nli
+  torchrun --nproc-per-node 2 --no-python st-paragram train muse --langs es --bitext data/en-es.h5 --device cpu
+  python -c "from sentence_transformers import SentenceTransformer as S; print(S('muse-cnn').encode_query(['who?']))"
+
+A folder of texts has en-LANG.tsv for --bitext, and LANG.tsv for the other tasks (.gz and .xz will do, too): rows
+`question TAB answer TAB context`, `utterance TAB response`, `label TAB premise TAB hypothesis`. `st-paragram tasks`
+makes them of public files. Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
 
 
@@ -78,6 +90,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             _BGT_EPILOG,
         )
     )
+    add_muse_options(
+        kind(
+            "muse",
+            "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)",
+            "Train a multilingual encoder of sentences, with towers of questions and of answers, on several tasks.",
+            _MUSE_EPILOG,
+        )
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: The settings, the data or the output are refused.
     """
-    return train_on_pairs(arguments)
+    return train_muse(arguments) if arguments.kind == "muse" else train_on_pairs(arguments)
 
 
 def add_bitext_options(parser: argparse.ArgumentParser, default_config: str = "short") -> None:
@@ -109,20 +129,67 @@ def add_bgt_options(parser: argparse.ArgumentParser) -> None:
     add_training_options(parser, "bgt_small", tuning=False, family=GENERATIVE)
 
 
+def add_muse_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `train muse`, for the command and for the recipe that does the same."""
+    from st_paragram.training.families import DUAL_ENCODERS
+
+    parser.add_argument(
+        "--langs", nargs="+", required=True, metavar="LANG", help="the languages beside English, e.g. es de"
+    )
+    tasks = parser.add_argument_group("tasks beside translation")
+    for option, rows in (
+        ("--qa", "question TAB answer TAB context"),
+        ("--responses", "utterance TAB response"),
+        ("--nli", "label TAB premise TAB hypothesis"),
+    ):
+        tasks.add_argument(option, type=Path, metavar="DIR", help=f"a folder of LANG.tsv, rows `{rows}`")
+    add_training_options(parser, "muse_small", tuning=False, family=DUAL_ENCODERS, data_option="--bitext")
+
+
+def train_muse(arguments: argparse.Namespace) -> int:
+    """Train a dual encoder and print the scores; returns the exit status, errors as in `run`."""
+    from st_paragram.training.training_data import bitext_of_languages
+
+    language, data = bitext_of_languages(arguments.langs, arguments.data)
+    folders = {"qa": arguments.qa, "response": arguments.responses, "nli": arguments.nli}
+    run = training_run(arguments, language)
+    described = replace(
+        run,
+        output=arguments.output or Path(f"muse-{_architecture(run)}"),
+        data=data,
+        tasks={task: folder for task, folder in folders.items() if folder is not None},
+        languages=tuple(arguments.langs),
+    )
+    return _trained(described)
+
+
+def _architecture(run: TrainingRun) -> str:
+    """What the settings say, before all of them are checked."""
+    from st_paragram.settings import read_yaml
+    from st_paragram.training.settings import config_path
+
+    path = config_path(run.config or run.default_config, run.family.configs)
+    return str(run.overrides.get("architecture") or read_yaml(path).get("architecture", "cnn"))
+
+
 def train_on_pairs(arguments: argparse.Namespace) -> int:
     """Train on bitext or paraphrases and print the scores; returns the exit status, errors as in `run`."""
+    return _trained(training_run(arguments, arguments.lang))
+
+
+def _trained(described: TrainingRun) -> int:
     from st_paragram.training.run import run_training
 
     if not is_main_process():
         logging.getLogger().setLevel(logging.WARNING)  # the first process tells the rest
-    report = run_training(training_run(arguments, arguments.lang), _write_start)
+    report = run_training(described, _write_start)
     if is_main_process():
         sys.stdout.write(f"{_lines(report)}\n")
     return 0
 
 
 def _write_start(data: TrainingData, settings: AnySettings) -> None:
-    print(f"training on {data.description}: {len(data.store):,} pairs, {settings.epochs:g} epochs", flush=True)
+    print(f"training on {data.description}: {len(data.store):,} pairs, {settings.extent}", flush=True)
 
 
 def _lines(report: RunReport) -> str:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def add_training_options(
-    parser: argparse.ArgumentParser, default_config: str, tuning: bool = True, family: Family = ENCODERS
+    parser: argparse.ArgumentParser,
+    default_config: str,
+    tuning: bool = True,
+    family: Family = ENCODERS,
+    data_option: str = "--data",
 ) -> None:
     """Add the options of data, output and settings.
 
@@ -24,8 +28,9 @@ def add_training_options(
         default_config: The configuration that serves if none is named.
         tuning: Add `--tune`.
         family: What kind of model is trained.
+        data_option: The name of the option for pairs of sentences.
     """
-    _add_file_options(parser)
+    _add_file_options(parser, data_option)
     shown = f"Each option overrides the configuration; the defaults shown are those of `{default_config}`."
     group = parser.add_argument_group("settings", shown)
     group.add_argument(
@@ -41,13 +46,14 @@ def add_training_options(
         group.add_argument("--tune", action="store_true", help=text)
 
 
-def _add_file_options(parser: argparse.ArgumentParser) -> None:
+def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None:
     from st_paragram.preparation.settings import PrepareSettings
 
     group = parser.add_argument_group("data and output")
     add = group.add_argument
     add(
-        "--data",
+        data_option,
+        dest="data",
         action="append",
         default=[],
         metavar="FILE",
@@ -75,7 +81,7 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="the model directory to make (default: p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with --encoder, "
-        "bgt-LANG, and the name of any other objective)",
+        "bgt-LANG, and the name of any other objective; muse-cnn or muse-transformer)",
     )
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")

@@ -12,10 +12,11 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, generative, own_modules, recurrent, stock
+from st_paragram.models import averaging, dual_encoder, generative, own_modules, recurrent, stock
 from st_paragram.models.configuration import (
     AVERAGING,
     CONFIG_FILE,
+    DUAL_ENCODER,
     GENERATIVE,
     OWN_MODULES,
     RECURRENT,
@@ -97,6 +98,14 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=generative.write,
         read=generative.read,
         read_weights=generative.read_weights,
+        files=_PIPELINE_FILES,
+    ),
+    DUAL_ENCODER: Architecture(
+        holds=lambda model: isinstance(model, dual_encoder.DualEncoder),
+        check=dual_encoder.check,
+        write=dual_encoder.write,
+        read=dual_encoder.read,
+        read_weights=dual_encoder.read_weights,
         files=_PIPELINE_FILES,
     ),
     STOCK: Architecture(

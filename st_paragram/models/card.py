@@ -40,7 +40,7 @@ print(model.similarity(embeddings, embeddings))
 ## Data
 
 {data}: {pairs:,} pairs of {first} and {second} after preparation.
-
+{tasks}
 {preparation}
 
 ## Training
@@ -75,6 +75,14 @@ same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatr
 _GENERATIVE = """\
 {found}
 (Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020). Decoders stand beside the encoder, for `st-paragram generate`."""
+
+_DUAL = """\
+{network} beside the mean of sentencepiece
+embeddings, trained on {tasks} as multilingual USE is (Yang et al., ACL 2020).
+`model.encode_query` and `model.encode_document` are its towers of questions and of answers."""
+
+_NETWORKS = {"cnn": "convolutions over pieces", "transformer": "a transformer"}
+_TASKS = {"qa": "questions and answers", "response": "responses", "nli": "inference"}
 
 _FOUND = {
     "bgt": "the meaning that a bilingual generative transformer finds in a sentence, apart from its language",
@@ -140,17 +148,18 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
     languages = list(dict.fromkeys(code for side in record.languages for code in side.split("-")))
     return _CARD.format(
         languages="\n".join(f"- {language.partition('_')[0]}" for language in languages),
-        language_names=" and ".join([", ".join(languages[:-1]), languages[-1]] if languages[1:] else languages),
+        language_names=_listed(languages),
         name=record.name,
         dim=dim or record.settings["dim"],
-        tag="transformer" if "objective" in record.settings else "static-embeddings",
-        summary=_summary(record.settings),
+        tag=_tag(record.settings),
+        summary=_summary(record),
         opening=(_PLUGIN_OPENING if _plugin_note(record) else _OPENING).format(name=record.name),
         reader_note=_plugin_note(record) + (_JIEBA_NOTE if record.segmentation == "jieba" else ""),
         data=record.data,
         pairs=record.pairs,
         first=record.languages[0],
         second=record.languages[1],
+        tasks=_tasks(record),
         preparation=markdown_table(("preparation", "value"), _preparation(record)) if record.preparation else "",
         settings=markdown_table(("setting", "value"), _simple(record.settings)),
         seconds=record.seconds,
@@ -166,11 +175,26 @@ def model_card(record: TrainingRecord, dim: int | None = None) -> str:
     )
 
 
-def _summary(settings: Mapping[str, Any]) -> str:
+def _summary(record: TrainingRecord) -> str:
     """What an embedding is, and where that comes from."""
+    settings = record.settings
+    if network := _NETWORKS.get(settings.get("architecture", "")):
+        others = [name for task, name in _TASKS.items() if any(key.split()[0] == task for key in record.tasks)]
+        return _DUAL.format(network=network, tasks=_listed(["translations", *others]))
     if objective := settings.get("objective"):
         return _GENERATIVE.format(found=_FOUND.get(objective, "what a generative model finds in a sentence"))
     return _PARAPHRASTIC.format(averaged=_AVERAGED.get(settings.get("encoder", "sp"), "embeddings"))
+
+
+def _tag(settings: Mapping[str, Any]) -> str:
+    """What kind of network it is."""
+    kind: str = settings.get("architecture", "transformer" if "objective" in settings else "static-embeddings")
+    return kind
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _plugin_note(record: TrainingRecord) -> str:
@@ -194,6 +218,14 @@ def _translations(record: TrainingRecord) -> str:
     rows = [(f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations]
     table = markdown_table(("translations", "model", "accuracy"), rows)
     return f"\nHeld-out translations found by nearest neighbour, mean of both directions, x 100.\n\n{table}\n"
+
+
+def _tasks(record: TrainingRecord) -> str:
+    """The other tasks' data, if there is any."""
+    if not record.tasks:
+        return ""
+    rows = [(name, f"{count:,}") for name, count in record.tasks.items()]
+    return f"\n{markdown_table(('task', 'pairs'), rows)}\n"
 
 
 def _preparation(record: TrainingRecord) -> list[tuple[str, ...]]:

@@ -23,7 +23,8 @@ CHECKSUMS_FILE = "SHA256SUMS"
 #: What sentence-transformers keeps of a pipeline beside its modules.
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 FORMAT_VERSION = 3
-AVERAGING, RECURRENT, GENERATIVE, STOCK, OWN_MODULES = "averaging", "recurrent", "generative", "stock", "modules"
+AVERAGING, RECURRENT, STOCK, OWN_MODULES = "averaging", "recurrent", "stock", "modules"
+GENERATIVE, DUAL_ENCODER = "generative", "dual-encoder"
 _OLD_OPTIONS = {"lower_case": bool, "segmentation": str}
 
 

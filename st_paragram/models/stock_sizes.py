@@ -13,6 +13,7 @@ from st_paragram.json_files import read_json
 from st_paragram.models.modules_file import ModuleEntry
 
 _LAYERS = "num_layers"
+_WEIGHTED_LAYERS = "num_hidden_layers"  # of `WeightedLayerPooling`, which has a weight for each and no other size
 _EXTENTS = (
     "embedding_dimension",
     "hidden_dim",
@@ -44,10 +45,10 @@ def check_sizes(folder: Path, module: ModuleEntry) -> None:
         raise ValueError(f"{settings.relative_to(folder)} is no object")
     with safe_open(weights, "pt") as file:
         shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 - no mapping
-    most = {
-        _LAYERS: len(shapes),
-        **dict.fromkeys(_EXTENTS, max((max(shape, default=1) for shape in shapes), default=0)),
-    }
+    largest = max((max(shape, default=1) for shape in shapes), default=0)
+    most = {_LAYERS: len(shapes), **dict.fromkeys(_EXTENTS, largest)}
+    if _WEIGHTED_LAYERS in values:
+        most = {_WEIGHTED_LAYERS: largest}
     for name, limit in most.items():
         if isinstance(value := values.get(name), int) and value > limit:
             raise ValueError(f"{settings.relative_to(folder)} has {name} {value:.4g}, and its weights at most {limit}")

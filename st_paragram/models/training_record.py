@@ -76,6 +76,7 @@ class TrainingRecord:
         machine: the kind, and the number of threads.
         translations: scores on held-out translations, if there were any.
         history: what was logged of the run, where its objective has parts to tell.
+        tasks: pairs of other tasks than translation, by task and language ("qa en").
     """
 
     name: str
@@ -91,6 +92,7 @@ class TrainingRecord:
     machine: str = field(default_factory=_machine)
     translations: Sequence[TranslationScore] = ()
     history: Sequence[Mapping[str, float]] = field(default_factory=list)
+    tasks: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """The text of `training.json`."""

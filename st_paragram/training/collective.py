@@ -26,6 +26,26 @@ def any_process(flag: bool) -> bool:
     return bool(count)
 
 
+def gather_rows(share: Tensor, counts: bool, process: int, processes: int, rows: int) -> Tensor:
+    """Put the rows of a batch together: process p of n has made rows p, p + n, p + 2n, ...
+
+    Gradients flow into this process's rows alone: summed over processes, they are those of one that made all.
+
+    Args:
+        share: float (n, D), the rows that this process has made.
+        counts: whether they are to be used; a process without a row of its own must make one, and takes part.
+        process: the number of this one.
+        processes: how many there are.
+        rows: of the batch.
+    """
+    whole = share.new_zeros(rows, share.shape[1]).detach()
+    places = torch.arange(rows, device=share.device)[process::processes]
+    if counts:
+        whole[places] = share.detach()
+    dist.all_reduce(whole)
+    return whole.index_copy(0, places, share) if counts else whole + 0.0 * share.sum()
+
+
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
     """Sum the gradients of all processes, so that each has those of the joined batch; nothing to do in a single one.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from st_paragram.training.dual_encoder_settings import DualEncoderSettings
 from st_paragram.training.generative_settings import GenerativeSettings
-from st_paragram.training.settings import GENERATIVE_CONFIGS, TrainingSettings
+from st_paragram.training.settings import DUAL_ENCODER_CONFIGS, GENERATIVE_CONFIGS, TrainingSettings
 
 #: The settings of a run say what is trained.
-AnySettings = TrainingSettings | GenerativeSettings
+AnySettings = TrainingSettings | GenerativeSettings | DualEncoderSettings
 
 
 @dataclass(frozen=True)
@@ -28,3 +29,4 @@ class Family:
 
 ENCODERS = Family(TrainingSettings, "small")
 GENERATIVE = Family(GenerativeSettings, "bgt_small", GENERATIVE_CONFIGS)
+DUAL_ENCODERS = Family(DualEncoderSettings, "muse_small", DUAL_ENCODER_CONFIGS)

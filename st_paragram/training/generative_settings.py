@@ -88,6 +88,11 @@ class GenerativeSettings:
             raise SettingsError(f"dim is {self.dim}; sines and cosines of positions need an even number")
 
     @property
+    def extent(self) -> str:
+        """How long a run is, in words."""
+        return f"{self.epochs:g} epochs"
+
+    @property
     def tokens(self) -> Tokens:
         """What the encoders read."""
         return "sentencepiece"

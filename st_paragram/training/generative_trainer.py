@@ -21,6 +21,7 @@ from st_paragram.modules.generative_objective import SIDES
 from st_paragram.modules.sentence_batch import SentenceBatch
 from st_paragram.training.collective import sum_gradients, sum_over_processes
 from st_paragram.training.generative_arguments import GenerativeTrainingArguments
+from st_paragram.training.seeds import seed_of
 from st_paragram.training.store_trainer import StoreTrainer
 from st_paragram.training.token_batches import TokenBatches
 
@@ -93,7 +94,7 @@ class GenerativeTrainer(StoreTrainer):
         numbers = self._numbers(self.state.global_step)
         batches = [self.batches.at(number) for number in numbers]
         pairs = sum(map(len, batches))
-        torch.manual_seed(_seed(self.args.seed, self.state.global_step, self.args.process_index))
+        torch.manual_seed(seed_of(self.args.seed, self.state.global_step, self.args.process_index))
         self.loss.train()
         loss = torch.zeros((), device=self.args.device)
         for number, rows in zip(numbers, batches, strict=True):
@@ -123,7 +124,7 @@ class GenerativeTrainer(StoreTrainer):
             side: SentenceBatch.of(*self.store.take(side, share), special, self._max_length).to(device)
             for side in SIDES
         }
-        source = torch.Generator().manual_seed(_seed(self.args.seed, number, -1))
+        source = torch.Generator().manual_seed(seed_of(self.args.seed, number, -1))
         noise = torch.randn(len(rows), *self.loss.noise_shape, generator=source)[process::processes].to(device)
         annealing = annealed(self.state.global_step, self.args.anneal_updates)
         with torch.autocast(device.type, torch.bfloat16, enabled=self.args.in_bfloat16):
@@ -166,8 +167,3 @@ class GenerativeTrainer(StoreTrainer):
             f"{logs['active_units']:.0f} active units: it collapses to the prior, and embeddings will mean nothing; "
             "raise anneal_updates, or translation_weight"
         )
-
-
-def _seed(*parts: int) -> int:
-    """A seed that follows from numbers of 0 or more, and -1."""
-    return int(np.random.SeedSequence([part + 1 for part in parts]).generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -11,15 +11,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from st_paragram.data.tasks.task_files import task_files
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.files import check_output_folder, output_lock
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.find import find
 from st_paragram.settings import read
+from st_paragram.training.dual_encoder_settings import DualEncoderSettings
 from st_paragram.training.families import ENCODERS, AnySettings, Family
 from st_paragram.training.processes import is_main_process
 from st_paragram.training.settings import TrainingSettings, config_path
-from st_paragram.training.training_data import BUILT_IN, TrainingData, choose_data, find_training_data, preparation
+from st_paragram.training.training_data import (
+    BUILT_IN,
+    OtherTasks,
+    TrainingData,
+    choose_data,
+    find_training_data,
+    other_tasks,
+    preparation,
+)
 
 if TYPE_CHECKING:
     from st_paragram.evaluation.graded_pairs import GradedPairs
@@ -40,6 +50,8 @@ class TrainingRun:
             the built-in bitext.
         default_config: What serves if no configuration is named.
         family: What kind of model is trained.
+        tasks: Folders of other tasks than translation, for a dual encoder, by their names, see `data.tasks`.
+        languages: The languages beside English that a dual encoder is trained on; all of the data if none is named.
         overrides: Settings that are stronger than those of the configuration.
         vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
         workers: Processes that prepare texts.
@@ -58,6 +70,8 @@ class TrainingRun:
     config: str | Path | None = None
     default_config: str = "short"
     family: Family = ENCODERS
+    tasks: Mapping[str, Path] = field(default_factory=dict)
+    languages: Sequence[str] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
     vocab_size: int | None = None
     workers: int = 1
@@ -92,6 +106,8 @@ class TrainingRun:
         for path in (self.development, self.translations):
             if path is not None and not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
+        for task, folder in self.tasks.items():
+            task_files(folder, task)
         if self.resume and not self.tune and not self.checkpoints.is_dir():
             raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
         preparation(self.language, self.vocab_size)
@@ -161,9 +177,12 @@ def _run(
         find(settings.init)
     development, translations = _watched(run)
     data = find_training_data(run.language, chosen, run.vocab_size, run.workers, settings.tokens)
+    tasks = None
+    if isinstance(settings, DualEncoderSettings):
+        tasks = other_tasks(run.tasks, data.store, settings, run.languages)
     if on_start:
         on_start(data, settings)
-    best, points = _trained(run, settings, data, development, translations)
+    best, points = _trained(run, settings, data, development, translations, tasks)
     if is_main_process():
         save(best, data.store, development, run.output, run.description or data.description, run.overwrite)
         shutil.rmtree(run.checkpoints, ignore_errors=True)
@@ -186,6 +205,7 @@ def _trained(
     data: TrainingData,
     development: GradedPairs,
     translations: Translations | None,
+    tasks: OtherTasks | None,
 ) -> tuple[TrainingResult, tuple[TrainingReport, ...]]:
     """The model to save, and the reports on a grid."""
     from st_paragram.training.train import train
@@ -193,6 +213,6 @@ def _trained(
 
     watched = (development, run.checkpoints, run.resume, translations)
     if not (run.tune and isinstance(settings, TrainingSettings)):
-        return train(data.store, settings, *watched), ()
+        return train(data.store, settings, *watched, tasks=tasks), ()
     best, points = tune(data.store, settings, *watched)
     return best, tuple(points)

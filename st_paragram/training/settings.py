@@ -94,6 +94,11 @@ class TrainingSettings:
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
 
     @property
+    def extent(self) -> str:
+        """How long a run is, in words."""
+        return f"{self.epochs:g} epochs"
+
+    @property
     def tokens(self) -> Tokens:
         """What the encoder reads."""
         return TOKENS_OF[self.encoder]
@@ -109,13 +114,14 @@ TOKENS_OF: dict[Encoder, Tokens] = {
 
 
 #: What begins the names of configurations of other models than those that `TrainingSettings` describe.
-GENERATIVE_CONFIGS = "bgt_"
+GENERATIVE_CONFIGS, DUAL_ENCODER_CONFIGS = "bgt_", "muse_"
 
 
 def config_names(family: str = "") -> list[str]:
     """The configurations that come with the package, of `TrainingSettings` or of the family that begins their names."""
     names = sorted(path.stem for path in _CONFIGS.glob("*.yaml"))
-    return [name for name in names if name.startswith(family) and (family or not name.startswith(GENERATIVE_CONFIGS))]
+    others = (GENERATIVE_CONFIGS, DUAL_ENCODER_CONFIGS)
+    return [name for name in names if name.startswith(family) and (family or not name.startswith(others))]
 
 
 def config_path(config: str | Path, family: str = "") -> Path:

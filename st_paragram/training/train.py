@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.card import model_card
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.training import progress
+from st_paragram.training.dual_encoder_settings import DualEncoderSettings
 from st_paragram.training.families import AnySettings
 from st_paragram.training.generative_settings import GenerativeSettings
-from st_paragram.training.objectives import mega_batch_margin, translation_vae
+from st_paragram.training.objectives import dual_encoder, mega_batch_margin, translation_vae
 from st_paragram.training.processes import is_main_process
+from st_paragram.training.training_data import OtherTasks
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class TrainingReport:
         after: The same after training.
         translations: Scores on held-out translations before and after training, if there were any.
         history: What was logged of the run, where its objective has parts to tell.
+        tasks: Pairs of other tasks than translation, by task and language.
     """
 
     settings: AnySettings
@@ -46,6 +49,7 @@ class TrainingReport:
     after: Correlation
     translations: tuple[TranslationScore, ...] = ()
     history: tuple[dict[str, float], ...] = ()
+    tasks: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ def train(
     checkpoints: str | Path,
     resume: bool = False,
     translations: Translations | None = None,
+    tasks: OtherTasks | None = None,
 ) -> TrainingResult:
     """Train on a store, from N(0, 1) or from a model's rows.
 
@@ -73,6 +78,7 @@ def train(
         checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
         resume: Continue from the newest whole checkpoint there.
         translations: Held-out translations that are looked for now and then, too.
+        tasks: What else there is to train on, for a dual encoder.
 
     Raises:
         SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings, data and
@@ -87,9 +93,11 @@ def train(
     model = objective.new_model(store, settings)
     before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
     evaluator = development_evaluator(development, translations)
-    trainer = objective.trainer(model, store, settings, folder, evaluator)
+    others = {} if tasks is None else {"tasks": tasks}
+    sizes = {} if tasks is None else {f"{each.task} {each.language}": len(each.store) for each in tasks.stores}
+    trainer = objective.trainer(model, store, settings, folder, evaluator, **others)
     open_progress = progress.resume if resume else progress.begin
-    so_far = open_progress(folder, asdict(settings), store)
+    so_far = open_progress(folder, asdict(settings), store, *(each.store for each in (tasks.stores if tasks else ())))
     started = time.perf_counter()
     try:
         trainer.train(resume_from_checkpoint=resume)
@@ -102,12 +110,14 @@ def train(
     rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
     after, found = correlate(model, development), _translation_scores(model, translations, "after training")
     history = tuple(trainer.state.log_history) if objective.HAS_HISTORY else ()
-    report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found), history)
+    report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found), history, sizes)
     return TrainingResult(objective.trained(trainer), report)
 
 
 def objective_of(settings: AnySettings) -> Any:  # noqa: ANN401 - a module of `objectives`
     """The objective of a run, by the class of its settings: it makes the model, the trainer, and what is saved."""
+    if isinstance(settings, DualEncoderSettings):
+        return dual_encoder
     return translation_vae if isinstance(settings, GenerativeSettings) else mega_batch_margin
 
 
@@ -161,6 +171,7 @@ def save(
         ],
         translations=result.report.translations,
         history=result.report.history,
+        tasks=result.report.tasks,
     )
     card = model_card(record, result.model.get_embedding_dimension())
     return model_directory.save(result.model, output, card, overwrite, training=record)

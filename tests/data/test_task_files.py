@@ -185,7 +185,8 @@ def test_stores_hold_what_the_tokenizer_makes_of_the_rows(folders, tmp_path, voc
     answers = ["A zebra painted it.", "Nobody knows.", "On a Monday."]
     assert sides(qa.store, "a") == ids(["Who painted?", "Why so?", "When?"], 9)
     assert sides(qa.store, "b") == sides(qa.contexts, "a") == ids(answers, 9)
-    assert sides(qa.contexts, "b") == ids(["It is red. A zebra painted it.", *answers[1:]], 20)
+    contexts = [*ids(["It is red. A zebra painted it."], 20), *ids(answers[1:], 9)]  # the answer stands in
+    assert sides(qa.contexts, "b") == contexts
     assert qa.store.labels(np.arange(3)) is None and stores[1].contexts is None
     assert nli.store.labels(np.arange(3)).tolist() == [1, 0, 2] and nli.store.labels(np.arange(1)).dtype == np.int8
     assert nli.store.languages == ("es", "es") and (nli.counts.rows, nli.counts.bad) == (3, {})

@@ -191,6 +191,18 @@ class PairStore:
         check_languages(f"{self.path}, of the rows asked for", numbers, len(self.language_pairs))
         return [self.language_pairs[number] for number in numbers]
 
+    def language_numbers(self) -> NDArray[np.integer[Any]]:
+        """For each row the place of its languages in `language_pairs`, integers (pairs,).
+
+        Raises:
+            StoreError: the file is damaged there, or has changed since it was opened.
+        """
+        if ROW_LANGUAGES not in self._header.extents:
+            return np.zeros(self.pairs, np.uint8)
+        numbers: NDArray[np.integer[Any]] = self._maps[ROW_LANGUAGES][: self.pairs]
+        check_languages(str(self.path), numbers, len(self.language_pairs))
+        return numbers
+
     def labels(self, rows: Rows) -> NDArray[Any] | None:
         """The labels of rows, integers (n,), as numbers (n,) of the type they are stored in; None if there are none."""
         return np.array(self._maps[LABELS][rows]) if LABELS in self._header.extents else None

@@ -18,6 +18,7 @@ from st_paragram.data.pair_store import PairStoreWriter
 from st_paragram.data.tasks.task_files import TaskFileCounts, TaskRow, read_task_file
 from st_paragram.errors import TextError
 from st_paragram.tokenizers.base import FlatIds, Tokenizer
+from st_paragram.tokenizers.flat_ids import starts
 
 _CHUNK = 4096
 
@@ -133,7 +134,16 @@ class TaskEncoding:
         labels = np.array([row.label for row in rows], np.int8) if rows[0].label >= 0 else None
         main.append(*first, *answers, labels=labels)
         if second is not None:
-            second.append(*answers, *self._encode([row.context or row.second for row in rows], self.context_length))
+            second.append(*answers, *self._contexts(rows, *answers))
+
+    def _contexts(self, rows: Sequence[TaskRow], ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> FlatIds:
+        """The contexts; where there is none, the very ids of the answer."""
+        around, edges = self._encode([row.context for row in rows], self.context_length)
+        texts = [
+            around[edges[i] : edges[i + 1]] if row.context else ids[offsets[i] : offsets[i + 1]]
+            for i, row in enumerate(rows)
+        ]
+        return np.concatenate(texts), starts(np.array([len(text) for text in texts]))
 
     def _encode(self, texts: Sequence[str], most: int) -> FlatIds:
         return self.tokenizer.encode(texts, most)

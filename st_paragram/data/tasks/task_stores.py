@@ -18,7 +18,7 @@ from st_paragram.tokenizers.base import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-VERSION = 1  # of what is made of a file: count it up when it changes
+VERSION = 2  # of what is made of a file: count it up when it changes
 
 
 @dataclass(frozen=True)

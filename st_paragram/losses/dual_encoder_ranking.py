@@ -1,0 +1,139 @@
+"""The ranking loss of dual encoders: among the sentences of a batch, find the one that belongs to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from st_paragram.errors import SettingsError
+
+
+class DualEncoderRankingLoss(nn.Module):
+    """Additive-margin softmax over the pairs of a batch.
+
+    Source: Yang et al., IJCAI 2019, "Improving Multilingual Sentence Embedding using Bi-directional Dual Encoder with
+    Additive Margin Softmax", which ACL 2020 takes over.
+
+    The columns of the data set are x and y, translations or questions and their answers. Cosines times `scale` are the
+    logits, the margin comes off those of the pairs, and the loss is the cross-entropy of finding each pair's y, or its
+    mean with that of finding each pair's x (`both_directions`). Without a margin it is sentence-transformers'
+    `MultipleNegativesRankingLoss`. Pairs that share a text are never each other's negatives if `mask_equal`.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        scale: float = 20.0,
+        margin: float = 0.3,
+        mask_equal: bool = True,
+        both_directions: bool = True,
+    ) -> None:
+        """Train `model`.
+
+        Args:
+            model: any SentenceTransformer.
+            scale: of the cosines.
+            margin: that comes off the cosine of a pair; 0: none.
+            mask_equal: pairs with an equal text on one side are no negatives.
+            both_directions: look for the x of each y, too.
+
+        Raises:
+            SettingsError: a scale that is not positive, or a negative margin.
+        """
+        super().__init__()
+        if not (scale > 0 and margin >= 0):
+            raise SettingsError(f"scale is {scale} and margin {margin}; scale must be positive, margin at least 0")
+        self.model = model
+        self.scale, self.margin = scale, margin
+        self.mask_equal, self.both_directions = mask_equal, both_directions
+
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
+        """Loss of a batch, a scalar.
+
+        Args:
+            sentence_features: features of two columns of B texts each.
+            labels: ignored; pairs need none.
+
+        Raises:
+            SettingsError: another number of columns.
+        """
+        columns = list(sentence_features)
+        if len(columns) != 2:
+            raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; it takes 2")
+        equal = sharing(*(_labels(column) for column in columns)) if self.mask_equal else None
+        x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
+        return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings for the model card."""
+        names = ("scale", "margin", "mask_equal", "both_directions")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def citation(self) -> str:
+        """BibTeX for the model card."""
+        return """
+@inproceedings{yang-etal-2020-multilingual,
+    title = "Multilingual Universal Sentence Encoder for Semantic Retrieval",
+    author = "Yang, Yinfei and Cer, Daniel and Ahmad, Amin and others",
+    booktitle = "Proceedings of ACL 2020: System Demonstrations",
+    year = "2020",
+}
+"""
+
+
+def ranking_loss(
+    x: Tensor, y: Tensor, scale: float, margin: float, equal: Tensor | None = None, both_directions: bool = True
+) -> Tensor:
+    """The loss on unit vectors.
+
+    Args:
+        x: float (B, D).
+        y: float (B, D): row i belongs to row i of x.
+        scale: of the cosines.
+        margin: that comes off those of the pairs.
+        equal: bool (B, B): pairs i and j share a text, and are no negatives of each other; its diagonal is ignored.
+        both_directions: the mean of finding y and of finding x, or finding y alone.
+
+    Returns:
+        A scalar, float32.
+    """
+    with torch.autocast(x.device.type, enabled=False):
+        cosines = x.float() @ y.float().T if x.dtype != torch.float64 else x @ y.T
+        pairs = torch.eye(len(x), dtype=torch.bool, device=x.device)
+        logits = scale * (cosines - margin * pairs)
+        if equal is not None:
+            logits = logits.masked_fill(equal & ~pairs, -torch.inf)
+        loss = _cross_entropy(logits)
+        return (loss + _cross_entropy(logits.T)) / 2 if both_directions else loss
+
+
+def _cross_entropy(logits: Tensor) -> Tensor:
+    return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
+
+
+def sharing(first: Tensor, second: Tensor) -> Tensor:
+    """Which pairs share a text, bool (B, B).
+
+    Args:
+        first: int64 (B,), equal where texts of the first side are.
+        second: int64 (B,), the same of the second side.
+    """
+    return (first[:, None] == first[None]) | (second[:, None] == second[None])
+
+
+def _labels(features: dict[str, Tensor]) -> Tensor:
+    """Numbers of the texts of features, int64 (B,), equal where their ids are."""
+    if "cu_seq_lens_q" in features:
+        counts = features["cu_seq_lens_q"].diff().tolist()
+        texts = [tuple(ids.tolist()) for ids in features["input_ids"].reshape(-1).split(counts)]
+    else:
+        masks = features["attention_mask"].bool()
+        texts = [tuple(ids[mask].tolist()) for ids, mask in zip(features["input_ids"], masks, strict=True)]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return torch.tensor([numbers[text] for text in texts], device=features["input_ids"].device)

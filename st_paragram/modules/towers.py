@@ -1,0 +1,92 @@
+"""What a dual encoder has behind its sentence embedding: towers of questions and of answers, and a classifier.
+
+The towers are sentence-transformers' own modules in its `Router`, so that `encode_query` and `encode_document` work
+without this package. Contexts of answers and the classifier are not among its modules; they are `TaskHeads`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Router
+from torch import Tensor, nn
+
+SENTENCE, QUERY, DOCUMENT = "sentence", "query", "document"
+
+#: The labels of the classifier, in the order of its outputs.
+NLI_LABELS = ("entailment", "neutral", "contradiction")
+
+
+def towers(dim: int) -> Router:
+    """The last module of a dual encoder: unit vectors of sentences (the default), of questions, and of answers.
+
+    A tower has two residual layers, x + tanh(W x + b), whose maps begin at 0: before any training question, answer and
+    sentence are one and the same vector.
+
+    Args:
+        dim: components of a sentence's embedding.
+    """
+    routes: dict[str, list[Any]] = {SENTENCE: [Normalize()], QUERY: _tower(dim), DOCUMENT: _tower(dim)}
+    return Router(routes, default_route=SENTENCE)
+
+
+def _tower(dim: int) -> list[nn.Module]:
+    layers = [Dense(dim, dim, activation_function=nn.Tanh(), use_residual=True) for _ in range(2)]
+    for layer in layers:
+        nn.init.zeros_(layer.linear.weight)
+        nn.init.zeros_(layer.linear.bias)
+    return [Normalize(), *layers, Normalize()]
+
+
+class TaskHeads(nn.Module):
+    """The context of answers, and the classifier of inference.
+
+    An answer's first layer is u + tanh(W u + V (c - u) + b) with the answer u and its context c, both unit vectors:
+    without a context the answer stands in for it, and what is left is the layer that `Router` has. So V is all that a
+    context adds; it begins at 0. The classifier reads (u, v, |u - v|, u * v), as the paper's (ACL 2020, section 2).
+    """
+
+    def __init__(self, dim: int) -> None:
+        """Make new heads for sentences of `dim` components."""
+        super().__init__()
+        self.dim = dim
+        self.context = nn.Linear(dim, dim, bias=False)
+        nn.init.zeros_(self.context.weight)
+        self.classifier = nn.Sequential(nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS)))
+
+    def answers(self, router: Router, answers: Tensor, contexts: Tensor) -> Tensor:
+        """Unit vectors of answers in their contexts, float (B, D).
+
+        Args:
+            router: as `towers` makes it.
+            answers: unit vectors of the answers' sentences, float (B, D).
+            contexts: unit vectors of their contexts, float (B, D); an answer without one has itself here.
+        """
+        layers: list[Any] = list(cast("nn.Sequential", router.sub_modules[DOCUMENT]))
+        _, first, *rest = layers
+        inner = first.linear(answers) + self.context(contexts - answers)
+        features: dict[str, Tensor] = {"sentence_embedding": answers + first.activation_function(inner)}
+        for module in rest:
+            features = module(features)
+        return features["sentence_embedding"]
+
+    def logits(self, premises: Tensor, hypotheses: Tensor) -> Tensor:
+        """What the classifier says of pairs of unit vectors, float (B, D) each: float (B, 3), as `NLI_LABELS`.
+
+        A unit vector's components shrink with its dimension; they are brought back to about 1.
+        """
+        u, v = premises * self.dim**0.5, hypotheses * self.dim**0.5
+        return cast("Tensor", self.classifier(torch.cat([u, v, (u - v).abs(), u * v], 1)))
+
+
+def context_vectors(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
+    """Unit vectors of bags of tokens, float (B, D): the direction of the mean of their rows.
+
+    Args:
+        table: float (V, D).
+        ids: int64 (total,).
+        offsets: int64 (B + 1,): bag i is ids[offsets[i]:offsets[i + 1]].
+    """
+    return F.normalize(F.embedding_bag(ids, table, offsets[:-1], mode="mean"), dim=1)
