@@ -23,6 +23,7 @@ from st_paragram.bitext_mining.settings import MarginSettings
 from st_paragram.data.text import TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import STDIN, atomic, locked
+from st_paragram.search.content import Content
 from st_paragram.search.effort import describe_recall
 from st_paragram.search.neighbours import Vectors
 from st_paragram.search.search_index import SearchIndex
@@ -51,13 +52,15 @@ class Background:
         """Check that they belong together.
 
         Raises:
-            MiningError: A text has fewer than k sentences, or they are of two models.
+            MiningError: A text has fewer than k sentences, or they are of two models, or an index is of answers.
             SettingsError: The margin has no use for a background.
         """
         _check_margin(self.margin)
         if self.k < 1:
             raise SettingsError(f"k is {self.k}; it must be at least 1")
         for index in (self.source, self.target):
+            if index.content is not Content.SENTENCES:
+                raise MiningError(f"{index.folder}: an index of {index.content.value}; make one without --answers")
             if len(index) < self.k:
                 seen = f"{len(index)} distinct sentences, but {self.k} neighbours are wanted"
                 raise MiningError(f"{index.metadata.source}: {seen}; give more text or a smaller k")

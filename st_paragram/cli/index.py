@@ -18,10 +18,12 @@ DESCRIPTION = (
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
   st-paragram search lines.index "where is the station"
+  st-paragram index answers.txt --answers --model muse-cnn --output answers.index
+  st-paragram search answers.index "who wrote it?"
 
 The folder holds the distinct sentences, their vectors and, unless every query is compared with all of them (Flat), an
-index of faiss. It can be searched with the same model only. faiss hardly checks the files that it reads: search
-folders of people you trust.
+index of faiss. It can be searched with the same model only, and remembers whether it is of sentences or of answers.
+faiss hardly checks the files that it reads: search folders of people you trust.
 """
 
 
@@ -31,6 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("file", metavar="FILE", help="the text")
     add_model_option(parser)
     add("--output", type=Path, required=True, metavar="FOLDER", help="the folder to make")
+    add(
+        "--answers", action="store_true", help="lines are answers, to be searched with questions; a model of train muse"
+    )
     add("--overwrite", action="store_true", help="replace an index that exists")
     add_setting_options(parser, SearchSettings)
 
@@ -49,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_input(arguments.file)
     check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "index", MiningError)
     model = model_name(arguments)
-    built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite)
+    built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite, arguments.answers)
     metadata, counts = built.metadata, built.sentences.counts
     print(
         f"{arguments.output}: {counts.sentences:,} sentences of {counts.lines:,} lines ({counts.repeated:,} repeated, "
@@ -58,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
     how = "exact search" if metadata.factory == FLAT else f"finds {found}"
     stored = f"{metadata.vector_type} vectors of {metadata.dimension} components by {metadata.model}"
-    print(f"{metadata.factory}: {how}; {stored}")
+    print(f"{metadata.factory}: {how}; {stored}{', of answers' if arguments.answers else ''}")
     if metadata.recall < settings.recall:
         print(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
     return 0

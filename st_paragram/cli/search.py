@@ -16,7 +16,8 @@ from st_paragram.settings import add_setting_options, given
 DESCRIPTION = (
     "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are nearest "
     "to a query, best first; the score is their cosine. With several queries, or --queries, each row begins with "
-    "its query. An index of fewer than -k sentences gives all of them."
+    "its query. An index of fewer than -k sentences gives all of them. An index of answers "
+    "(st-paragram index --answers) is asked with questions."
 )
 EPILOG = ""
 

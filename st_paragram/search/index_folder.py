@@ -18,6 +18,7 @@ from st_paragram.errors import MiningError
 from st_paragram.files import atomic, check_output_folder, locked, output_lock
 from st_paragram.models.find import find, with_commit
 from st_paragram.search import indexes
+from st_paragram.search.content import Content
 from st_paragram.search.effort import find_effort
 from st_paragram.search.index_metadata import (
     FORMAT_VERSION,
@@ -28,7 +29,6 @@ from st_paragram.search.index_metadata import (
     part_name,
     write_metadata,
 )
-from st_paragram.search.neighbours import Vectors
 from st_paragram.search.sentences import Sentences, write_sentences
 from st_paragram.search.settings import FLAT, SearchSettings
 from st_paragram.search.stored_search import rows_at_a_time
@@ -42,7 +42,9 @@ _EMBED_ROWS = 1 << 14
 _USUAL_QUERIES = 10_000  # that an index answers in its life, for choosing one: exact up to 1M sentences of 1024
 
 
-def build(source: str, output: Path, model: str, settings: SearchSettings, overwrite: bool) -> IndexMetadata:
+def build(
+    source: str, output: Path, model: str, settings: SearchSettings, overwrite: bool, content: Content
+) -> IndexMetadata:
     """Make the folder; see `SearchIndex.build`."""
     check = partial(check_output_folder, output, overwrite, METADATA_FILE, "index", MiningError)
     check()
@@ -50,9 +52,11 @@ def build(source: str, output: Path, model: str, settings: SearchSettings, overw
     from st_paragram.models import directory as model_directory  # torch, after all that can be refused without
 
     fingerprint = model_directory.fingerprint(path)
+    encoder = model_directory.load(path)
+    content.check(encoder, model)
     with output_lock(output, check, MiningError), _unfinished(output) as part:
         counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
-        dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, model_directory.load(path), settings, source)
+        dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, encoder, settings, content, source)
         metadata = IndexMetadata(
             format_version=FORMAT_VERSION,
             model=with_commit(model, path),
@@ -68,6 +72,7 @@ def build(source: str, output: Path, model: str, settings: SearchSettings, overw
             recall=1.0,
             recall_at_k=1.0,
             neighbours=min(NEIGHBOURS, counts.sentences),
+            content=content.value,
         )
         if metadata.factory != FLAT:
             metadata = _add_parts(part, metadata, settings)
@@ -104,7 +109,12 @@ def _rename(part: Path, output: Path) -> None:
 
 
 def _write_vectors(
-    sentences: Sentences, path: Path, model: SentenceTransformer, settings: SearchSettings, source: str
+    sentences: Sentences,
+    path: Path,
+    model: SentenceTransformer,
+    settings: SearchSettings,
+    content: Content,
+    source: str,
 ) -> int:
     """Embed all sentences into one `.npy` file, some at a time; returns the number of components."""
     dim = model.get_embedding_dimension()
@@ -113,9 +123,9 @@ def _write_vectors(
     with atomic(path) as handle, tqdm(total=len(sentences), unit="line", unit_scale=True, disable=None) as bar:
         npy.write_array_header_1_0(handle, {"descr": descr, "fortran_order": False, "shape": (len(sentences), dim)})
         for begin, end in blocks(len(sentences), _EMBED_ROWS):
-            rows: Vectors = model.encode(sentences.texts(range(begin, end)), show_progress_bar=False)
+            rows = content.embed_texts(model, sentences.texts(range(begin, end)))
             where = f"{source}, sentences from {begin + 1}"
-            handle.write(pack(np.asarray(rows, dtype=np.float32), settings.vector_type, where).tobytes())
+            handle.write(pack(rows, settings.vector_type, where).tobytes())
             bar.update(end - begin)
     return dim
 

@@ -17,6 +17,7 @@ from st_paragram.errors import MiningError
 from st_paragram.files import FileDescription, digest, write_json
 from st_paragram.json_files import read_json
 from st_paragram.npy_files import map_npy
+from st_paragram.search.content import Content
 from st_paragram.search.settings import FLAT
 from st_paragram.search.vectors import VectorType, blocks
 
@@ -46,6 +47,7 @@ class IndexMetadata:
         recall: Share of a sample of queries whose nearest row is found with this effort; 1 for an exact search.
         recall_at_k: Share of their nearest rows that are found.
         neighbours: How many nearest rows the latter is about.
+        content: What the texts are, see `Content`; written only if they are not sentences.
         files: All other files by their names.
     """
 
@@ -63,6 +65,7 @@ class IndexMetadata:
     recall: float
     recall_at_k: float
     neighbours: int
+    content: str = Content.SENTENCES.value
     files: dict[str, FileDescription] = field(default_factory=dict)
 
     @property
@@ -85,6 +88,8 @@ def write_metadata(folder: Path, metadata: IndexMetadata) -> None:
         for name, sha256 in zip(names, digests, strict=True)
     }
     values = asdict(metadata) | {"files": files}
+    if metadata.content == Content.SENTENCES.value:  # versions that know no other content can read it
+        del values["content"]
     write_json(folder / METADATA_FILE, values | {_OWN_DIGEST: digest(values)})
 
 
@@ -157,6 +162,7 @@ def _checked(metadata: IndexMetadata) -> IndexMetadata:
         if not least <= getattr(metadata, name) <= (_MOST_EFFORT if name == "effort" else 2**62):
             raise ValueError(f"{name} is {short(getattr(metadata, name))}")
     VectorType(metadata.vector_type)
+    Content(metadata.content)
     parts = 0 if metadata.factory == FLAT else -(-metadata.sentences // metadata.part_rows)
     if parts > len(metadata.files):  # before their names are made: there may be billions
         raise ValueError(f"{parts:,} parts, and {len(metadata.files)} files")

@@ -1,7 +1,8 @@
 """Search a text for sentences like others: an index is built once, kept in a folder, and asked as often as one likes.
 
 Whatever finds candidates, cosines are computed from the stored vectors. A folder remembers its model: vectors of
-another one say nothing beside its own, so that only that model may ask.
+another one say nothing beside its own, so that only that model may ask; and it remembers whether its texts are
+sentences or answers to questions (see `content`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from st_paragram.damage import DAMAGED, one_line, printable
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.models.find import find
 from st_paragram.search import index_folder, indexes
+from st_paragram.search.content import Content
 from st_paragram.search.effort import Effort, find_effort
 from st_paragram.search.index_metadata import SENTENCES, VECTORS, check_files, part_name, read_metadata
 from st_paragram.search.neighbours import Neighbours, Vectors
@@ -88,6 +90,7 @@ class SearchIndex:
         model: str | Path,
         settings: SearchSettings | None = None,
         overwrite: bool = False,
+        answers: bool = False,
     ) -> SearchIndex:
         """Build an index of a text in a folder, all of it or nothing, and open it.
 
@@ -98,19 +101,28 @@ class SearchIndex:
             model: Directory, name or hub id.
             settings: How vectors are kept and searched.
             overwrite: Replace an index that is there.
+            answers: The texts are answers: they are embedded with the model's `encode_document`, and queries with its
+                `encode_query`. The folder remembers it.
 
         Raises:
             MiningError: The text has no sentence, the output exists, or vectors are not finite.
+            SettingsError: Answers are wanted of a model that has no towers of questions and answers.
             TextError, ModelDirectoryError, SettingsError, MissingExtraError: As their names say.
             ParagramError: Another run is at work there.
         """
         settings = settings or SearchSettings()
-        index_folder.build(str(source), Path(output), str(model), settings, overwrite)
+        content = Content.ANSWERS if answers else Content.SENTENCES
+        index_folder.build(str(source), Path(output), str(model), settings, overwrite, content)
         return cls(output, model, settings.memory, compare=False)  # just written
 
     def __len__(self) -> int:
         """Number of distinct sentences, n."""
         return self.metadata.sentences
+
+    @property
+    def content(self) -> Content:
+        """What the texts are, and with that how queries are embedded."""
+        return Content(self.metadata.content)
 
     @cached_property
     def encoder(self) -> SentenceTransformer:
@@ -130,7 +142,7 @@ class SearchIndex:
         """The sentences nearest to each query, best first, of equally good ones the earlier.
 
         Args:
-            queries: Texts.
+            queries: Texts; questions, if the index is of answers.
             k: How many for each; all there are if there are fewer.
             threshold: Least cosine.
 
@@ -140,7 +152,7 @@ class SearchIndex:
         """
         if not queries:
             return []
-        vectors = self.encoder.encode(list(queries), show_progress_bar=False)
+        vectors = self.content.embed_queries(self.encoder, queries)
         found = self.neighbours(unit_rows(vectors, "queries"), k)
         least = -np.inf if threshold is None else threshold
         hits = []
