@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from harness import encoders, loading, run, section_encode
+from harness import encoders, inputs, loading, processes, run, section_encode
 from harness.channel import Channel, PeerAbsentError
 from harness.inputs import Inputs, built_in_sentences, invented_words, read_sentences
 from harness.options import Options
@@ -23,6 +25,7 @@ from harness.roofline import StepShape, encoding, training_step
 from harness.section_roofline import step_shape
 from harness.timing import interleave, rows
 from harness.units import Unit, run_units
+from support import forked
 
 from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import TextError
@@ -51,6 +54,14 @@ class Averaging(torch.nn.Module):
         return self.embedding(ids).mean(1)
 """
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "speed.py"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _words_once():
+    """The lexicon of invented words, always the same one, is made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "invented_words", functools.cache(invented_words))
+        yield
 
 
 def table(**changes) -> Table:
@@ -180,6 +191,7 @@ class TestInputs:
         assert first == list(built_in_sentences(25_000))
         assert len(set(first)) > 24_000
         assert len(set(invented_words(3_000))) == 3_000
+        assert invented_words(3_000) == invented_words(3_000)
 
     def test_read_sentences(self, tmp_path):
         path = tmp_path / "s.txt"
@@ -191,22 +203,22 @@ class TestInputs:
             read_sentences(path)
 
     def test_stores(self, tmp_path):
-        inputs = Inputs(tmp_path, 400)
-        store = PairStore(inputs.pair_store(300))
-        long = PairStore(inputs.pair_store(300, length=2))
-        more = PairStore(inputs.pair_store(300, pairs=700))
+        made = Inputs(tmp_path, 400)
+        store = PairStore(made.pair_store(300))
+        long = PairStore(made.pair_store(300, length=2))
+        more = PairStore(made.pair_store(300, pairs=700))
         assert (len(store), len(long), len(more)) == (200, 200, 700)
         ids, offsets = store.take("b", np.array([7]))
         twice, _ = long.take("b", np.array([7]))
         assert twice.tolist() == ids.tolist() * 2
         assert more.take("b", np.array([207]))[0].tolist() == ids.tolist()
-        assert inputs.pair_store(300) == inputs.pair_store(300)
+        assert made.pair_store(300) == made.pair_store(300)
         assert Inputs(tmp_path, 402).pair_store(300) != store.path
         assert offsets.tolist() == [0, len(ids)]
 
     def test_stretched_sentences(self, tmp_path):
-        inputs = Inputs(tmp_path, 50)
-        normal, long, short = (read_sentences(inputs.sentences(length)) for length in (1, 3, 0.5))
+        made = Inputs(tmp_path, 50)
+        normal, long, short = (read_sentences(made.sentences(length)) for length in (1, 3, 0.5))
         assert [len(text.split()) * 3 for text in normal] == [len(text.split()) for text in long]
         assert sum(map(len, short)) < 0.7 * sum(map(len, normal))
 
@@ -317,7 +329,9 @@ def test_units_are_kept_and_taken_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_tiny_run(options):
+def test_tiny_run(options, monkeypatch):
+    in_place = {"Popen": forked.Popen, "PIPE": subprocess.PIPE, "TimeoutExpired": subprocess.TimeoutExpired}
+    monkeypatch.setattr(processes, "subprocess", SimpleNamespace(**in_place))
     tiny = replace(options, rounds=1, peers=("sentencepiece", "LASER"))
     tables = {found.key: found for found in run.run(tiny, ["encode", "load"], plots=False)}
     assert set(tables) == {"encode-1-threads", "lookup-1-threads", "load", "single-sentence"}

@@ -1,10 +1,16 @@
 """The benchmark of generative models: what it reads, keeps and prints."""
 
+import sys
+import time
+
 import pytest
 import yaml
+from harness import generative_runs
 from harness.encoder_runs import STS
 from harness.generative_runs import GenerativeRun, Inputs, read_models, run_models
+from harness.process_memory import Run, anonymous_kib
 from reports.generative import generative_tables, plot_generative
+from support import forked, user_process
 from support.data import make_pairs
 
 from st_paragram.errors import SettingsError
@@ -27,8 +33,25 @@ def inputs(tmp_path):
     return Inputs("es", text, StsData(dict.fromkeys(keys, pairs), {}, ()), tatoeba)
 
 
+def watched(folder):
+    """`watch` for a process that starts at once."""
+
+    def watch(command):
+        assert command[:3] == [sys.executable, "-m", "st_paragram.cli.main"]
+        started, peak = time.perf_counter(), 0
+        process = forked.start(user_process.run_command, command[3:], folder=folder)
+        while process.is_alive():
+            peak = max(peak, anonymous_kib(process.pid))
+            time.sleep(0.05)
+        forked.wait([process], folder)
+        return Run(forked.said(process, folder), time.perf_counter() - started, peak / 2**10)
+
+    return watch
+
+
 @pytest.mark.slow
-def test_models_are_trained_once_by_commands_and_scored(tmp_path, inputs):
+def test_models_are_trained_once_by_commands_and_scored(tmp_path, inputs, monkeypatch):
+    monkeypatch.setattr(generative_runs, "watch", watched(tmp_path))
     config = tmp_path / "models.yaml"
     base = {"dim": 16, "heads": 2, "latent_dim": 8, "epochs": 1, "batch_tokens": 300, "device": "cpu"}
     config.write_text(yaml.safe_dump({"base": base, "models": {"BGT": {}}}))

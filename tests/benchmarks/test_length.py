@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import length
 import numpy as np
@@ -13,6 +14,7 @@ from harness.length_runs import LengthOptions, LengthRun, measure
 from hypothesis import given
 from hypothesis import strategies as st
 from reports.length import exponent, length_tables, plot_lengths, upper_half
+from support import forked
 
 from st_paragram.errors import ParagramError, SettingsError
 from st_paragram.models.directory import load
@@ -99,7 +101,9 @@ def test_memory_is_what_a_call_adds_at_its_peak():
 
 @pytest.mark.slow
 @needs_linux
-def test_memory_is_measured_in_a_process_of_its_own(models):
+def test_memory_is_measured_in_a_process_of_its_own(models, tmp_path, monkeypatch):
+    in_place = SimpleNamespace(run=lambda command, env, **_: forked.run(command, tmp_path, env))
+    monkeypatch.setattr("harness.length_memory.subprocess", in_place)
     run = measure(models[:1], LengthOptions((12,), batch=2, rounds=1, devices=("cpu",)))[0]
     assert isinstance(run.memory, Memory) and run.memory.loaded_mb > 50 and 0 <= run.memory.extra_mb < 50
 

@@ -6,21 +6,23 @@ import argparse
 import os
 import random
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile.limits import largest_file
 from hypothesis import given
 from hypothesis import strategies as st
+from support import forked
+from support.mining_process import mine_until_killed
 
 from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, unordered
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.miner import mine
 from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.cli import mine as command
+from st_paragram.cli.main import main
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
@@ -31,6 +33,7 @@ from st_paragram.search.sentences import Sentences, write_sentences
 from st_paragram.search.settings import parse_memory
 from st_paragram.search.stored_search import approximate, exact, ranked, without_self
 from st_paragram.search.vectors import StoredVectors, VectorType, pack, unpack
+from st_paragram.stages import executors
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.stages.work import Work
 
@@ -120,7 +123,8 @@ def test_shards_and_workers_change_nothing(model, texts, tmp_path, index, monkey
 
 
 @pytest.mark.slow
-def test_two_processes_write_the_same(model, texts, tmp_path):
+def test_two_processes_write_the_same(model, texts, tmp_path, monkeypatch):
+    forked.instead_of_spawn(monkeypatch, executors)
     mine(texts, tmp_path / "one.tsv", model, PLAIN)
     mine(texts, tmp_path / "two.tsv", model, PLAIN, work=Work(executor=LocalExecutor(2)))
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
@@ -367,39 +371,18 @@ def test_which_index_is_chosen():
     assert indexes.choose_index("HNSW32", 10, 10, 300) == "HNSW32"
 
 
-KILL = """
-import importlib, os, signal, sys
-import faiss, sentence_transformers, torch
-from st_paragram.bitext_mining.miner import mine
-from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.models import directory
-
-source, target, model, *points = sys.argv[1:]
-modules = [importlib.import_module("st_paragram." + point.split(":")[0]) for point in points]
-for number, point in enumerate(points):  # a fork each: importing takes longer than mining
-    if os.fork() == 0:
-        module, call = modules[number], point.split(":")[1]
-        original, calls = module.write_metadata, []
-        def dies(*arguments):
-            calls.append(1)
-            if len(calls) == int(call):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return original(*arguments)
-        module.write_metadata = dies
-        mine([source, target], f"{number}.tsv", model, MiningSettings(k=3, margin="ratio", index="IVF4,Flat"))
-        os._exit(0)
-    print(os.wait()[1])
-"""
-
-
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path):
+def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path, tmp_path_factory):
     stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "search_stage:2", "pair_stage:1")
     points = ["search.sentences:2", *(f"bitext_mining.{each}" for each in stages)]
-    process = [sys.executable, "-c", KILL, *texts, model, *points]
-    killed = subprocess.run(process, check=True, capture_output=True, text=True, cwd=tmp_path)
-    assert killed.stdout.split() == [str(int(signal.SIGKILL))] * len(points)
     settings = replace(PLAIN, index="IVF4,Flat")
+    for number, point in enumerate(points):
+        output = str(tmp_path / f"{number}.tsv")
+        process = forked.start(
+            mine_until_killed, texts, output, model, settings, point, folder=tmp_path_factory.mktemp("log")
+        )
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
     mine(texts, tmp_path / "whole.tsv", model, settings)
     for number in range(len(points)):
         report = mine(texts, tmp_path / f"{number}.tsv", model, settings, overwrite=True)
@@ -431,21 +414,11 @@ def test_the_command(model, texts, tmp_path, capsys):
         run("--source", texts[0], *arguments)
 
 
-@pytest.mark.slow
-def test_a_full_disk(model, texts, tmp_path):
-    """Files may not grow beyond a limit, which is how a full disk looks to a program."""
-    code = (
-        "import resource, sys\n"
-        "from st_paragram.cli.main import main\n"
-        "import torch, faiss\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "sys.exit(main(sys.argv[1:]))\n"
-    )
+def test_a_full_disk(model, texts, tmp_path, capsys):
     arguments = ["mine", "--source", texts[0], "--target", texts[1], "--model", model, "--output", tmp_path / "p.tsv"]
-    process = [sys.executable, "-c", code, *map(str, arguments)]
-    ended = subprocess.run(process, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert "could not be made" in ended.stderr.strip().split("\n")[-1]
+    with largest_file(4096):
+        assert main(list(map(str, arguments))) == 1
+    assert "could not be made" in capsys.readouterr().err.strip().split("\n")[-1]
     assert not (tmp_path / "p.tsv").exists() and not list(tmp_path.rglob("*.part"))
 
 

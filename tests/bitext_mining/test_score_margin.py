@@ -20,6 +20,7 @@ from st_paragram.errors import MiningError, MissingExtraError, SettingsError, Te
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.search.content import Content
 from st_paragram.search.search_index import SearchIndex
 
 pytest.importorskip("faiss")
@@ -74,6 +75,8 @@ def run(*arguments):
 def test_scores_computed_by_hand():
     class Text:
         """Three unit vectors of the plane, by their angles."""
+
+        content = Content.SENTENCES
 
         def __init__(self, *angles):
             self.rows = np.array([[math.cos(a), math.sin(a)] for a in angles])

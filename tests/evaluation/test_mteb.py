@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import random
 import sys
@@ -15,18 +16,18 @@ from scipy import stats
 
 import st_paragram
 from st_paragram.errors import EvaluationError, MissingExtraError, ParagramError
+from st_paragram.evaluation.mteb import model as mteb_model
+from st_paragram.evaluation.mteb.data import read_local_data
+from st_paragram.evaluation.mteb.model import register
+from st_paragram.evaluation.mteb.tasks import evaluate, make_tasks
+from st_paragram.evaluation.results import MtebScores
+from st_paragram.evaluation.tatoeba import weighted_f1
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
-mteb = pytest.importorskip("mteb")
-
-from st_paragram.evaluation.mteb import model as mteb_model  # noqa: E402
-from st_paragram.evaluation.mteb.data import read_local_data  # noqa: E402
-from st_paragram.evaluation.mteb.model import register  # noqa: E402
-from st_paragram.evaluation.mteb.tasks import evaluate, make_tasks  # noqa: E402
-from st_paragram.evaluation.results import MtebScores  # noqa: E402
-from st_paragram.evaluation.tatoeba import weighted_f1  # noqa: E402
+if importlib.util.find_spec("mteb") is None:  # importing it takes seconds: the process does that has these tests
+    pytest.skip("mteb is not installed", allow_module_level=True)
 
 SETS_2012 = ("MSRpar", "MSRvid", "SMTeuroparl", "OnWN", "SMTnews")
 
@@ -176,7 +177,7 @@ def test_other_weights_are_another_revision(model, vocabulary, tmp_path):
 
 def test_mteb_loads_a_registered_model(model):
     name = register(str(model)).name
-    embeddings = mteb.get_model(name).model.encode(["ba ce di", "fo gu"])
+    embeddings = mteb_model.import_mteb().get_model(name).model.encode(["ba ce di", "fo gu"])
     np.testing.assert_allclose(embeddings, st_paragram.load(model).encode(["ba ce di", "fo gu"]), rtol=1e-6)
 
 
@@ -187,7 +188,7 @@ def test_a_model_of_others_is_not_filed_as_ours(model, tmp_path):
     SentenceTransformer(str(model), device="cpu").save_pretrained(str(tmp_path / "other"))
     meta = register(str(tmp_path / "other"))
     assert meta.name == "local/other" and meta.revision != register(str(model)).revision
-    assert mteb.get_model(meta.name).model.encode(["ba ce di"]).shape == (1, 24)
+    assert mteb_model.import_mteb().get_model(meta.name).model.encode(["ba ce di"]).shape == (1, 24)
 
 
 def test_revision_of_data_follows_their_content(data, tmp_path):
@@ -273,7 +274,7 @@ def test_development_scores_are_labelled(model, tmp_path, pairs):
 def test_without_data_the_task_is_mtebs_own(model):
     (task,) = make_tasks(["STS17"], languages=["es-en"])
     assert task.hf_subsets == ["es-en"] and not task.data_loaded
-    assert task.metadata.revision == mteb.get_task("STS17").metadata.revision
+    assert task.metadata.revision == mteb_model.import_mteb().get_task("STS17").metadata.revision
 
 
 def test_missing_extra_is_named(monkeypatch):

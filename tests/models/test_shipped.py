@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
+from support import forked
+from support.plugin import tell_shape_with_copy
 
 import st_paragram
 from st_paragram.cli.main import main
@@ -101,12 +103,9 @@ def test_it_is_there_after_an_installation(tmp_path):
     assert made.stat().st_size < 12_000_000
     with zipfile.ZipFile(made) as archive:
         archive.extractall(tmp_path / "installed")
-    program = f"import json, st_paragram; m = st_paragram.load({SHIPPED!r}, device='cpu'); "
-    program += "print(json.dumps([st_paragram.__file__, list(m.encode(['hello', 'hola']).shape)]))"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "installed"), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, env=environment
-    )
-    file, shape = json.loads(done.stdout)
+    work = tell_shape_with_copy, str(tmp_path / "installed"), SHIPPED, ["hello", "hola"]
+    process = forked.start(*work, folder=tmp_path)
+    forked.wait([process], tmp_path)
+    file, shape = json.loads(forked.said(process, tmp_path).splitlines()[-1])
     assert Path(file).is_relative_to(tmp_path / "installed")
     assert shape == [2, st_paragram.load(SHIPPED).get_embedding_dimension()]

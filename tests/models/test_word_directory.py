@@ -1,12 +1,12 @@
 """Directories of averaging models on words and trigrams: what each reader finds in them."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
+from support import forked
+from support.plugin import tell_shape_without_plugin
 
 import st_paragram
 from st_paragram.models import directory as model_directory
@@ -65,15 +65,12 @@ def test_stock_reader_gives_the_same_directions(words, pairs, tmp_path, dtype):
         np.testing.assert_array_equal(own.encode([*texts, ""]), model.encode([*texts, ""]))
 
 
+@pytest.mark.slow
 def test_words_need_no_plugin(words, tmp_path):
     model_directory.save(model_of(words), tmp_path / "word")
-    script = (
-        "import sys; sys.modules['st_paragram'] = None\n"
-        "from sentence_transformers import SentenceTransformer\n"
-        "print(SentenceTransformer('word', device='cpu').encode(['ba ce']).shape)"
-    )
-    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert run.stdout.splitlines() == ["(1, 12)"], run.stderr
+    process = forked.start(tell_shape_without_plugin, "word", "ba ce", folder=tmp_path)
+    forked.wait([process], tmp_path)
+    assert forked.said(process, tmp_path).splitlines()[-1] == "(1, 12)"
 
 
 @pytest.mark.parametrize("dtype", [None, "float16", "int8"])

@@ -1,13 +1,15 @@
+import os
 import runpy
 import signal
-import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from support import forked, user_process
 from support.data import make_pairs
 
 import st_paragram
@@ -113,18 +115,17 @@ def test_tuning_keeps_the_best_on_the_development_pairs(folder, monkeypatch, cap
 
 
 @pytest.mark.slow
-def test_ctrl_c_and_resume_give_the_same_model(folder, capsys):
+def test_ctrl_c_and_resume_give_the_same_model(folder, capsys, tmp_path_factory):
     arguments = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK, "--epochs", "12"]
     assert recipe("train_bitext", *arguments, "--output", "whole") == 0
 
-    command = [sys.executable, str(RECIPES / "train_bitext.py"), *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if "step 200" in line:
-            process.send_signal(signal.SIGINT)
-            break
-    rest = process.stderr.read()
-    assert process.wait() == 130 and "Traceback" not in rest
+    log = tmp_path_factory.mktemp("log")
+    process = forked.start(user_process.run_script, RECIPES / "train_bitext.py", arguments, folder, folder=log)
+    while "step 200" not in forked.said(process, log) and process.is_alive():
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    process.join()
+    assert process.exitcode == 130 and "Traceback" not in forked.said(process, log)
     assert list(folder.glob("p-sp-es.checkpoints/checkpoint-*")) and not Path("p-sp-es").exists()
 
     assert recipe("train_bitext", *arguments) == 1

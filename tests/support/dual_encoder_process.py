@@ -1,12 +1,10 @@
-"""One process of a training of several: `dual_encoder_process.py DATA FOLDER`, in the environment of torchrun.
+"""One process of a training of several: `main` in the environment that torchrun makes.
 
 Each leaves its weights in FOLDER/<rank>.safetensors and what it logged in FOLDER/<rank>.json.
 """
 
 import json
 import os
-import sys
-from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
@@ -29,7 +27,7 @@ RUN = {
     "response_share": 0.25,
     "nli_share": 0.25,
     "language_power": 0.0,
-    "seed": 15,
+    "seed": 9,
 }
 
 
@@ -58,6 +56,7 @@ def trained(data, folder):
 
 
 def main(data, folder):
+    """Train on a folder of stores."""
     torch.set_num_threads(1)
     trainer = trained(opened(data), folder / "run")
     rank = os.environ["RANK"]
@@ -68,7 +67,3 @@ def main(data, folder):
     )
     history = {"log": trainer.state.log_history, "pairs": trainer.pairs_trained}
     (folder / f"{rank}.json").write_text(json.dumps(history))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,12 +1,10 @@
-"""One process of a training of several: `generative_process.py STORE FOLDER`, in the environment of torchrun.
+"""One process of a training of several: `main` in the environment that torchrun makes.
 
 Each leaves its weights in FOLDER/<rank>.safetensors and what it logged in FOLDER/<rank>.json.
 """
 
 import json
 import os
-import sys
-from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
@@ -33,6 +31,7 @@ def trained(store, folder):
 
 
 def main(path, folder):
+    """Train on a store."""
     torch.set_num_threads(1)
     trainer = trained(PairStore(path), folder / "run")
     rank = os.environ["RANK"]
@@ -41,7 +40,3 @@ def main(path, folder):
     save_file(weights, folder / f"{rank}.safetensors")
     history = {"log": trainer.state.log_history, "pairs": trainer.pairs_trained}
     (folder / f"{rank}.json").write_text(json.dumps(history))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

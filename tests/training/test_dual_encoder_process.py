@@ -1,17 +1,12 @@
 """Training a dual encoder in several processes: the losses and weights of one, whoever had which pairs."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 from safetensors.torch import load_file
-from support import dual_encoder_process
+from support import dual_encoder_process, forked
 from support.dual_encoder import TASKS, write_data
 
 from st_paragram.training import checkpoints
@@ -42,38 +37,18 @@ def test_gathered_rows_are_the_batch_and_gradients_stay_at_home(monkeypatch, row
         assert torch.equal(shares[process].grad, expected)
 
 
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
-def _start(rank, port, data, folder):
-    tests = Path(dual_encoder_process.__file__).parents[1]
-    environment = os.environ | {
-        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true",
-        "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)]), "CUDA_VISIBLE_DEVICES": "",
-    }  # fmt: skip
-    command = [sys.executable, dual_encoder_process.__file__, str(data), str(folder)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, vocabulary):
     """A folder of what two processes made, and the trainer of one that made the same alone."""
     folder = tmp_path_factory.mktemp("processes")
-    data, port = folder / "data", _free_port()
+    data = folder / "data"
     data.mkdir()
     write_data(data, vocabulary, rows=31, few=1)
-    processes = [_start(rank, port, data, folder) for rank in range(2)]
+    processes = forked.start_ranks(2, dual_encoder_process.main, data, folder, folder=folder)
     try:
         alone = dual_encoder_process.trained(dual_encoder_process.opened(data), folder / "alone")
-        for process in processes:
-            output = process.communicate(timeout=120)[0]
-            assert process.returncode == 0, output
     finally:
-        for process in processes:
-            process.kill()
+        forked.wait(processes, folder)
     return folder, alone
 
 

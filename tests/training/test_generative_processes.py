@@ -1,17 +1,12 @@
 """Training in several processes: the weights of one, whoever had which pairs."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 from safetensors.torch import load_file
-from support import generative_process
+from support import forked, generative_process
 from support.data import write_store
 from torch import nn
 
@@ -72,36 +67,16 @@ def test_nothing_is_summed_in_a_single_process(parameters, monkeypatch, several)
     assert torch.equal(parameters[0].grad, torch.ones(3, 2)) and parameters[1].grad is None
 
 
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
-def _start(rank, port, store, folder):
-    tests = Path(generative_process.__file__).parents[1]
-    environment = os.environ | {
-        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true",
-        "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)]), "CUDA_VISIBLE_DEVICES": "",
-    }  # fmt: skip
-    command = [sys.executable, generative_process.__file__, str(store.path), str(folder)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, pairs, vocabulary):
     """A folder of what two processes made, and the trainer of one that made the same alone."""
     folder = tmp_path_factory.mktemp("processes")
-    store, port = write_store(folder / "x.h5", pairs[:61], vocabulary), _free_port()
-    processes = [_start(rank, port, store, folder) for rank in range(2)]
+    store = write_store(folder / "x.h5", pairs[:61], vocabulary)
+    processes = forked.start_ranks(2, generative_process.main, store.path, folder, folder=folder)
     try:
         alone = generative_process.trained(store, folder / "alone")
-        for process in processes:
-            output = process.communicate(timeout=120)[0]
-            assert process.returncode == 0, output
     finally:
-        for process in processes:
-            process.kill()
+        forked.wait(processes, folder)
     return folder, alone
 
 

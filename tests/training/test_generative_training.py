@@ -161,11 +161,22 @@ def test_each_objective_trains(tmp_path, small, objective):
 # Resuming.
 
 
+INTERRUPTED = tiny(
+    accumulate=2, batch_tokens=150, epochs=4.0, dropout=0.3, candidates=30, clip_norm=5.0, anneal_updates=20
+)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory, small):
+    """A run that nothing interrupts."""
+    trainer = new_trainer(small, INTERRUPTED, tmp_path_factory.mktemp("straight"))
+    trainer.train()
+    return trainer
+
+
 @pytest.mark.parametrize("stop", [1, 4])
-def test_a_run_resumes_to_the_bit(tmp_path, small, stop):
-    run = tiny(accumulate=2, batch_tokens=150, epochs=4.0, dropout=0.3, candidates=30, clip_norm=5.0, anneal_updates=20)
-    straight = new_trainer(small, run, tmp_path / "straight")
-    straight.train()
+def test_a_run_resumes_to_the_bit(tmp_path, small, straight, stop):
+    run = INTERRUPTED
     assert straight.state.global_step > stop + 2
     first = new_trainer(small, run, tmp_path / "run", save_strategy="steps", save_steps=stop, save_total_limit=None)
     first.train()
@@ -195,8 +206,8 @@ def test_what_a_checkpoint_holds(tmp_path, small):
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory, vocabulary):
-    """A model that has seen 32 pairs a few hundred times, and these pairs."""
-    pairs = make_pairs(32, seed=4, repeat_every=1000)
+    """A model that has seen 16 pairs many times, and these pairs."""
+    pairs = make_pairs(16, seed=4, repeat_every=1000)
     store = write_store(tmp_path_factory.mktemp("learnt") / "x.h5", pairs, vocabulary)
     run = tiny(
         dim=32, ffn_dim=32, latent_dim=24, latent="mean", anneal_updates=10**7, label_smoothing=0.0, dropout=0.0,
@@ -233,7 +244,7 @@ def right(found, batch):
 def test_pairs_learnt_by_heart_are_written_again(learnt, side, inferring):
     generator, batches, meanings, languages = learnt
     latents = torch.cat([languages[side], meanings[inferring]], 1)
-    assert right(written(generator.generators[side], latents, generator), batches[side]) >= 30
+    assert right(written(generator.generators[side], latents, generator), batches[side]) >= 15
 
 
 @pytest.mark.slow
@@ -241,7 +252,7 @@ def test_pairs_learnt_by_heart_are_written_again(learnt, side, inferring):
 def test_and_translated(learnt, side):
     generator, batches, meanings, _ = learnt
     found = written(generator.translators[side], meanings[other(side)], generator)
-    assert right(found, batches[side]) >= 30
+    assert right(found, batches[side]) >= 15
 
 
 @pytest.mark.slow

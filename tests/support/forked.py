@@ -1,0 +1,156 @@
+"""Processes that start at once: forked from a server that has imported what tests need, and has computed nothing.
+
+A new interpreter takes seconds to import torch and sentence-transformers. Python's own fork server does it once for all
+tests of a process; each of its children is new in all other ways: no thread, no CUDA, no random state of the tests.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import IO, Any
+
+import pytest
+
+_IMPORTED = [
+    "faiss",
+    "st_paragram.bitext_mining.miner",
+    "st_paragram.models.directory",
+    "st_paragram.training.run",
+    "st_paragram.training.objectives.dual_encoder",
+    "st_paragram.training.objectives.translation_vae",
+]
+
+
+def context() -> ForkServerContext:
+    """Of multiprocessing, with the server at work."""
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(_IMPORTED)
+    forkserver.ensure_running()
+    return made
+
+
+def start(work: Callable[..., Any], *arguments: object, folder: Path, **environment: str) -> BaseProcess:
+    """Start a child in a folder; what it prints goes to `<folder>/<number of the child>.log`, see `said`.
+
+    Args:
+        work: A function that can be pickled: of a module that imports little.
+        arguments: Of the function.
+        folder: To work in.
+        environment: Variables, besides those of the first start.
+    """
+    process = context().Process(target=_run, args=(folder, environment, work, arguments))
+    process.start()
+    return process
+
+
+def said(process: BaseProcess, folder: Path) -> str:
+    """What a child has printed so far."""
+    log = folder / f"{process.pid}.log"
+    return log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+
+
+def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a Python module (`python -m MODULE WORDS`) by its `main` in a child, as `subprocess.run` would."""
+    process = start(_main, command[2], command[3:], folder=folder, **env)
+    process.join()
+    printed = said(process, folder)
+    return subprocess.CompletedProcess(command, process.exitcode or 0, printed, printed)
+
+
+def start_ranks(count: int, work: Callable[..., Any], *arguments: object, folder: Path) -> list[BaseProcess]:
+    """Processes of one training, on CPUs, in the environment that torchrun makes."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    shared = {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    shared |= {"OMP_NUM_THREADS": 1, "ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": ""}
+    ranks = [shared | {"RANK": rank, "LOCAL_RANK": rank} for rank in range(count)]
+    words = [{name: str(value) for name, value in each.items()} for each in ranks]
+    return [start(work, *arguments, folder=folder, **each) for each in words]
+
+
+def wait(processes: list[BaseProcess], folder: Path, seconds: float = 120) -> None:
+    """Wait for the end of children; all must end well, and none stays."""
+    try:
+        for process in processes:
+            process.join(seconds)
+            assert process.exitcode == 0, said(process, folder)
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def instead_of_spawn(monkeypatch: pytest.MonkeyPatch, executors: ModuleType) -> None:
+    """Let the workers of `LocalExecutor` come from the server, which is then the parent that they end with."""
+    made = context()
+    monkeypatch.setattr(executors, "get_context", lambda method: made)
+    monkeypatch.setattr(executors, "os", SimpleNamespace(getpid=lambda: forkserver._forkserver._forkserver_pid))
+
+
+class Popen:
+    """A Python module run by a child: of `subprocess.Popen` as much as a caller needs who talks with it by pipes."""
+
+    def __init__(
+        self, command: list[str], stdin: int, stdout: int, stderr: IO[Any], env: Mapping[str, str], **_: object
+    ) -> None:
+        """Run `main` of a module; arguments are those of `subprocess.Popen`, `command` is python -m MODULE."""
+        made = context()
+        (incoming, ask), (hear, outgoing) = made.Pipe(duplex=False), made.Pipe(duplex=False)
+        log = f"/proc/{os.getpid()}/fd/{stderr.fileno()}"
+        self._process = made.Process(target=_talk, args=(command[-1], incoming, outgoing, log, dict(env)))
+        self._process.start()
+        self.pid = self._process.pid
+        self.stdin, self.stdout = (os.fdopen(os.dup(end.fileno()), mode) for end, mode in ((ask, "wb"), (hear, "rb")))
+        for end in (incoming, ask, hear, outgoing):
+            end.close()
+
+    def poll(self) -> int | None:
+        """Its status, None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait for its end."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("forked", timeout or 0)
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        """End it."""
+        self._process.kill()
+
+
+def _talk(module: str, incoming: Connection, outgoing: Connection, log: str, environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    with open(log, "ab") as errors:  # noqa: PTH123 - of another process
+        for number, end in enumerate((incoming, outgoing, errors)):
+            os.dup2(end.fileno(), number)
+    incoming.close(), outgoing.close()
+    sys.stdin = os.fdopen(0, encoding="utf-8")
+    sys.exit(importlib.import_module(module).main())
+
+
+def _main(module: str, words: Sequence[str]) -> None:
+    sys.argv = [module, *words]
+    sys.exit(importlib.import_module(module).main())
+
+
+def _run(folder: Path, environment: dict[str, str], work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    os.environ.update(environment)
+    os.chdir(folder)
+    written = os.open(folder / f"{os.getpid()}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    for number in (1, 2):
+        os.dup2(written, number)
+    sys.stdout = sys.stderr = os.fdopen(written, "w", buffering=1, encoding="utf-8")
+    work(*arguments)
