@@ -366,7 +366,8 @@ def test_a_store_of_another_vocabulary_is_refused(tmp_path, data, pairs, archite
     theirs = SentencePieceTokenizer(train_vocabulary((text for pair in make_pairs(300, seed=9) for text in pair), 120))
     other = TaskStore("response", "en", write_rows(tmp_path / "x.h5", theirs, pairs[:20]))
     mixed = Data(data.bitext, OtherTasks([other]))
-    refused("x.h5: of another vocabulary than the model's", lambda: new_trainer(mixed, tiny(architecture), tmp_path / "run"))
+    told = "x.h5: of another vocabulary than the model's"
+    refused(told, lambda: new_trainer(mixed, tiny(architecture), tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
