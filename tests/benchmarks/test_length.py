@@ -72,7 +72,7 @@ def test_every_model_is_timed_at_every_length(models, monkeypatch):
     assert [(run.model, run.length) for run in runs] == [(name, size) for name in NAMES for size in (4, 8)]
     for run in runs:
         assert len(run.seconds) == len(run.token_seconds) == 3
-        assert 0 < run.token_time < run.time < 5 and run.memory is None
+        assert min(run.token_time, run.time) > 0 and run.memory is None
     with pytest.raises(SettingsError, match=r"muse-cnn: texts of 14 tokens, of which the model reads 12; leave"):
         measure(models, LengthOptions((8, 14), devices=("cpu",)))
 

@@ -43,7 +43,7 @@ from st_paragram.files import write_text
 from st_paragram.machine import MachineDescription
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
-KNOWN = "sts, hard-sts, tatoeba, bucc, mteb, ablations"
+KNOWN = "sts, hard-sts, tatoeba, bucc, semantic-retrieval, answer-retrieval, transfer, nli, mteb, ablations"
 MACHINE = MachineDescription(cpu="Test CPU", usable_cores=2, threads=1, commit="abc123+")
 TRAINING = Training(("en", "es"), 123_456, 96.4, 4321.5, "x86_64", 300, 20_000, 2.5, 60)
 needs_matplotlib = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib")
