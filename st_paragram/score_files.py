@@ -19,6 +19,7 @@ from tqdm import tqdm
 from st_paragram.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, TextError
 from st_paragram.files import atomic, output_files
+from st_paragram.models.batch_size import batch_size
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -27,7 +28,6 @@ Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
 
 _PAIRS = 1 << 14  # encoded and written at a time
-_BATCH = 4096  # texts in one forward pass
 
 
 @dataclass
@@ -60,11 +60,11 @@ def score_pairs(
     Raises:
         MiningError: A score is not finite.
     """
-    report = report or ScoringReport()
+    report, at_once = report or ScoringReport(), batch_size(model)
     pairs = iter(pairs)
     while batch := list(islice(pairs, _PAIRS)):
         texts = [text for pair in batch for text in pair]
-        rows = model.encode(texts, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
+        rows = model.encode(texts, batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
         scores = scorer(rows[0::2], rows[1::2])
         for score, (first, second) in zip(scores, batch, strict=True):
             report.pairs += 1

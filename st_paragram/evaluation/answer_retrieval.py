@@ -22,8 +22,9 @@ from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.answer_task import AnswerScores, AnswerTask, answer_scores, answer_task
 from st_paragram.evaluation.benchmark_runs import score_each
 from st_paragram.evaluation.bm25 import bm25_scores
-from st_paragram.evaluation.correlation import BATCH_SIZE, embed
+from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.retrieval_files import RetrievalSet, answer_folders, language_of, read_retrieval_set
+from st_paragram.models.batch_size import batch_size
 
 SHARED, TOWERS = "shared", "towers"
 PIVOT = "en"  # the language of answers that questions of all languages are put to
@@ -114,7 +115,8 @@ def _tasks(own: RetrievalSet, sets: dict[str, RetrievalSet]) -> list[AnswerTask]
 
 
 def _questions(model: SentenceTransformer, texts: list[str]) -> Vectors:
-    found: Any = model.encode_query(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
+    at_once = batch_size(model)
+    found: Any = model.encode_query(texts, batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
     return np.asarray(found, np.float32)
 
 

@@ -13,15 +13,15 @@ from sentence_transformers import SentenceTransformer
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.results import GradedResult, Interval
+from st_paragram.models.batch_size import batch_size
 from st_paragram.models.training_record import Correlation
 
-BATCH_SIZE = 2048
 DECIMALS = 6  # of a cosine; what lies behind them is rounding of float32, which must not rank pairs
 
 
 def embed(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
     """Embeddings of length 1, float32 (n, D)."""
-    vectors: Any = model.encode(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
+    vectors: Any = model.encode(texts, batch_size=batch_size(model), normalize_embeddings=True, show_progress_bar=False)
     return np.asarray(vectors, dtype=np.float32)
 
 

@@ -17,26 +17,29 @@ from sentence_transformers.sentence_transformer.evaluation import (
 
 from st_paragram.data.text import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 from st_paragram.evaluation.known_test_sets import known_test_set_in
 from st_paragram.evaluation.translations import Translations, read_translations
+from st_paragram.models.batch_size import batch_size
 
 logger = logging.getLogger(__name__)
 
 MOST_TRANSLATIONS = 10_000  # the evaluator holds all cosines at once: 400 MB
 
 
-def development_evaluator(pairs: GradedPairs, translations: Translations | None = None) -> SentenceEvaluator:
+def development_evaluator(
+    pairs: GradedPairs, translations: Translations | None = None, at_once: int = 128
+) -> SentenceEvaluator:
     """sentence-transformers' evaluator for development data; its main figure is Spearman's correlation of cosines.
 
-    With translations, `TranslationEvaluator` reports beside it how many are found by nearest neighbour.
+    With translations, `TranslationEvaluator` reports beside it how many are found by nearest neighbour. `at_once` texts
+    are encoded in one forward pass (`models.batch_size` knows how many suit a model).
     """
     graded = EmbeddingSimilarityEvaluator(
         pairs.first,
         pairs.second,
         pairs.grades,
-        batch_size=BATCH_SIZE,
+        batch_size=at_once,
         main_similarity=SimilarityFunction.COSINE,
         similarity_fn_names=["cosine"],
         name=pairs.name,
@@ -44,12 +47,12 @@ def development_evaluator(pairs: GradedPairs, translations: Translations | None 
     )
     if translations is None:
         return graded
-    return SequentialEvaluator([graded, _translation_evaluator(translations)], main_score_function=_main_score)
+    return SequentialEvaluator([graded, _translation_evaluator(translations, at_once)], main_score_function=_main_score)
 
 
 def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
     """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1; as in a training run."""
-    return _translation_evaluator(translations)(model)[f"{translations.name}_mean_accuracy"]
+    return _translation_evaluator(translations, batch_size(model))(model)[f"{translations.name}_mean_accuracy"]
 
 
 def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
@@ -117,9 +120,9 @@ def _refuse_test_set(path: str | Path, first: list[str], second: list[str], reme
     logger.warning(f"{seen}; {reason}; used all the same, as forced: do not report this model's score on it")
 
 
-def _translation_evaluator(translations: Translations) -> TranslationEvaluator:
+def _translation_evaluator(translations: Translations, at_once: int) -> TranslationEvaluator:
     return TranslationEvaluator(
-        translations.first, translations.second, batch_size=BATCH_SIZE, name=translations.name, write_csv=False
+        translations.first, translations.second, batch_size=at_once, name=translations.name, write_csv=False
     )
 
 

@@ -49,8 +49,18 @@ def write(
         )
     folder.mkdir(parents=True, exist_ok=True)
     with no_progress_bars():
+        _forget_last_batch(model)
         model.save_pretrained(str(folder), create_model_card=False)
     write_configuration(folder, Configuration(architecture, {}))
+
+
+def _forget_last_batch(model: SentenceTransformer) -> None:
+    """Have tokenizers save no truncation or padding, which they keep from the last call and set anew at the next."""
+    for module in model:
+        backend = getattr(getattr(module, "tokenizer", None), "backend_tokenizer", None)
+        if backend is not None:
+            backend.no_truncation()
+            backend.no_padding()
 
 
 def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None) -> SentenceTransformer:

@@ -16,6 +16,7 @@ from st_paragram.evaluation.development import development_evaluator, translatio
 from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.translations import Translations
 from st_paragram.models import directory as model_directory
+from st_paragram.models.batch_size import batch_size
 from st_paragram.models.card import model_card
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.training import progress
@@ -92,7 +93,7 @@ def train(
     objective = objective_of(settings)
     model = objective.new_model(store, settings)
     before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
-    evaluator = development_evaluator(development, translations)
+    evaluator = development_evaluator(development, translations, batch_size(model))
     others = {} if tasks is None else {"tasks": tasks}
     sizes = {} if tasks is None else {f"{each.task} {each.language}": len(each.store) for each in tasks.stores}
     trainer = objective.trainer(model, store, settings, folder, evaluator, **others)

@@ -143,6 +143,14 @@ def test_a_model_saved_again_is_the_same(original, tmp_path):
     assert st_paragram.load(shutil.copytree(original, tmp_path / "moved"), device="cpu").generator
 
 
+def test_what_was_encoded_leaves_no_trace_in_a_saved_model(original, texts, tmp_path):
+    again = model_directory.load(original)
+    again.encode(texts)  # the tokenizer is told to cut and to pad
+    saved = model_directory.save(again, tmp_path / "again", card="# bgt\n")
+    assert model_directory.fingerprint(saved) == model_directory.fingerprint(original)
+    assert np.array_equal(again.encode(texts), model_directory.load(saved).encode(texts))
+
+
 def test_weights_fill_a_pipeline(model, original, vocabulary, texts):
     torch.manual_seed(7)
     other = made(vocabulary)

@@ -77,21 +77,21 @@ class _SecureConnection(_Connection, HTTPSConnection):
 class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     """Opens connections for urllib."""
 
-    def __init__(self, deadline: Deadline, context: ssl.SSLContext) -> None:
+    def __init__(self, deadline: Deadline) -> None:
         """Prepare it.
 
         Args:
             deadline: For all connections, and for what is read from them.
-            context: How certificates are checked.
         """
-        urllib.request.HTTPSHandler.__init__(self, context=context)
-        self._deadline, self._secure = deadline, context
+        urllib.request.HTTPHandler.__init__(self)  # HTTPSHandler's may read all certificates, which takes time
+        self._deadline = deadline
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
         """Send a request over http."""
         return self.do_open(functools.partial(_Connection, deadline=self._deadline), req)  # type: ignore[arg-type]
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        """Send a request over https."""
-        connection = functools.partial(_SecureConnection, deadline=self._deadline, context=self._secure)
+        """Send a request over https; the certificate must be one that the system trusts, and the host's."""
+        context = ssl.create_default_context()
+        connection = functools.partial(_SecureConnection, deadline=self._deadline, context=context)
         return self.do_open(connection, req)  # type: ignore[arg-type]

@@ -82,9 +82,8 @@ def open_url(url: str, headers: dict[str, str] | None = None, timeout: float = 3
     if not url.startswith(("http://", "https://")):
         raise DownloadError(f"{printable(url)}: no web address (http, https); correct it")
     sent = {"User-Agent": f"st_paragram/{installed_version()}", "Accept-Encoding": "identity", **(headers or {})}
-    context, stays = ssl.create_default_context(), HttpsStays()
-    deadline = Deadline(timeout)
-    opener = urllib.request.build_opener(stays, Handler(deadline, context))
+    stays, deadline = HttpsStays(), Deadline(timeout)
+    opener = urllib.request.build_opener(stays, Handler(deadline))
     try:
         response = opener.open(urllib.request.Request(url, headers=sent, method=method))
     except urllib.error.HTTPError as error:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.models import load_model
 from st_paragram.extras import require
 from st_paragram.models import directory as model_directory
+from st_paragram.models.batch_size import batch_size as default_batch_size
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.find import find
 from st_paragram.models.training_record import read_training_record
@@ -121,13 +121,14 @@ class MtebEncoder:
         self,
         inputs: Iterable[Mapping[str, Any]],
         *,
-        batch_size: int = BATCH_SIZE,
+        batch_size: int | None = None,
         show_progress_bar: bool = False,
         **described: object,
     ) -> NDArray[np.float32]:
         """Embeddings, float32 (n, D), of the texts of batches; what mteb says of task and split is not needed."""
         texts = [text for batch in inputs for text in batch["text"]]
-        vectors: Any = self.model.encode(texts, batch_size=batch_size, show_progress_bar=show_progress_bar)
+        at_once = batch_size or default_batch_size(self.model)
+        vectors: Any = self.model.encode(texts, batch_size=at_once, show_progress_bar=show_progress_bar)
         return np.asarray(vectors, dtype=np.float32)
 
     def similarity(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -7,14 +7,14 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.correlation import BATCH_SIZE
 from st_paragram.evaluation.mteb.data import LOCAL_TASKS, LocalData, read_local_data
 from st_paragram.evaluation.mteb.model import import_mteb, register
 from st_paragram.evaluation.results import MtebResult, MtebScores
 from st_paragram.evaluation.tatoeba_files import CODES
+from st_paragram.models.batch_size import batch_size
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
@@ -99,7 +99,7 @@ def evaluate(
                 task,
                 cache=cache,
                 overwrite_strategy="always" if overwrite else "only-missing",
-                encode_kwargs={"batch_size": BATCH_SIZE, "show_progress_bar": False},
+                encode_kwargs={"batch_size": batch_size(cast("Any", model).model), "show_progress_bar": False},
                 co2_tracker=False,
                 show_progress_bar=False,
             )
