@@ -1,5 +1,6 @@
 """Builds the compiled kernels; everything else about the package stands in setup.cfg."""
 
+import os
 import platform
 import sys
 from pathlib import Path
@@ -48,8 +49,9 @@ setup(
             depends=sorted(str(path) for path in Path("st_paragram/native/src").glob("*.h")),
             extra_compile_args=["/O2"] if platform.system() == "Windows" else GNU,
             cxx_std=17,
-            # Without a compiler the package installs all the same, and runs on torch alone.
-            optional=True,
+            # Without a compiler the package installs all the same, and runs on torch alone. A wheel for others must
+            # have the kernels: whoever builds one sets ST_PARAGRAM_REQUIRE_KERNELS=1.
+            optional=os.environ.get("ST_PARAGRAM_REQUIRE_KERNELS") != "1",
         )
     ],
 )

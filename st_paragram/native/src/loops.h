@@ -3,6 +3,17 @@
 
 #include <cstdint>
 
+#if defined(_MSC_VER) && !defined(__clang__)
+// The bodies use builtins, lest files compiled for newer processors share functions of the standard library. Microsoft's
+// compiler builds the generic loops alone, where nothing can be shared.
+#include <cmath>
+#include <cstring>
+#define __builtin_memcpy std::memcpy
+#define __builtin_sqrtf std::sqrt
+#define __builtin_fabsf std::fabs
+#define __builtin_nearbyintf std::nearbyint
+#endif
+
 namespace st_paragram {
 
 // What a row of the table has to move for the steps it slept through: see st_paragram/training/row_lazy_adam.py, whose
