@@ -18,4 +18,4 @@ if __name__ == "__main__":
     right, wrong = model.similarity(rows[:1], rows[1:])[0].tolist()
     if not right > wrong + 0.2:
         sys.exit(f"a translation has the cosine {right:.3f}, another sentence {wrong:.3f}")
-    print(f"kernels are there; cosine of a translation {right:.3f}, of another sentence {wrong:.3f}")
+    sys.stdout.write(f"kernels are there; cosine of a translation {right:.3f}, of another sentence {wrong:.3f}\n")
