@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import ssl
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait leave the cores to the other processes
@@ -45,14 +44,6 @@ def pytest_collection_finish():
 def _determinism(monkeypatch, tmp_path_factory):
     torch.manual_seed(0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_authorities():
-    """Servers of tests speak plain HTTP: the certificates of all authorities, 40 ms a request, are not read."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssl.SSLContext, "set_default_verify_paths", lambda context: None)
-        yield
 
 
 @pytest.fixture(scope="session")
