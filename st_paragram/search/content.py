@@ -39,7 +39,7 @@ class Content(str, Enum):
             SettingsError: Answers are wanted of a model whose modules have no `Router` with routes "query" and
                 "document": its questions and answers would be sentences as all others.
         """
-        if self is Content.ANSWERS and not _has_towers(model):
+        if self is Content.ANSWERS and not has_towers(model):
             seen = f"{printable(name)} has no question and answer towers"
             raise SettingsError(f"{seen}; train a model that has with st-paragram train muse, or leave out --answers")
 
@@ -54,7 +54,8 @@ class Content(str, Enum):
         return np.asarray(encode(list(queries), show_progress_bar=False), dtype=np.float32)
 
 
-def _has_towers(model: SentenceTransformer) -> bool:
+def has_towers(model: SentenceTransformer) -> bool:
+    """Whether a model embeds questions and answers apart."""
     from sentence_transformers.sentence_transformer.modules import Router
 
     return any(isinstance(module, Router) and set(module.sub_modules) >= _ROUTES for module in model)

@@ -152,7 +152,20 @@ class SearchIndex:
         """
         if not queries:
             return []
-        vectors = self.content.embed_queries(self.encoder, queries)
+        return self.search_vectors(self.content.embed_queries(self.encoder, queries), k, threshold)
+
+    def search_vectors(self, vectors: Vectors, k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
+        """The same for queries that were embedded already.
+
+        Args:
+            vectors: float32 (q, D), by this index's model, of any length but 0.
+            k: How many for each.
+            threshold: Least cosine.
+
+        Raises:
+            MiningError: As of `search`.
+            SettingsError: k is below 1.
+        """
         found = self.neighbours(unit_rows(vectors, "queries"), k)
         least = -np.inf if threshold is None else threshold
         hits = []

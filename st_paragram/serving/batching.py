@@ -1,0 +1,123 @@
+"""Requests that arrive while others are computed are computed together.
+
+One thread encodes. No request waits for company: when the thread is free, it takes all that has come in the meantime,
+in its order, up to a number of texts. Under load batches grow by themselves; an only client never waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float32]
+_Result = TypeVar("_Result")
+
+
+class Kind(str, Enum):
+    """What a text is; a model with towers embeds questions and answers apart."""
+
+    SENTENCE = "sentence"
+    QUERY = "query"
+    DOCUMENT = "document"
+
+
+class TooBusy(Exception):
+    """So many texts wait that more would wait too long."""
+
+
+@dataclass
+class _Job:
+    texts: Sequence[str]
+    kind: Kind
+    answer: asyncio.Future[Rows]
+
+
+class Batcher:
+    """Encodes texts of all requests in one thread; use it within one event loop.
+
+    Args:
+        encode: texts and their kind -> rows (n, D), in the order of the texts; is called in that thread.
+        batch_texts: most texts of one call, unless a single request has more.
+        most_waiting: most texts that wait.
+        observe: is told the number of texts of each call.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[list[str], Kind], Rows],
+        batch_texts: int,
+        most_waiting: int,
+        observe: Callable[[int], object] = lambda texts: None,
+    ) -> None:
+        self.encode, self.batch_texts, self.most_waiting, self.observe = encode, batch_texts, most_waiting, observe
+        self.waiting = 0  # texts
+        self._jobs: deque[_Job] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._worker: asyncio.Task[None] | None = None
+
+    async def encoded(self, texts: Sequence[str], kind: Kind = Kind.SENTENCE) -> Rows:
+        """Rows of texts, (n, D).
+
+        Raises:
+            TooBusy: too many texts wait. A request is taken in any case if none does.
+        """
+        if self.waiting and self.waiting + len(texts) > self.most_waiting:
+            raise TooBusy(f"{self.waiting} texts wait, and {len(texts)} more are too many")
+        job = _Job(texts, kind, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self.waiting += len(texts)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        return await job.answer
+
+    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
+        """Do other work in the thread that encodes, so that both never compete for the cores."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def close(self) -> None:
+        """End the thread when it has done what it was given."""
+        self._thread.shutdown()
+
+    async def _work(self) -> None:
+        while self._jobs:
+            batch = self._take()
+            self.waiting -= sum(len(job.texts) for job in batch)
+            batch = [job for job in batch if not job.answer.cancelled()]  # whose clients have gone
+            if batch:
+                await self._answer(batch)
+
+    def _take(self) -> list[_Job]:
+        """The first jobs that are of one kind and together small enough; at least one."""
+        batch = [self._jobs.popleft()]
+        texts = len(batch[0].texts)
+        while self._jobs and self._jobs[0].kind is batch[0].kind:
+            texts += len(self._jobs[0].texts)
+            if texts > self.batch_texts:
+                break
+            batch.append(self._jobs.popleft())
+        return batch
+
+    async def _answer(self, batch: list[_Job]) -> None:
+        texts = [text for job in batch for text in job.texts]
+        self.observe(len(texts))
+        try:
+            rows = await self.in_thread(lambda: self.encode(texts, batch[0].kind))
+        except Exception as error:  # whatever it is, each request is told, and the next batch is tried
+            for job in batch:
+                if not job.answer.done():
+                    job.answer.set_exception(error)
+            return
+        begin = 0
+        for job in batch:
+            end = begin + len(job.texts)
+            if not job.answer.done():
+                job.answer.set_result(rows[begin:end])
+            begin = end

@@ -1,0 +1,73 @@
+"""What went wrong, in the form in which OpenAI's clients expect it; never with a text of the request in it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from st_paragram.errors import ParagramError
+from st_paragram.serving.batching import TooBusy
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request, Response
+
+logger = logging.getLogger(__name__)
+_TYPES = {401: "authentication_error", 404: "not_found_error", 503: "server_busy"}
+
+
+class Refused(Exception):
+    """A request that is refused, with the status of the answer."""
+
+    def __init__(self, status: int, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.field = status, message, field
+
+
+def body(status: int, message: str, field: str | None = None) -> dict[str, Any]:
+    """The JSON of an error."""
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return {"error": {"message": message, "type": kind, "param": field, "code": None}}
+
+
+def answer(status: int, message: str, field: str | None = None) -> Response:
+    """The whole answer of an error."""
+    from fastapi.responses import JSONResponse
+
+    headers = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}.get(status)
+    return JSONResponse(body(status, message, field), status, headers=headers)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Have an application answer every error in this form."""
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+
+    @app.exception_handler(Refused)
+    async def _refused(_: Request, error: Refused) -> Response:
+        return answer(error.status, error.message, error.field)
+
+    @app.exception_handler(TooBusy)
+    async def _busy(_: Request, error: TooBusy) -> Response:
+        return answer(503, f"{error}; try again in a second")
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return answer(400, f"the body is no JSON, from character {first['loc'][-1]} on")
+        field = ".".join(str(part)[:80] for part in first["loc"][1:]) or "the body"
+        shown = field.encode("ascii", "backslashreplace").decode()
+        return answer(400, f"{shown}: {first['msg'][:200]}", shown)
+
+    @app.exception_handler(HTTPException)
+    async def _http(_: Request, error: HTTPException) -> Response:
+        return answer(error.status_code, str(error.detail))
+
+    @app.exception_handler(ParagramError)
+    async def _known(_: Request, error: ParagramError) -> Response:
+        return answer(400, str(error))
+
+    @app.exception_handler(Exception)
+    async def _unknown(_: Request, error: Exception) -> Response:
+        logger.error("a request failed: %s", type(error).__name__)  # the message might hold its text
+        return answer(500, "the server failed; its log has the kind of error")

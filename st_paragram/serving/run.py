@@ -1,0 +1,68 @@
+"""A server in this process, until it is told to stop."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from st_paragram.errors import SettingsError
+from st_paragram.extras import require
+from st_paragram.serving.app import build_app
+from st_paragram.serving.served_model import ServedModel
+from st_paragram.serving.settings import ServingSettings
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises:
+        SettingsError: host or port cannot be listened at.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        seen = f"cannot listen at {host}, port {port} ({reason})"
+        raise SettingsError(f"{seen}; choose another --host or --port") from error
+
+
+def serve(listening: socket.socket, served: ServedModel, settings: ServingSettings, key: str | None = None) -> None:
+    """Answer requests until SIGINT or SIGTERM; requests under way are finished first.
+
+    Args:
+        listening: where; it is closed at the end.
+        served: the model.
+        settings: limits.
+        key: what clients must send; None: nothing.
+
+    Raises:
+        MissingExtraError: uvicorn, FastAPI or prometheus_client is not installed.
+    """
+    uvicorn = require("uvicorn", "serve")
+    configuration = uvicorn.Config(
+        build_app(served, settings, key),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=settings.stop_seconds,
+    )
+    with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
+        uvicorn.Server(configuration).run(sockets=[listening])
+
+
+def read_key(path: Path) -> str:
+    """The key in the first line of a file.
+
+    Raises:
+        SettingsError: the file cannot be read, or there is none in it.
+    """
+    try:
+        key = path.read_text(encoding="utf-8").split("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read ({error}); give a text file with the key") from error
+    if not key:
+        raise SettingsError(f"{path}: its first line is empty; write the key into it")
+    return key

@@ -1,0 +1,101 @@
+"""`st-paragram serve`, as a process of its own and with what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from st_paragram.cli.main import main
+
+pytest.importorskip("uvicorn")
+pytest.importorskip("fastapi")
+pytest.importorskip("prometheus_client")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["no-such-model"], "no model 'no-such-model'"),
+        (["--port", "70000"], "port is 70000"),
+        (["--max-texts", "0"], "max_texts is 0"),
+        (["--host", "256.1.1.1"], "cannot listen at 256.1.1.1"),
+        (["--api-key-file", "no-key.txt"], "no-key.txt: cannot be read"),
+        (["--index", "no-index", "--port", "0"], "no-index"),
+    ],
+)
+def test_what_cannot_be_served_is_told_in_a_line(arguments, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", *arguments]) == 1
+    error = capsys.readouterr().err.strip().split("\n")[-1]
+    assert error.startswith("st-paragram serve: ") and says in error
+
+
+def test_an_empty_key_and_a_taken_port(capsys, tmp_path):
+    (tmp_path / "key.txt").write_text("\n")
+    assert main(["serve", "--api-key-file", str(tmp_path / "key.txt")]) == 1
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 1
+    first, second = capsys.readouterr().err.strip().split("\n")[-2:]
+    assert "first line is empty" in first and "choose another --host or --port" in second
+
+
+def address(url):
+    host, _, port = url.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def half_sent(url, body):
+    """A connection over which the head of a request, and the first bytes of its body, have been sent."""
+    connection = socket.create_connection(address(url), 30)
+    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\nAuthorization: Bearer sesame\r\n"
+    connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body[:10])
+    return connection
+
+
+def can_connect(url):
+    try:
+        socket.create_connection(address(url), 5).close()
+    except ConnectionError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+def test_a_server_answers_openais_client_and_stops_when_requests_are_answered(tmp_path):
+    openai = pytest.importorskip("openai")
+    (tmp_path / "key.txt").write_text("sesame\n")
+    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", "p-sp-mini", "--port", "0"]
+    server = subprocess.Popen(
+        [*command, "--api-key-file", str(tmp_path / "key.txt")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        url = re.search(r"http://\S+", server.stdout.readline())[0]
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="sesame", max_retries=0)
+        answer = client.embeddings.create(model="p-sp-mini", input=["hello", "hola"], dimensions=50)
+        assert [len(each.embedding) for each in answer.data] == [50, 50]
+        with pytest.raises(openai.AuthenticationError):
+            openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0).models.list()
+        body = json.dumps({"model": "p-sp-mini", "input": "good morning"}).encode()
+        with half_sent(url, body) as connection:
+            assert urllib.request.urlopen(f"{url}/health").status == 200
+            server.send_signal(signal.SIGTERM)
+            while can_connect(url):
+                time.sleep(0.01)
+            connection.sendall(body[10:])
+            answer = connection.makefile("rb").read()
+        assert answer.startswith(b"HTTP/1.1 200") and json.loads(answer.partition(b"\r\n\r\n")[2])["usage"]
+        assert server.wait(30) == 0 and server.stderr.read() == ""
+    finally:
+        server.kill()
+        server.communicate()
