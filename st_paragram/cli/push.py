@@ -1,0 +1,83 @@
+"""`st-paragram push`: a model directory onto the Hugging Face hub."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from st_paragram.hub.push import PushReport
+
+DESCRIPTION = (
+    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; its files and its card are "
+    "uploaded, and nothing else that lies in its directory. A new repository is private unless --public is given."
+)
+EPILOG = """\
+  st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent
+  HF_TOKEN=... st-paragram push p-sp-es owner/p-sp-es --licence cc-by-4.0
+  python -c "import st_paragram; print(st_paragram.load('owner/p-sp-es'))"
+
+The token is read from the environment variable HF_TOKEN alone, so that it stands in no list of commands.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
+    parser.add_argument("repository", metavar="OWNER/NAME", help="where on the hub; made if it is not there")
+    parser.add_argument("--public", action="store_true", help="everybody may read it (default: only you)")
+    parser.add_argument(
+        "--branch", "--revision", default="main", metavar="B", help="branch to push to; made if it is not there (main)"
+    )
+    parser.add_argument("--message", metavar="TEXT", help="of the commit")
+    parser.add_argument(
+        "--licence", "--license", metavar="ID", help="licence of the model, as the hub calls it, such as cc-by-4.0"
+    )
+    parser.add_argument(
+        "--scores",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="records by `st-paragram evaluate --json`: test scores for the model card",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be uploaded, and send nothing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Upload, and say what was.
+
+    Raises:
+        ParagramError: The model, a name or a file of scores is refused, or the hub refuses.
+    """
+    from st_paragram.hub.push import push
+
+    report = push(
+        arguments.model,
+        arguments.repository,
+        public=arguments.public,
+        branch=arguments.branch,
+        message=arguments.message,
+        licence=arguments.licence and arguments.licence.lower(),
+        scores=arguments.scores,
+        dry_run=arguments.dry_run,
+    )
+    _show(report, arguments.public)
+    return 0
+
+
+def _show(report: PushReport, public: bool) -> None:
+    """Files with their sizes on standard output, the outcome on standard error."""
+    for name in report.uploaded:
+        print(f"{report.files[name]:>13,}  {name}")
+    for name in report.removed:
+        print(f"{'removed':>13}  {name}")
+    size = sum(report.files[name] for name in report.uploaded)
+    what = f"{len(report.uploaded)} files, {size / 1e6:.1f} MB"
+    if report.commit is None:
+        said = f"would be uploaded to {report.repository}, {'public' if public else 'private'} if it is new: {what}"
+    elif not (report.uploaded or report.removed):
+        said = f"{report.repository} has all of it already; nothing was uploaded; {report.url}"
+    else:
+        said = f"uploaded to {report.repository} ({'private' if report.private else 'public'}): {what}; {report.url}"
+    print(said, file=sys.stderr)

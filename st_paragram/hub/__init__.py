@@ -1,0 +1,1 @@
+"""Sharing models on the Hugging Face hub."""
