@@ -27,6 +27,8 @@ KINDS = {
     "word": "st_paragram.tokenizers.words:WordTokenizer",
     "trigram": "st_paragram.tokenizers.character_trigrams:CharacterTrigramTokenizer",
     "bilingual": "st_paragram.tokenizers.bilingual:BilingualTokenizer",
+    "sentencepiece-subset": "st_paragram.tokenizers.sentencepiece_subset:SentencePieceSubsetTokenizer",
+    "original": "st_paragram.tokenizers.original:OriginalTokenizer",
 }
 
 

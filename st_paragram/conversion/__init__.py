@@ -1,0 +1,1 @@
+"""Models from and to other formats: the authors' checkpoints, ONNX, plain NumPy files."""

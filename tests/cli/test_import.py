@@ -1,0 +1,69 @@
+"""`st-paragram import`: from the command line to a model that other commands read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from support.original import embed_by_hand, make_checkpoint, vocabulary_of
+
+import st_paragram
+from st_paragram.cli.main import main
+
+
+@pytest.fixture
+def files(tmp_path, vocabulary, pairs, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pieces.model").write_bytes(vocabulary.content)
+    tokens = [vocabulary.processor.encode_as_pieces(text) for pair in pairs[:300] for text in pair]
+    checkpoint = make_checkpoint(vocabulary_of([*tokens, ["▁", "字字"]]), sp_model="pieces.model")
+    torch.save(checkpoint, "model.pt")
+    return checkpoint
+
+
+def test_imports_and_says_what_was_left_out(files, vocabulary, capsys):
+    assert main(["import", "model.pt", "pieces.model", "--output", "p-sp", "--name", "theirs"]) == 0
+    said = capsys.readouterr().err
+    rows = len(files["vocab"]) - 1
+    assert f"p-sp: {rows - 1:,} rows of epoch 10, 6 components\n" in said
+    assert f"p-sp: 1 of {rows:,} rows ({1 / rows:.2%}) are left out" in said
+    assert "p-sp: texts are lower-cased\n" in said
+    assert main(["import", "model.pt", "pieces.model", "--output", "exact", "--exact"]) == 0
+    assert "left out" not in capsys.readouterr().err
+    texts = ["BA ce di", "ba 字字"]
+    expected = embed_by_hand(files, [vocabulary.processor.encode_as_pieces(text.lower()) for text in texts])
+    np.testing.assert_allclose(st_paragram.load("exact", device="cpu").encode(texts), expected, atol=1e-6)
+    np.testing.assert_allclose(st_paragram.load("p-sp", device="cpu").encode(texts[:1]), expected[:1], atol=1e-6)
+    (np.testing.assert_array_less)(
+        1e-3, np.abs(st_paragram.load("p-sp", device="cpu").encode(texts[1]) - expected[1]).max()
+    )
+
+
+def test_the_imported_model_is_scored_exported_and_described(files, capsys):
+    assert main(["import", "model.pt", "pieces.model", "--output", "p-sp", "--exact", "--no-lower-case"]) == 0
+    assert "p-sp: texts keep their case\n" in capsys.readouterr().err
+    assert main(["info", "p-sp", "--check"]) == 0
+    assert main(["export", "p-sp", "small", "--dtype", "int8"]) == 0
+    assert st_paragram.load("small", device="cpu").encode(["ba ce"]).shape == (1, 6)
+    capsys.readouterr()
+    assert main(["export", "p-sp", "stock", "--stock"]) == 1
+    assert "a model of original ids, which st_paragram.load alone can open" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.pt", "pieces.model", "--output", "new"], "none.pt: no such file"),
+        (["model.pt", "none.model", "--output", "new"], "none.model: no such file"),
+        (["model.pt", "--output", "new"], "give that file, too"),
+        (["model.pt", "model.pt", "--output", "new"], "not a sentencepiece model"),
+        (["pieces.model", "pieces.model", "--output", "new"], "pieces.model: not a checkpoint"),
+        (["model.pt", "pieces.model", "--output", "."], "."),
+        (["model.pt", "pieces.model", "--output", "pieces.model"], "pieces.model exists"),
+    ],
+)
+def test_refused_in_one_line(files, tmp_path, arguments, message, capsys):
+    assert main(["import", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("st-paragram import: ") and message in said and said.count("\n") == 1
+    assert not (tmp_path / "new").exists()
