@@ -1,0 +1,57 @@
+"""`st-paragram demo`: a page in the browser that shows what a model does."""
+
+from __future__ import annotations
+
+import argparse
+
+from st_paragram.errors import SettingsError
+from st_paragram.models.find import SHIPPED, find
+
+DESCRIPTION = (
+    "Open a page that shows in the browser what models do: the cosine of two sentences and what each piece "
+    "contributes to it, the nearest sentences of a list, the alignment of two short texts and, with a generative "
+    "model, style transfer. All work is done on this machine, and the page fetches nothing from the network. "
+    'Ctrl-C ends it. Needs: pip install "st_paragram[demo]".'
+)
+EPILOG = """\
+  st-paragram demo
+  st-paragram demo p-sp-mini p-sp-es bgt-es --port 8080 --open
+"""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help=f"model directories, names or hub ids to pick from on the page ({SHIPPED})",
+    )
+    add("--host", default=_LOOPBACK[0], help="address to listen at; the default is for this machine only (%(default)s)")
+    add("--port", type=int, help="port to listen at (the first free one from 7860 on)")
+    add("--open", action="store_true", help="open the page in a browser")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C.
+
+    Raises:
+        ParagramError: a model, the host or the port are refused, or Gradio is not installed.
+    """
+    if arguments.port is not None and not 1 <= arguments.port <= 65_535:
+        raise SettingsError(f"port is {arguments.port}; it must be from 1 to 65535")
+    names = arguments.models or [SHIPPED]
+    for name in names:
+        find(name)
+
+    from st_paragram.demo_page.server import serve_until_stopped, served
+
+    with served(names, arguments.host, arguments.port, arguments.open) as address:
+        print(f"The page is at {address} until you press Ctrl-C.", flush=True)
+        if arguments.host not in _LOOPBACK:
+            print(f"At {arguments.host} others can reach it as well; there is no password.", flush=True)
+        serve_until_stopped()
+    return 0
