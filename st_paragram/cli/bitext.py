@@ -49,7 +49,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="take this corpus; repeatable (default: those of the papers)",
     )
     add("--mirror", metavar="URL", help="fetch from this server, with the same paths (default: from the corpora's own)")
-    add("--folder", type=Path, default=Path("data/raw"), metavar="DIR", help="where to (default: %(default)s)")
+    add(
+        "--folder",
+        type=Path,
+        default=Path("data/raw"),
+        metavar="DIR",
+        help="the folder to download to (default: %(default)s)",
+    )
     add("--parallel", type=int, default=4, metavar="N", help="files fetched at a time (default: %(default)s)")
     add("--no-download", action="store_true", help="fetch nothing; take the texts of --text and --moses alone")
     add_text_options(parser)

@@ -41,13 +41,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "models", nargs="+", metavar="MODEL", help="directory, name or hub id; also any SentenceTransformer's directory"
     )
-    add("--benchmarks", nargs="+", choices=BENCHMARKS, metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}")
-    add("--data", type=Path, metavar="DIR", help="folder of evaluation data")
+    add(
+        "--benchmarks",
+        nargs="+",
+        choices=BENCHMARKS,
+        metavar="NAME",
+        help=f"benchmarks to run, some of {', '.join(BENCHMARKS)}",
+    )
+    add("--data", type=Path, metavar="DIR", help="the folder of evaluation data, see below")
     add("--fetch", action="store_true", help="first fetch into DIR what may be fetched and is missing there")
     add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
     add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
-    add("--languages", nargs="+", default=[], metavar="CODE", help="es, spa, ... (all there are)")
-    add("--pair", dest="pairs", nargs="+", default=[], metavar="zh-en", help="of BUCC (all that DIR has)")
+    add(
+        "--languages",
+        nargs="+",
+        default=[],
+        metavar="CODE",
+        help="languages to score, es or spa (default: all there are)",
+    )
+    add(
+        "--pair",
+        dest="pairs",
+        nargs="+",
+        default=[],
+        metavar="zh-en",
+        help="pairs of languages of BUCC (default: all that DIR has)",
+    )
     add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
     add(
         "--limit", type=int, metavar="N", help="first queries of each set of semantic-retrieval (all), for a quick look"

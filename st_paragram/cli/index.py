@@ -30,11 +30,13 @@ faiss hardly checks the files that it reads: search folders of people you trust.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("file", metavar="FILE", help="the text")
+    add("file", metavar="FILE", help="the text, a sentence a line")
     add_model_option(parser)
     add("--output", type=Path, required=True, metavar="FOLDER", help="the folder to make")
     add(
-        "--answers", action="store_true", help="lines are answers, to be searched with questions; a model of train muse"
+        "--answers",
+        action="store_true",
+        help="the lines are answers, to be searched with questions; needs a model of train muse",
     )
     add("--overwrite", action="store_true", help="replace an index that exists")
     add_setting_options(parser, SearchSettings)

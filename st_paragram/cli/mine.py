@@ -17,7 +17,10 @@ from st_paragram.settings import add_setting_options, given
 if TYPE_CHECKING:
     from st_paragram.stages.work import Work
 
-DESCRIPTION = "Embed sentences, search for their neighbours, score by margin, choose pairs."
+DESCRIPTION = (
+    "Find the sentences of two texts that are translations of each other, or with --paraphrase the paraphrases within "
+    "one text: embed all sentences, look for the nearest neighbours of each, score pairs by margin, and write the best."
+)
 EPILOG = """\
 Texts have a sentence a line, plain or compressed; with --ids, `id TAB sentence`. The output is `score TAB source TAB
 target`, best pairs first; with --ids, ids in place of sentences.

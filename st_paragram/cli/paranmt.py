@@ -15,7 +15,10 @@ from st_paragram.cli.preparation_options import (
 )
 from st_paragram.settings import add_setting_options, given
 
-DESCRIPTION = "Filter paraphrases by score, overlap and length, shuffle them, store encoded pairs."
+DESCRIPTION = (
+    "Make a pair store of scored paraphrases: filter them by score, overlap and length, shuffle them, and store the "
+    "pairs as ids, ready for st-paragram train paraphrase."
+)
 EPILOG = """\
 A text has the columns `sentence TAB paraphrase TAB score`, as ParaNMT-50M has; plain or compressed. Where there is no
 score, --model computes one: the cosine by any model of ours. The defaults are those of EMNLP 2022, section 3.

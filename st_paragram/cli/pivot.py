@@ -8,7 +8,10 @@ from pathlib import Path
 
 from st_paragram.settings import add_setting_options, given
 
-DESCRIPTION = "Sentences that share a translation become pairs: two columns with a tab between, in random order."
+DESCRIPTION = (
+    "Make paraphrases of bitext: sentences of one language that share a translation become pairs. The output has two "
+    "columns with a tab between them, in random order."
+)
 EPILOG = ""
 
 

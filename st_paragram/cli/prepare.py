@@ -16,7 +16,10 @@ from st_paragram.cli.preparation_options import (
 from st_paragram.cli.text_options import add_cleaning_options, add_text_options, cleaning_from, sources_from
 from st_paragram.errors import SettingsError
 
-DESCRIPTION = "Filter, deduplicate and shuffle parallel text, train a vocabulary, store encoded pairs."
+DESCRIPTION = (
+    "Make a pair store of parallel text: filter the pairs, leave out repeated ones, shuffle the rest, train a "
+    "vocabulary, and store the pairs as its ids, ready for st-paragram train."
+)
 EPILOG = """\
 A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), `-` for standard input,
 or a zip archive with one such member or with one member per language (OPUS, Moses format). English stands

@@ -47,11 +47,15 @@ The sample must be drawn at random from the file. Recall and F1 are shares of th
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("file", metavar="PAIRS.tsv", help="the pairs")
+    add("file", metavar="PAIRS.tsv", help="the pairs, rows `first TAB second`")
     add_model_option(parser)
     add("--output", required=True, metavar="Y.tsv", help="the file to make")
     add("--overwrite", action="store_true", help="replace outputs that exist")
-    add("--sort", action="store_true", help="best pairs first (40 bytes of memory a pair, twice the room on disk)")
+    add(
+        "--sort",
+        action="store_true",
+        help="write the best pairs first (takes 40 bytes of memory a pair, and twice the room on disk)",
+    )
     margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
     add = margin.add_argument
     add("--background", choices=("self",), help="take the two sides of the file as background")
@@ -60,7 +64,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_setting_options(margin, MarginSettings, only=("margin", "k", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
     add("--labels", metavar="GOLD.tsv", help="rows `label TAB first TAB second`: 1 for good pairs, 0 for bad ones")
-    add("--precision", type=float, default=0.95, help="share of good pairs wanted (%(default)s)")
+    add(
+        "--precision",
+        type=float,
+        default=0.95,
+        help="share of good pairs that a threshold should give (default: %(default)s)",
+    )
     add("--plot", type=Path, metavar="FILE.png", help="draw a histogram of the scores")
 
 

@@ -27,12 +27,12 @@ _BLOCK = 4096  # queries searched together
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("folder", type=Path, metavar="FOLDER", help="as st-paragram index makes it")
-    add("query", nargs="*", metavar="QUERY", help="a sentence")
+    add("folder", type=Path, metavar="FOLDER", help="an index that st-paragram index has made")
+    add("query", nargs="*", metavar="QUERY", help="a sentence to look for")
     add("--queries", metavar="FILE", help="a query a line, plain or compressed, or -; blank lines are passed over")
-    add("-k", type=int, default=10, help="sentences for a query (%(default)s)")
-    add("--threshold", type=float, metavar="COSINE", help="least score (none)")
-    add("--output", type=Path, metavar="OUT.tsv", help="the file to make (standard output)")
+    add("-k", type=int, default=10, help="how many sentences to show for each query (default: %(default)s)")
+    add("--threshold", type=float, metavar="COSINE", help="show no sentence with a lower cosine (default: none)")
+    add("--output", type=Path, metavar="OUT.tsv", help="the file to make (default: standard output)")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add("--model", metavar="NAME", help="where the model of the index is (the name that it was built with)")
     add("--effort", type=int, help="lists (IVF) or nodes (HNSW) looked at for a query (as measured for the index)")

@@ -31,8 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.preparation.muse.rows import ConvertSettings
 
     add = parser.add_argument
-    add("files", nargs="*", type=Path, metavar="FILE", help="what to read, of one kind and language")
-    add("--kind", choices=KINDS, help="of the files, see below")
+    add("files", nargs="*", type=Path, metavar="FILE", help="the files to read, all of one kind and language")
+    add("--kind", choices=KINDS, help="the kind of the files, see below")
     add("--lang", help="the language of the rows, e.g. es")
     add("--output", type=Path, metavar="FOLDER", help="the folder of a task, in which LANG.tsv is made")
     add("--overwrite", action="store_true", help="replace a LANG.tsv that exists")
