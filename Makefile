@@ -1,35 +1,60 @@
-# make demo: set up, train p-sp-es on the built-in bitext, encode and score beside p-sp-mini. make test: set up, run the tests.
+# make demo: set up the package alone, train p-sp-es on the built-in bitext, show what it does beside p-sp-mini.
+# make test: set up everything for development, run the tests. make docs: write the documentation's site into site/.
 VENV ?= .venv
 PYTHON ?= python3
 # For a CPU-only torch on Linux: make install TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
 LOWEST ?= .venv-lowest
+# What an installation is made of
+SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
 
-.PHONY: help install demo test test-lowest lint format fuzz kill sanitize starve soak clean
+.PHONY: help install demo docs test test-lowest lint format fuzz kill sanitize starve soak clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make install | demo | test | lint | format | clean"
+	@echo "make install | demo | test | docs | lint | format | clean"
 	@echo "with the oldest versions that setup.cfg allows: make test-lowest PYTHON=python3.10"
 	@echo "hours of hostile tries (docs/reliability.md): make fuzz | kill | sanitize | starve | soak"
 
 install: $(VENV)/.installed
 
 # A torch wheel that pip is configured to find locally goes first: plain `torch` on Linux brings gigabytes of CUDA.
-$(VENV)/.installed: setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
+$(VENV)/.torch:
+	@echo "Setting up $(VENV): this takes some minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.6"; \
 	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.6" 2>/dev/null || true; fi
-	$(BIN)/pip install --quiet --editable ".[dev]"
 	@touch $@
 
-demo: install
+# The package alone, for the demo; with everything for development, which has all that the demo needs; for the site.
+$(VENV)/.installed-core: $(SOURCES) | $(VENV)/.torch
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed: $(SOURCES) | $(VENV)/.torch
+	$(BIN)/pip install --quiet --editable ".[dev]"
+	@touch $(VENV)/.installed-core $@
+
+$(VENV)/.installed-docs: $(SOURCES) | $(VENV)/.torch
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	@touch $(VENV)/.installed-core $@
+
+demo: $(VENV)/.installed-core
 	rm -rf demo
 	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
 	$(BIN)/st-paragram get p-sp-mini --output demo/p-sp-mini
 	$(BIN)/python recipes/try_model.py demo/p-sp-mini --lang es
+	@echo
+	@echo "Done. demo/p-sp-es is the model that was just trained, demo/p-sp-mini the one that comes with the package."
+	@echo "Look at the natural sentences of both: p-sp-es knows the words of the built-in text alone, p-sp-mini shows what"
+	@echo "a model that was trained on real text gives. Next: docs/five_minutes.md, and README.md."
+
+docs: $(VENV)/.installed-docs
+	PYTHONPATH=tests $(BIN)/python -m support.commands_page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict counts
+	@echo "site/index.html"
 
 test: install
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -38,7 +63,7 @@ test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python tests/support/requirements.py
 	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal
 
-$(LOWEST)/.installed: setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
+$(LOWEST)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet uv
 	@if [ -n "$(TORCH_INDEX)" ]; then $(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python \
@@ -73,4 +98,4 @@ soak: install
 	PYTHONPATH=tests $(BIN)/python -m hostile.soak --minutes 10
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build demo dist *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build demo dist site *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,10 +19,68 @@ from st_paragram.data.sample.grammar import sample_pairs, sample_paraphrases
 from st_paragram.data.sample.held_out import held_out_pairs
 from st_paragram.evaluation.correlation import correlate
 from st_paragram.evaluation.development import built_in_pairs
+from st_paragram.evaluation.graded_pairs import GradedPairs
 from st_paragram.evaluation.tatoeba import retrieval_error
 from st_paragram.models import directory as model_directory
 from st_paragram.models.find import find
+from st_paragram.models.training_record import read_training_record
 from st_paragram.training.training_data import BUILT_IN_PAIRS
+
+BUILT_IN = """
+This model is a demonstration. It was trained for some seconds on sentences that a small phrase grammar made, and knows
+the words of that grammar alone. It finds the translations of such sentences almost without fault. Natural sentences
+are mostly made of words that it has never seen: low cosines there, even for two sentences of one meaning, are what
+to expect, and no fault. For a model of use, train on real text (st-paragram bitext, then st-paragram train bitext),
+or take p-sp-mini, which comes with the package."""
+
+OTHER = """
+Its cosines should be higher for pairs of one meaning than for other pairs, in natural sentences, too. How high
+they are differs from model to model: compare the cosines of one model with each other, not with those of another."""
+
+GRAMMAR = """
+1. Simple sentences, made by a phrase grammar. The first number is the cosine of a sentence and its translation; the
+   second, which should be far lower, is its cosine with the translation of another sentence.
+"""
+GRADED = """
+2. Natural sentences. The first number is a person's grade, from 5 (the same meaning) to 0 (nothing in common); the
+   second is the cosine. The cosines of a good model fall with the grades.
+"""
+RETRIEVAL = """
+3. Finding the translation of a sentence among the translations of all sentences, by the highest cosine.
+"""
+STOCK = """
+4. Plain sentence-transformers, without st_paragram, opens the same folder. The cosine of its embeddings with ours is at
+   least {:.6f}; 1 means that they are the same."""
+
+
+def show_grammar(model: SentenceTransformer, phrases: list[tuple[str, str]]) -> None:
+    """Print cosines of sentences of the phrase grammar with right and wrong translations."""
+    one, other = (model.encode([pair[side] for pair in phrases[:6]], normalize_embeddings=True) for side in (0, 1))
+    print(GRAMMAR)
+    for index in range(5):
+        right, wrong = one[index] @ other[index], one[index] @ other[index + 1]
+        print(f"  {right:5.2f}  {wrong:5.2f}  {phrases[index][0]}  |  {phrases[index][1]}")
+
+
+def show_graded(model: SentenceTransformer, pairs: GradedPairs) -> None:
+    """Print cosines of some graded pairs, and the correlation over all."""
+    print(GRADED)
+    order = np.argsort(pairs.grades)[:: max(1, len(pairs.grades) // 10)][::-1]
+    first, second = ([texts[i] for i in order] for texts in (pairs.first, pairs.second))
+    cosines = model.similarity_pairwise(model.encode(first), model.encode(second))
+    for index, cosine, text, translated in zip(order, cosines, first, second, strict=True):
+        print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {text}  |  {translated}")
+    correlation = 100 * correlate(model, pairs).pearson
+    print(f"\n   Over all {len(pairs.grades)} graded pairs, grades and cosines have a correlation of {correlation:.1f}")
+    print("   (Pearson x 100: 100 would be perfect agreement, 0 none).")
+
+
+def show_retrieval(model: SentenceTransformer, lang: str, phrases: list[tuple[str, str]]) -> None:
+    """Print how many translations are found by nearest neighbour."""
+    print(RETRIEVAL)
+    for name, translations in (("simple", phrases), ("natural", held_out_pairs("en", lang))):
+        error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
+        print(f"  {100 * (1 - error.mean):5.1f} % right among {len(translations)} {name} sentences")
 
 
 def main() -> int:
@@ -34,33 +92,22 @@ def main() -> int:
 
     folder = find(arguments.model)
     model = model_directory.load(folder)
-    pairs = built_in_pairs(arguments.lang)
-
+    record = read_training_record(folder)
     samples = sample_paraphrases() if arguments.lang == "en" else sample_pairs(arguments.lang)
     phrases = list(islice(samples, BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
-    one, other = (model.encode([pair[side] for pair in phrases], normalize_embeddings=True) for side in (0, 1))
-    print(f"\n{arguments.model}: {model.get_embedding_dimension()} components.")
-    print("Sentences of the phrase grammar: cosine with the translation, cosine with the next sentence's translation")
-    for index in range(5):
-        right, wrong = one[index] @ other[index], one[index] @ other[index + 1]
-        print(f"  {right:5.2f}  {wrong:5.2f}  {phrases[index][0]}  |  {phrases[index][1]}")
-    print("Natural sentences: grade 0-5, cosine")
-    order = np.argsort(pairs.grades)[:: max(1, len(pairs.grades) // 10)][::-1]
-    first, second = ([texts[i] for i in order] for texts in (pairs.first, pairs.second))
-    cosines = model.similarity_pairwise(model.encode(first), model.encode(second))
-    for index, cosine, text, translated in zip(order, cosines, first, second, strict=True):
-        print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {text}  |  {translated}")
+    print(f"\n==== What {arguments.model} does ({model.get_embedding_dimension()} components)")
+    print(BUILT_IN if record and record.data.startswith("the built-in bitext") else OTHER)
+    show_grammar(model, phrases)
+    show_graded(model, built_in_pairs(arguments.lang))
+    show_retrieval(model, arguments.lang, phrases)
 
-    correlation = correlate(model, pairs)
-    print(f"all {len(pairs.grades)} graded pairs: Pearson {100 * correlation.pearson:.1f} (x 100)")
-    for name, translations in (("natural", held_out_pairs("en", arguments.lang)), ("phrase-grammar", phrases)):
-        error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
-        right = 100 * (1 - error.mean)
-        print(f"finding the translation among {len(translations)} {name} sentences: {right:.1f} % right")
-
-    stock = SentenceTransformer(str(folder), device="cpu")
-    ours, theirs = (m.encode(first + second, normalize_embeddings=True) for m in (model, stock))
-    print(f"stock SentenceTransformer: cosine with the native pipeline at least {(ours * theirs).sum(1).min():.6f}")
+    if (folder / "modules.json").is_file():
+        stock = SentenceTransformer(str(folder), device="cpu")
+        texts = [text for pair in phrases[:20] for text in pair]
+        ours, theirs = (each.encode(texts, normalize_embeddings=True) for each in (model, stock))
+        print(STOCK.format((ours * theirs).sum(1).min()))
+    else:
+        print(f"\nst-paragram get {arguments.model} writes a folder that plain sentence-transformers opens, too.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The tables of settings in the docs are those of the code, and what examples import is there.
+"""What pages say of the code is so: tables of settings, the page of commands, the reference; and the site can be built.
 
 A table stands between `<!-- settings: MODULE:CLASS -->` and `<!-- end of settings -->`. If this test fails, put what it
 prints there.
@@ -6,19 +6,22 @@ prints there.
 
 from __future__ import annotations
 
-import ast
 import importlib
-import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from support.commands_page import PAGE as COMMANDS_PAGE
+from support.commands_page import page
 
+import st_paragram
+from st_paragram.cli.main import COMMANDS
 from st_paragram.settings import table
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
-EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 BLOCK = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->\n(.*?)<!-- end of settings -->", re.DOTALL)
 BLOCKS = [
     pytest.param(path, *found, id=f"{path.name}-{found[1]}")
@@ -33,11 +36,36 @@ def test_tables_of_settings_are_those_of_the_code(path, module, name, text):
     assert text.strip() == expected, f"{path.name} shall have this table of {name}:\n\n{expected}\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_in_python_import_what_is_there(page):
-    for example in EXAMPLE.findall(page.read_text(encoding="utf-8")):
-        parts = ast.parse(example).body  # refuses an example that is no Python
-        for part in (each for each in parts if isinstance(each, ast.Import | ast.ImportFrom)):
-            optional = ast.unparse(part).split()[1].partition(".")[0] in ("mteb",)
-            if not optional or importlib.util.find_spec("mteb"):
-                exec(ast.unparse(part), {})
+def test_the_page_of_commands_says_what_the_commands_say():
+    made = page()
+    assert COMMANDS_PAGE.read_text(encoding="utf-8") == made, "make docs writes docs/commands.md anew"
+    assert all(f"## st-paragram {name}\n" in made for name in COMMANDS)
+    assert "| `--margin` `{ratio,distance,absolute}` |" in made and "### st-paragram train bgt" in made
+
+
+def test_public_names_stand_in_the_reference():
+    reference = "".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference").glob("*.md")))
+    missing = []
+    for name in set(st_paragram.__all__) - {"__version__"}:
+        entry = f"::: st_paragram.{st_paragram._MODULES[name]}.{name}\n"
+        missing += [] if entry in reference else [entry]
+    assert not missing
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("material")
+    pytest.importorskip("mkdocstrings_handlers.python")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    ended = subprocess.run(command, cwd=DOCS.parent, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
+    assert {"index.html", "security.html", "commands.html", "reference/models.html"} <= set(pages)
+    assert "def load" not in pages["index.html"] and "truncate_dim" in pages["reference/models.html"]
+    loaded = [
+        found
+        for text in pages.values()
+        for found in re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)', text)
+    ]
+    assert not loaded, "pages load nothing from other servers"
