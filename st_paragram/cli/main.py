@@ -28,7 +28,7 @@ COMMANDS = {
     "tasks": "make rows of questions, responses and inference out of public files",
     "inspect": "look into a pair store",
     "train": "train a model",
-    "evaluate": "score models on STS, Hard STS, Tatoeba, BUCC and mteb",
+    "evaluate": "score models on similarity, translations, retrieval, transfer and inference",
     "info": "tell what a model, a pair store, an index or this installation is",
     "embed": "encode the lines of a file into a .npy matrix",
     "score": "score pairs of sentences",
@@ -37,10 +37,15 @@ COMMANDS = {
     "align": "align the sentences of documents that say the same in the same order",
     "index": "make the sentences of a file searchable",
     "search": "find sentences like others in an index",
-    "export": "write a smaller copy of a model",
+    "export": "write a copy of a model that is smaller, or that other software reads",
+    "import": "make a model directory of a checkpoint of the original P-SP or SP code",
     "get": "write the model that comes with st_paragram into a directory for every reader",
+    "push": "upload a model to the Hugging Face hub",
+    "serve": "answer requests for embeddings, scores and searches over HTTP",
+    "demo": "open a page that shows in the browser what a model does",
 }
-_FILES = {"inspect": "inspect_store"}  # a file inspect.py would stand in the way of Python's own
+# Python's own module has the first name, and the second is a keyword.
+_FILES = {"inspect": "inspect_store", "import": "import_checkpoint"}
 
 
 class _Version(argparse.Action):
@@ -94,7 +99,7 @@ def run_script(name: str, command: str, description: str | None, given: Sequence
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     """Call `run`; errors raised on purpose become one line on stderr and status 1, Ctrl-C status 130."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for chatty in ("faiss", "httpx", "sentence_transformers", "transformers", "accelerate"):
+    for chatty in ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send it: clean up as on Ctrl-C

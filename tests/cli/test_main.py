@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.cli.main import COMMANDS, main
+from st_paragram.cli.main import _FILES, COMMANDS, main
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
 
 EVERY_HELP = """
 import contextlib, io, json, sys
-from st_paragram.cli.main import COMMANDS, main
+from st_paragram.cli.main import _FILES, COMMANDS, main
 
 texts = {}
 for command in json.loads(sys.argv[1]):
@@ -60,7 +60,7 @@ def test_the_list_of_commands_imports_none_of_them():
 def test_every_command_has_its_file_and_its_parts():
     folder = Path(main.__code__.co_filename).parent
     for command in COMMANDS:
-        tree = ast.parse((folder / f"{'inspect_store' if command == 'inspect' else command}.py").read_text())
+        tree = ast.parse((folder / f"{_FILES.get(command, command)}.py").read_text())
         names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         names |= {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
         assert {"DESCRIPTION", "EPILOG", "add_options", "run"} <= names, command
