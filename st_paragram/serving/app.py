@@ -82,7 +82,7 @@ def _add_score(app: FastAPI, served: ServedModel, settings: ServingSettings, bat
         check_texts(texts, settings, "pairs")
         rows = unit_rows(await batcher.encoded(texts))
         cosines = np.einsum("nd,nd->n", rows[0::2], rows[1::2])
-        return {"model": served.name, "scores": cosines.round(6).tolist()}
+        return {"model": served.name, "scores": cosines.astype(np.float64).round(6).tolist()}
 
     app.post("/score", response_class=_json())(score)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +21,16 @@ def listen(host: str, port: int) -> socket.socket:
         SettingsError: host or port cannot be listened at.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small answers at once (TCP_NODELAY) only over sockets that say they are TCP; others wait for 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server((host, port), family=family, backlog=1024)
+        if os.name == "posix":  # elsewhere the option would share a port that is in use
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(1024)
+        return listening
     except (OSError, OverflowError) as error:
+        listening.close()
         reason = getattr(error, "strerror", None) or str(error)
         seen = f"cannot listen at {host}, port {port} ({reason})"
         raise SettingsError(f"{seen}; choose another --host or --port") from error
