@@ -1,4 +1,4 @@
-"""`st-paragram export`: a smaller copy of a model directory."""
+"""`st-paragram export`: a copy of a model, smaller, of unit vectors, or for other software."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import check_output_folder
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.files import check_output_folder, size
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.find import find
 
 DESCRIPTION = (
-    "Copy a model directory with its table in another type, or with fewer components a row. What can read the model "
-    "can read the copy; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing."
+    "Copy a model: with its table in another type, with fewer components, with vectors of length 1, or in a form that "
+    "other software reads. Only averaging models can be copied so. Without --to, the copy is a model directory, which "
+    "opens wherever the original does; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing."
 )
-EPILOG = ""
+EPILOG = """\
+  st-paragram export p-sp-es p-sp-es-small --dtype int8 --dim 150
+  st-paragram export p-sp-es p-sp-es-unit --normalize          # for a vector store that knows no cosine
+  st-paragram export p-sp-es p-sp-es-onnx --to onnx            # pip install "st_paragram[onnx]"
+"""
 
+_MODEL = "model"
+_FORMATS = (_MODEL, "onnx", "numpy", "model2vec")
 _TYPES = ("float32", "float16", "int8")
+_UNIT = "vectors of length 1"
 _PROVENANCE = """
 ## Exported copy
 
-Made of `{name}` by `st-paragram export`: {dimension} components, table of {kind}. Scores above are the original's.
+Made of `{name}` by `st-paragram export`: {dimension} components, table of {kind}{unit}. Scores above are those of the
+original.
 """
 
 
@@ -29,26 +38,52 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
     parser.add_argument("output", metavar="OUTPUT", help="the directory to make")
+    parser.add_argument(
+        "--to",
+        choices=_FORMATS,
+        default=_MODEL,
+        help="a model directory, a graph for ONNX Runtime, arrays for NumPy, or a folder for model2vec (%(default)s)",
+    )
     parser.add_argument("--dtype", choices=_TYPES, help="type of the table (as it is)")
     parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (all)")
     parser.add_argument(
+        "--normalize", action="store_true", help="scale every vector to length 1, whatever software reads the copy"
+    )
+    parser.add_argument(
         "--stock", action="store_true", help="refuse a model that sentence-transformers alone could not open"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace a copy that exists")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the copy and say how large its table is.
+    """Write the copy and say how large it is.
 
     Raises:
         ParagramError: Model, settings or output are refused.
     """
+    if arguments.to == _MODEL:
+        return _model(arguments)
+    if arguments.stock:
+        raise SettingsError(f"--stock goes with a model directory, not with --to {arguments.to}; leave it out")
+
+    from st_paragram.conversion.exports import ExportSettings, export_model
+
+    settings = ExportSettings(arguments.dtype, arguments.dim, arguments.normalize, arguments.overwrite)
+    output = export_model(arguments.model, arguments.output, arguments.to, settings)
+    print(
+        f"{output}: {size(output) / 1e6:.1f} MB for {arguments.to}; its README.md says how to read it", file=sys.stderr
+    )
+    return 0
+
+
+def _model(arguments: argparse.Namespace) -> int:
+    """Write a model directory."""
     kind, output = "model directory of st_paragram", Path(arguments.output)
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
     folder = find(arguments.model)
 
     from st_paragram.models import directory as model_directory
-    from st_paragram.models.averaging import embedding_of, opens_in_stock
+    from st_paragram.models.averaging import embedding_of, gives_unit_vectors, opens_in_stock
     from st_paragram.models.training_record import read_training_record
 
     own = model_directory.table_type(folder)  # refuses a model without a table
@@ -58,16 +93,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.stock and not opens_in_stock(tokenizer):
         seen = f"a model of {tokenizer.kind} ids, which st_paragram.load alone can open"
         raise ModelDirectoryError(f"{folder}: {seen}; export it without --stock")
+    unit = f", {_UNIT}" if arguments.normalize or gives_unit_vectors(model) else ""
     old_size = model_directory.weights_size(folder)
-    card = folder / "README.md"
-    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    text += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension)
+    text = _card(folder) + _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
     training = read_training_record(folder)
-    model_directory.save(model, arguments.output, text, arguments.overwrite, kind, training=training)
-    size = model_directory.weights_size(output)
+    model_directory.save(model, output, text, arguments.overwrite, kind, None, training, arguments.normalize)
+    new_size = model_directory.weights_size(output)
     print(
-        f"{arguments.output}: {dimension} components, {kind}; {size / 1e6:.1f} MB of weights, "
-        f"{size / old_size:.0%} of the original",
+        f"{arguments.output}: {dimension} components, {kind}{unit}; {new_size / 1e6:.1f} MB of weights, "
+        f"{new_size / old_size:.0%} of the original",
         file=sys.stderr,
     )
     return 0
+
+
+def _card(folder: Path) -> str:
+    card = folder / "README.md"
+    return card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""

@@ -58,7 +58,7 @@ def _read_averaging(
     embedding = averaging.read(folder, values, truncate_dim)
     settings = averaging.read_pipeline_settings(folder)
     try:
-        model = pipeline(embedding, device, **settings)
+        model = pipeline(embedding, device, values.get("normalize", False), **settings)
     except DAMAGED as error:
         path = folder / STOCK_CONFIG_FILE
         raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error

@@ -1,8 +1,9 @@
-"""The files of an averaging model, `TokenEmbedding` and `MeanPool`: one directory for two readers.
+"""The files of an averaging model, `TokenEmbedding`, `MeanPool` and perhaps `Normalize`: one directory for two readers.
 
-Stock reader, `SentenceTransformer(path)`: `modules.json` (one `StaticEmbedding`), `config_sentence_transformers.json`,
-`tokenizer.json`, `model.safetensors`. Needs no plugin and no flag. Plugin's reader, `st_paragram.load(path)`:
-`st_paragram.json` and the tokenizer's own file (`sentencepiece.model`, `word.model`) beside the same weights.
+Stock reader, `SentenceTransformer(path)`: `modules.json` (`StaticEmbedding`, and `Normalize` if the model has it),
+`config_sentence_transformers.json`, `tokenizer.json`, `model.safetensors`. Needs no plugin and no flag. Plugin's
+reader, `st_paragram.load(path)`: `st_paragram.json` and the tokenizer's own file (`sentencepiece.model`, `word.model`)
+beside the same weights.
 
 The stock reader's library can do what sentencepiece does, and find words by a regular expression. Models of character
 trigrams, of words as Moses finds them and of two vocabularies have neither `modules.json` nor `tokenizer.json`, and
@@ -16,6 +17,7 @@ unknown tokens.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -24,8 +26,8 @@ import pydantic.dataclasses
 import tokenizers
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from torch import Tensor
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+from torch import Tensor, nn
 
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -47,6 +49,7 @@ from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
 from st_paragram.tokenizers.base import KINDS, Tokenizer, load_tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.tokenizers.stock_words import convert_words
 from st_paragram.tokenizers.words import Splitter, WordTokenizer
@@ -75,16 +78,30 @@ class AveragingValues:
     tokenizer_options: dict[str, Any]
     dropout: float
     table_type: str
+    normalize: bool = False
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
-    """The first module, if the pipeline does no more than average token embeddings; else None."""
-    modules = tuple(model._modules.values())
-    if len(modules) != 2 or not isinstance(modules[0], TokenEmbedding) or type(modules[1]) is not MeanPool:
+    """The first module, if the pipeline only averages token embeddings, and perhaps normalises the mean; else None."""
+    first, *others = model._modules.values() or [None]
+    if not isinstance(first, TokenEmbedding) or not others or type(others[0]) is not MeanPool:
         return None
-    kind = type(modules[0])
+    kind = type(first)
     inherited = (kind.forward, kind.preprocess) == (TokenEmbedding.forward, TokenEmbedding.preprocess)
-    return modules[0] if inherited else None
+    return first if inherited and (not others[1:] or _normalize_alone(others[1:])) else None
+
+
+def _normalize_alone(modules: Sequence[nn.Module | None]) -> bool:
+    """Whether modules are one `Normalize` that scales sentence embeddings in place."""
+    if len(modules) != 1 or type(modules[0]) is not Normalize:
+        return False
+    names = (modules[0].module_input_name, modules[0].module_output_name)
+    return names == ("sentence_embedding", "sentence_embedding")
+
+
+def gives_unit_vectors(model: SentenceTransformer) -> bool:
+    """Whether an averaging model ends with `Normalize`, so that its embeddings have length 1."""
+    return averaging_embedding(model) is not None and len(model._modules) == 3
 
 
 def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
@@ -106,7 +123,7 @@ def check(model: SentenceTransformer) -> None:
     Raises:
         ModelDirectoryError: it is one of them, or the pipeline is another.
     """
-    _stock_tokenizer(embedding_of(model).tokenizer)
+    stock_tokenizer(embedding_of(model).tokenizer)
 
 
 def write(
@@ -125,17 +142,17 @@ def write(
         SettingsError: no such type, a dimension below 1, or numbers too large for float16.
     """
     embedding = embedding_of(model)
-    table = _table_to_save(embedding, dtype, truncate_dim)
-    stock = _stock_tokenizer(embedding.tokenizer)
+    table = table_to_save(embedding, dtype, truncate_dim)
+    stock, unit_vectors = stock_tokenizer(embedding.tokenizer), gives_unit_vectors(model)
     folder.mkdir(parents=True, exist_ok=True)
     settings = {name: getattr(model, name) for name in PIPELINE_SETTINGS}
     if stock is None:
         write_json(folder / STOCK_CONFIG_FILE, settings, indent=2)
     else:
-        _write_stock_files(stock, settings, folder)
+        _write_stock_files(stock, settings, unit_vectors, folder)
     weights_file.write_weights(folder / WEIGHTS_FILE, table, embedding.tokenizer.unknown_id)
     (folder / tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
-    values = {
+    values: dict[str, Any] = {
         "embedding_dimension": table.shape[1] if isinstance(table, Tensor) else table.embedding_dim,
         "vocabulary_size": len(embedding.tokenizer),
         "tokenizer_kind": embedding.tokenizer.kind,
@@ -143,13 +160,19 @@ def write(
         "dropout": embedding.dropout,
         "table_type": (TableType.FLOAT32 if isinstance(table, Tensor) else table.kind).value,
     }
+    if unit_vectors:  # else no entry: versions before it read these directories, too
+        values["normalize"] = True
     write_configuration(folder, Configuration(AVERAGING, values))
 
 
-def _table_to_save(
-    embedding: TokenEmbedding, dtype: TableType | str | None, truncate_dim: int | None
+def table_to_save(
+    embedding: TokenEmbedding, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> Tensor | CompactEmbedding:
-    """An embedding's table on the CPU, of another type and with fewer columns if asked for."""
+    """An embedding's table on the CPU, of another type and with fewer columns if asked for.
+
+    Raises:
+        SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+    """
     check_dimension(truncate_dim)
     source = embedding.embedding
     own = source.kind if isinstance(source, CompactEmbedding) else TableType.FLOAT32
@@ -175,10 +198,10 @@ def check_dimension(truncate_dim: int | None) -> None:
 def opens_in_stock(tokenizer: Tokenizer) -> bool:
     """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
     words = isinstance(tokenizer, WordTokenizer) and tokenizer.splitter is Splitter.REGEX
-    return words or isinstance(tokenizer, SentencePieceTokenizer)
+    return words or isinstance(tokenizer, SentencePieceTokenizer | SentencePieceSubsetTokenizer)
 
 
-def _stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
+def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
     """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if there is no such thing.
 
     Raises:
@@ -188,20 +211,23 @@ def _stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
         raise ModelDirectoryError(
             f"a tokenizer of kind {tokenizer.kind!r}, which st_paragram.load cannot make; it knows {', '.join(KINDS)}"
         )
-    if isinstance(tokenizer, SentencePieceTokenizer):
+    if isinstance(tokenizer, SentencePieceTokenizer | SentencePieceSubsetTokenizer):  # rows of dropped pieces are zero
         return convert_tokenizer(tokenizer.content, lower_case=tokenizer.lower_case)
     if isinstance(tokenizer, WordTokenizer) and opens_in_stock(tokenizer):
         return convert_words(tokenizer)
     return None
 
 
-def _write_stock_files(tokenizer: tokenizers.Tokenizer, settings: dict[str, Any], folder: Path) -> None:
-    # One zero a row stands in for the table, which is written afterwards.
-    module = StaticEmbedding(tokenizer, embedding_weights=torch.zeros(tokenizer.get_vocab_size(), 1))
-    stock = SentenceTransformer(modules=[module], device="cpu", **settings)
+def _write_stock_files(
+    tokenizer: tokenizers.Tokenizer, settings: dict[str, Any], unit_vectors: bool, folder: Path
+) -> None:
+    table = torch.zeros(tokenizer.get_vocab_size(), 1)  # stands in for the table, which is written afterwards
+    modules: list[nn.Module] = [StaticEmbedding(tokenizer, embedding_weights=table)]
+    modules += [Normalize()] if unit_vectors else []
+    stock = SentenceTransformer(modules=modules, device="cpu", **settings)
     stock.save_pretrained(str(folder), create_model_card=False)
-    # By its public alias, not by its place inside sentence-transformers 6.
-    name_modules(folder, "sentence_transformers.models.StaticEmbedding")
+    # By their public aliases, not by their places inside sentence-transformers 6.
+    name_modules(folder, "sentence_transformers.models")
 
 
 def read(folder: Path, values: dict[str, Any], truncate_dim: int | None = None) -> TokenEmbedding:

@@ -16,6 +16,7 @@ from st_paragram.models import averaging, checksums_file
 from st_paragram.models.architectures import architecture_named, architecture_of
 from st_paragram.models.card import table_note
 from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, file_of, read_configuration
+from st_paragram.models.encoder import with_unit_vectors
 from st_paragram.models.find import find
 from st_paragram.models.training_record import TRAINING_FILE, TrainingRecord
 from st_paragram.modules.compact_embedding import TableType
@@ -30,17 +31,19 @@ def save(
     dtype: TableType | str | None = None,
     truncate_dim: int | None = None,
     training: TrainingRecord | None = None,
+    normalize: bool = False,
 ) -> Path:
     """Save a pipeline under `path`, all of it or nothing.
 
     Args:
-        model: `TokenEmbedding` and `MeanPool`, or any pipeline of sentence-transformers' own modules.
+        model: `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or any pipeline of sentence-transformers' modules.
         path: the directory to make.
         card: text of the model card, `README.md`; a note on a table of float16 or int8 is put at its end.
         overwrite: replace an existing model directory.
         dtype: store the table as float32, float16 (half the size) or int8 (a quarter); as it is if not given.
         truncate_dim: store the first components of each row only.
         training: what the training run was, kept as `training.json`.
+        normalize: save an averaging model so that every reader gives embeddings of length 1; else as it is.
 
     Returns:
         The directory.
@@ -53,6 +56,7 @@ def save(
     """
     path = Path(path)
     check_free(path, overwrite)
+    model = with_unit_vectors(model) if normalize else model
     architecture = architecture_of(model)
     architecture.check(model)
     with output_lock(path, partial(check_free, path, overwrite), ModelDirectoryError), atomic_folder(path) as new:
@@ -98,8 +102,9 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
             smaller, faster, and less exact.
 
     Returns:
-        A `ParagramEncoder` of `TokenEmbedding` and `MeanPool`, or the SentenceTransformer that was saved. A table of
-        float16 or int8 stays what it is, and becomes float32 only in an installation without compiled kernels.
+        A `ParagramEncoder` of `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or the SentenceTransformer that was
+        saved. A table of float16 or int8 stays what it is, and becomes float32 only in an installation without compiled
+        kernels.
 
     Raises:
         ModelDirectoryError: not found (the message lists where it looked), or a file is missing, damaged, or not what

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
@@ -104,7 +105,7 @@ def _in_larger_batches(method: _Method) -> _Method:
 
 
 class ParagramEncoder(SentenceTransformer):
-    """A SentenceTransformer of `TokenEmbedding` and `MeanPool` that encodes texts without detours.
+    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and perhaps `Normalize` that encodes without detours.
 
     `encode` takes the arguments of `SentenceTransformer.encode` and returns what that returns. Texts become ids and ids
     become rows of the result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked
@@ -150,7 +151,7 @@ class ParagramEncoder(SentenceTransformer):
         table = embedding.embedding
         first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
         settings = {name: getattr(self, name) for name in averaging.PIPELINE_SETTINGS}
-        return pipeline(first, str(self.device), **settings)
+        return pipeline(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
 
     def save(
         self,
@@ -202,6 +203,7 @@ class ParagramEncoder(SentenceTransformer):
         dtype = torch.float32 if isinstance(table, CompactEmbedding) else table.weight.dtype
         truncate_dim = self.truncate_dim if call.truncate_dim is None else call.truncate_dim
         width = len(range(table.embedding_dim)[:truncate_dim])
+        unit_vectors = averaging.gives_unit_vectors(self)  # the whole vector has length 1, whatever is cut off then
         # Ordinary memory: huge pages for every result would have to be found anew, which can take longer than encoding.
         rows = torch.empty((len(texts), width), dtype=dtype)
         for first in _steps(len(texts), call):
@@ -211,24 +213,44 @@ class ParagramEncoder(SentenceTransformer):
             ids, offsets = features["input_ids"][0], features["cu_seq_lens_q"]
             out = rows[first : first + call.batch_size]
             if width == table.embedding_dim:
-                row_means(table, ids, offsets, out, call.normalize_embeddings)
+                row_means(table, ids, offsets, out, unit_vectors or call.normalize_embeddings)
             else:
-                out.copy_(row_means(table, ids, offsets)[:, :width])
+                out.copy_(row_means(table, ids, offsets, normalized=unit_vectors)[:, :width])
                 if call.normalize_embeddings:
                     out.copy_(F.normalize(out))
         return rows
 
 
-def pipeline(embedding: TokenEmbedding, device: str | None = None, **settings: Any) -> ParagramEncoder:  # noqa: ANN401
-    """An averaging model: `embedding`, then `MeanPool`.
+def pipeline(
+    embedding: TokenEmbedding,
+    device: str | None = None,
+    normalize: bool = False,
+    **settings: Any,  # noqa: ANN401
+) -> ParagramEncoder:
+    """An averaging model: `embedding`, then `MeanPool`, and `Normalize` if embeddings shall have length 1.
 
     Args:
         embedding: the first module.
         device: torch device; chosen by sentence-transformers if not given.
+        normalize: scale every embedding to length 1.
         settings: further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
     """
     modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
+    modules += [Normalize()] if normalize else []
     return ParagramEncoder(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
+
+
+def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
+    """An averaging model that shares all of `model`, and scales every embedding to length 1.
+
+    Raises:
+        ModelDirectoryError: another pipeline.
+    """
+    embedding = averaging.embedding_of(model)
+    if averaging.gives_unit_vectors(model):
+        return model
+    settings = {name: getattr(model, name) for name in averaging.PIPELINE_SETTINGS}
+    return pipeline(embedding, str(model.device), normalize=True, **settings)
 
 
 def _steps(count: int, call: _Call) -> Iterable[int]:

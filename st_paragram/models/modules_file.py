@@ -57,10 +57,11 @@ def read_modules(folder: Path, packages: tuple[str, ...]) -> list[ModuleEntry]:
     return [ModuleEntry(_kind(entry["type"], packages), _path(folder, entry["path"])) for entry in entries]
 
 
-def name_modules(folder: Path, kind: str) -> None:
-    """Name the class of all modules anew."""
+def name_modules(folder: Path, package: str) -> None:
+    """Name the classes of all modules as a package has them: `Pooling` becomes `package.Pooling`."""
     entries: list[dict[str, Any]] = read_json(folder / MODULES_FILE)
-    write_text(folder / MODULES_FILE, json.dumps([entry | {"type": kind} for entry in entries], indent=2) + "\n")
+    named = [entry | {"type": f"{package}.{entry['type'].rpartition('.')[2]}"} for entry in entries]
+    write_text(folder / MODULES_FILE, json.dumps(named, indent=2) + "\n")
 
 
 def _kind(name: str, packages: tuple[str, ...]) -> type[Module]:

@@ -99,5 +99,5 @@ def test_help_shows_every_default(ended):
     for option in ("--most-repeats N, --max-repeats N", "-k N", "--recall X", "--precision {float16,int8}"):
         assert option in helps["mine"]
     assert "--neighbours N" in helps["align"] and "--skip-below SCORE" in helps["align"] and "--all" in helps["align"]
-    assert "--margin {ratio,distance,absolute}" in helps["score"] and "(0.95)" in helps["score"]
+    assert "--margin {ratio,distance,absolute}" in helps["score"] and "(default: 0.95)" in helps["score"]
     assert "--max-repeats" in helps["index"] and "(default: auto)" in helps["index"]

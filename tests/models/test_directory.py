@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import LayerNorm
 from support.stock import lstm_pipeline
 from support.tokenizer import WordTokenizer
 
@@ -202,9 +202,9 @@ def test_damage_is_named(saved, damage, message):
 
 
 def test_a_pipeline_with_further_modules_is_no_averaging_model(model, tmp_path):
-    model.append(Normalize())
+    model.append(LayerNorm(12))
     loaded = st_paragram.load(model_directory.save(model, tmp_path / "x"), device="cpu")
-    assert [type(module).__name__ for module in loaded] == ["SentencePieceEmbedding", "MeanPool", "Normalize"]
+    assert [type(module).__name__ for module in loaded] == ["SentencePieceEmbedding", "MeanPool", "LayerNorm"]
     np.testing.assert_array_equal(loaded.encode(["ba ce", ""]), model.encode(["ba ce", ""]))
     assert json.loads((tmp_path / "x" / "st_paragram.json").read_text())["architecture"] == "modules"
 

@@ -279,7 +279,10 @@ def test_hooks_and_other_methods_are_obeyed(small):
 
 def test_other_modules_go_the_way_of_the_base_class(small):
     rows = small.encode(TEXTS, normalize_embeddings=True)
-    small.append(Normalize())
+    small.append(Normalize("sentence_embedding", "unit_vectors"))  # not in place
+    assert np.abs(small.encode(TEXTS) - rows).max() > 0.1
+    small[2].module_output_name = "sentence_embedding"
+    small.append(Normalize())  # one too many
     np.testing.assert_allclose(small.encode(TEXTS), rows, rtol=1e-5, atol=1e-7)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from huggingface_hub import HfApi
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import LayerNorm
 
 import st_paragram
 from st_paragram.models import directory as model_directory
@@ -69,10 +69,10 @@ def test_a_new_model_gets_sentence_transformers_card_if_any(vocabulary, tmp_path
 
 def test_with_other_modules_it_is_saved_as_sentence_transformers_does(vocabulary, tmp_path):
     model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu")
-    model.append(Normalize())
+    model.append(LayerNorm(8))
     model.save_pretrained(str(tmp_path / "x"))
     kinds = [module["type"].rpartition(".")[2] for module in json.loads((tmp_path / "x" / "modules.json").read_text())]
-    assert kinds == ["SentencePieceEmbedding", "MeanPool", "Normalize"]
+    assert kinds == ["SentencePieceEmbedding", "MeanPool", "LayerNorm"]
     read = SentenceTransformer(str(tmp_path / "x"), device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(read.encode(["ba ce", ""]), model.encode(["ba ce", ""]), rtol=1e-6)
 

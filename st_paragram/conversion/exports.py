@@ -1,0 +1,135 @@
+"""Averaging models for software without st_paragram: a folder with the model, a reader, its card and checksums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from st_paragram.conversion.export_card import export_card
+from st_paragram.conversion.exported_model import ExportedModel, exported_model
+from st_paragram.conversion.model2vec_export import write_model2vec
+from st_paragram.conversion.numpy_export import write_numpy
+from st_paragram.conversion.onnx_export import write_onnx
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
+from st_paragram.models import checksums_file, directory
+from st_paragram.models.configuration import AVERAGING, read_configuration
+from st_paragram.models.encoder import with_unit_vectors
+from st_paragram.models.find import find
+from st_paragram.modules.compact_embedding import TableType
+from st_paragram.version import installed_version
+
+#: The file that every exported folder has.
+EXPORT_FILE = "st_paragram_export.json"
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A kind of exported folder.
+
+    Args:
+        write: the model's files into an empty folder.
+        reader: the module of `conversion` that goes along as `reader.py`; None where a package is the reader.
+    """
+
+    write: Callable[[ExportedModel, Path], None]
+    reader: str | None
+
+
+FORMATS = {
+    "onnx": ExportFormat(write_onnx, "onnx_reader.py"),
+    "numpy": ExportFormat(write_numpy, "numpy_reader.py"),
+    "model2vec": ExportFormat(write_model2vec, None),
+}
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """What an export changes.
+
+    Args:
+        dtype: type of the table, float32, float16 or int8; as it is if None.
+        truncate_dim: keep the first components only; all if None.
+        normalize: scale vectors to length 1; as the model does if False.
+        overwrite: replace a folder that an export made.
+    """
+
+    dtype: TableType | str | None = None
+    truncate_dim: int | None = None
+    normalize: bool = False
+    overwrite: bool = False
+
+
+def export_model(name: str | Path, output: str | Path, kind: str, settings: ExportSettings | None = None) -> Path:
+    """Write an averaging model for other software, the whole folder or nothing.
+
+    Args:
+        name: of the model, as in `directory.load`.
+        output: the folder to make.
+        kind: a name in `FORMATS`.
+        settings: what to change.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ModelDirectoryError: no such model, one that is not averaging or that the format cannot hold, or the output is
+            refused.
+        SettingsError: a wrong type or number of components.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    settings, output, folder = settings or ExportSettings(), Path(output), find(name)
+    check = partial(check_export, output, settings.overwrite)
+    check()
+    model = _read(folder, kind, settings)
+    table_type = model.table.dtype.name
+    with output_lock(output, check, ModelDirectoryError), atomic_folder(output) as new:
+        new.mkdir()
+        FORMATS[kind].write(model, new)
+        write_json(new / EXPORT_FILE, _description(model, kind, folder), indent=2)
+        if reader := FORMATS[kind].reader:
+            write_text(new / "reader.py", (Path(__file__).parent / reader).read_text(encoding="utf-8"))
+        card = export_card(kind, folder, output.name, model.dimension, table_type, model.normalize)
+        write_text(new / "README.md", card)
+        checksums_file.write_checksums(new)
+    return output
+
+
+def check_export(output: str | Path, overwrite: bool = False) -> None:
+    """Refuse early an output that `export_model` would refuse.
+
+    Raises:
+        ModelDirectoryError: it exists and is no export, or must not be overwritten; or it cannot be made.
+    """
+    check_output_folder(Path(output), overwrite, EXPORT_FILE, "export of st_paragram", ModelDirectoryError)
+
+
+def _read(folder: Path, kind: str, settings: ExportSettings) -> ExportedModel:
+    architecture = read_configuration(folder).architecture
+    if architecture != AVERAGING:
+        seen = f"a model of architecture {architecture!r}"
+        raise ModelDirectoryError(f"{folder}: {seen}; only averaging models can be exported to {kind}")
+    own = directory.table_type(folder)
+    model = directory.load(folder, device="cpu", truncate_dim=settings.truncate_dim)
+    model = with_unit_vectors(model) if settings.normalize else model
+    return exported_model(model, settings.dtype or own, folder)
+
+
+def _description(model: ExportedModel, kind: str, folder: Path) -> dict[str, Any]:
+    """What `numpy_reader` must know, and where an export comes from."""
+    return {
+        "format": kind,
+        "model": folder.resolve().name,
+        "fingerprint": directory.fingerprint(folder),
+        "st_paragram": installed_version(),
+        "dimension": model.dimension,
+        "vocabulary_size": len(model.table),
+        "table_type": model.table.dtype.name,
+        "normalize": model.normalize,
+        "unknown_id": model.unknown_id,
+        "dropped_ids": model.dropped_ids,
+        "lower_case": model.lower_case,
+    }
