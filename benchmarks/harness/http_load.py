@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import psutil
@@ -164,7 +165,7 @@ def _strange_body(choose: random.Random) -> bytes:
     if kind == 2:
         return json.dumps(good | {choose.choice(list(good)): "x" * choose.choice([10_000, 5_000_000])}).encode()
     if kind == 3:
-        strange = choose.choice([None, -1, 1e400, 10**5000, [], {}, [[]], "\ud800", True, [None], "x" * 30_000])
+        strange: Any = choose.choice([None, -1, 1e400, 10**5000, [], {}, [[]], "\ud800", True, [None], "x" * 30_000])
         fields = [*good, "dimensions", "encoding_format", "input_type", "k", "threshold"]
         text = json.dumps(good | {choose.choice(fields): strange} if strange != 10**5000 else good)
         return text.replace('"a text"', "1" * 5000).encode() if strange == 10**5000 else text.encode()
