@@ -9,11 +9,11 @@ LOWEST ?= .venv-lowest
 # What an installation is made of
 SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
 
-.PHONY: help install demo docs test test-lowest lint format fuzz kill sanitize starve soak clean
+.PHONY: help install demo docs test test-slow test-lowest lint format fuzz kill sanitize starve soak clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make install | demo | test | docs | lint | format | clean"
+	@echo "make install | demo | test | test-slow | docs | lint | format | clean"
 	@echo "with the oldest versions that setup.cfg allows: make test-lowest PYTHON=python3.10"
 	@echo "hours of hostile tries (docs/reliability.md): make fuzz | kill | sanitize | starve | soak"
 
@@ -57,7 +57,10 @@ docs: $(VENV)/.installed-docs
 	@echo "site/index.html"
 
 test: install
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+test-slow: install
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python tests/support/requirements.py

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from st_paragram.bitext_mining.miner import mine
     from st_paragram.bitext_mining.settings import MiningSettings
     from st_paragram.data.pair_store import PairStore, PairStoreWriter
-    from st_paragram.embed_files import embed_file
+    from st_paragram.embed_files import embed_collection, embed_file, read_embeddings
     from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
     from st_paragram.models.directory import load, save
     from st_paragram.models.encoder import pipeline
@@ -50,11 +50,13 @@ __all__ = [
     "TokenEmbedding",
     "TrainingSettings",
     "__version__",
+    "embed_collection",
     "embed_file",
     "load",
     "mine",
     "pipeline",
     "prepare",
+    "read_embeddings",
     "save",
     "score_file",
 ]
@@ -74,11 +76,13 @@ _MODULES = {
     "StoreTrainer": "training.store_trainer",
     "TokenEmbedding": "modules.token_embedding",
     "TrainingSettings": "training.settings",
+    "embed_collection": "embed_files",
     "embed_file": "embed_files",
     "load": "models.directory",
     "mine": "bitext_mining.miner",
     "pipeline": "models.encoder",
     "prepare": "preparation.prepare",
+    "read_embeddings": "embed_files",
     "save": "models.directory",
     "score_file": "score_files",
 }

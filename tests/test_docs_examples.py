@@ -30,7 +30,7 @@ RUN = {"align", "embed", "export", "generate", "get", "index", "info", "inspect"
 TESTED_ELSEWHERE = {"integrations.md": "test_integrations.py"}
 LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "toml", "ini", "diff", "bibtex", "html"}
 #: Blocks that cannot be run here, by page: a new one is entered with a thought.
-NOT_RUN = {"docs/evaluation.md": 1}
+NOT_RUN = {"docs/evaluation.md": 1, "docs/large_collections.md": 1}
 
 MENTION = re.compile(r"(?<!`)`((?:st-paragram|python|make|pip) [^`]+)`(?!`)")
 
@@ -87,7 +87,13 @@ def run_command(words: list[str], where: str, capsys) -> None:
     assert status == 0, f"{where}: {' '.join(words)}: {capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=ids)
+SLOW = ("five_minutes.md", "serving.md")  # one trains a model, the other starts a server
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.name in SLOW else [], id=ids(page)) for page in PAGES],
+)
 def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypatch, capsys):
     found = blocks(page)
     copy_what_is_named(prepared, tmp_path, "\n".join(map(names_in, found)))

@@ -9,6 +9,7 @@ from filelock import FileLock
 from st_paragram import embed_files, score_files
 from st_paragram.cli.main import main
 from st_paragram.data.text import TextSource
+from st_paragram.embed_files import row_encoder
 from st_paragram.errors import ParagramError, TextError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
@@ -38,7 +39,7 @@ def source(tmp_path, lines):
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 @pytest.mark.parametrize("pack", [None, gzip, lzma])
 def test_rows_are_the_lines_in_order(model, tmp_path, source, lines, chunk, pack, monkeypatch):
-    monkeypatch.setattr(embed_files, "_LINES", chunk)
+    monkeypatch.setattr(row_encoder, "_LINES", chunk)
     if pack:
         packed = tmp_path / "lines.packed"
         packed.write_bytes(pack.compress(source.read_bytes()))
@@ -52,7 +53,7 @@ def test_rows_are_the_lines_in_order(model, tmp_path, source, lines, chunk, pack
 
 
 def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch):
-    monkeypatch.setattr(embed_files, "_LINES", 8)
+    monkeypatch.setattr(row_encoder, "_LINES", 8)
     output, encode, calls = tmp_path / "x.npy", model.encode, []
 
     def failing(batch, **kwargs):
@@ -81,7 +82,7 @@ def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch)
 @pytest.mark.parametrize("change", ["identity", "normalize", "input"])
 def test_an_interrupted_run_with_other_settings_starts_again(model, tmp_path, source, lines, change, monkeypatch):
     encode = model.encode
-    monkeypatch.setattr(embed_files, "_LINES", 8)
+    monkeypatch.setattr(row_encoder, "_LINES", 8)
     monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == lines[0] else 1 / 0)
     with pytest.raises(ZeroDivisionError):
         embed_files.embed_file(model, str(source), tmp_path / "x.npy", identity="m")
@@ -119,7 +120,7 @@ def test_bad_input_is_refused_by_line_and_an_output_is_not_overwritten(model, tm
 
 def test_bad_input_leaves_nothing_behind_and_spoils_nothing(model, tmp_path, source, monkeypatch):
     encode = model.encode
-    monkeypatch.setattr(embed_files, "_LINES", 8)
+    monkeypatch.setattr(row_encoder, "_LINES", 8)
     monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == read_first(source) else 1 / 0)
     with pytest.raises(ZeroDivisionError):
         embed_files.embed_file(model, str(source), tmp_path / "x.npy")

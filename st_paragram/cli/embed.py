@@ -1,55 +1,122 @@
-"""`st-paragram embed`: the lines of a file to a matrix of embeddings."""
+"""`st-paragram embed`: the lines of a file to a matrix of embeddings, or those of many files to a folder of shards."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_folder
+from st_paragram.cli.common_options import add_model_option, check_input, model_folder, model_name
+from st_paragram.cli.executor_options import add_executor_options, executor_from
+from st_paragram.embed_files.settings import CollectionSettings, RowSettings
+from st_paragram.errors import SettingsError
 from st_paragram.files import check_output
+from st_paragram.settings import add_setting_options, given
+
+if TYPE_CHECKING:
+    from st_paragram.embed_files import EncodingReport
 
 DESCRIPTION = (
-    "Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a float32 .npy matrix. A "
-    'run that was interrupted is resumed by the same command. Read the result with numpy.load("X.npy", '
-    'mmap_mode="r").'
+    "Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a .npy matrix, or with "
+    "--sharded each line of several files into a folder of shards, on as many processes or machines as you like. A run "
+    "that was interrupted is resumed by the same command."
 )
-EPILOG = ""
+EPILOG = """\
+Read a matrix with numpy.load("X.npy", mmap_mode="r"), and a folder with
+st_paragram.embed_files.read_embeddings("FOLDER"), whatever the format and the type of its numbers.
+
+  st-paragram embed lines.txt --output lines.npy --dtype float16
+  st-paragram embed part-*.gz --sharded --output vectors --workers 8 --dtype int8 --normalize
+  st-paragram embed lines.txt --sharded --output vectors --format parquet --with-text
+
+A folder has shard-00000.npy, shard-00001.npy, ... and embeddings.json, which says what they hold. Its bytes do not
+depend on the number of workers nor on the executor.
+"""
+
+#: Options that mean something with --sharded alone.
+_OF_FOLDERS = ("format", "with_text", "shard_lines", "work", "ranks", "executor_option")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("file", metavar="FILE", help="the text")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="the text; several with --sharded")
     add_model_option(parser)
-    parser.add_argument("--output", required=True, metavar="X.npy", help="the file to make")
-    parser.add_argument("--normalize", action="store_true", help="scale embeddings to length 1")
+    parser.add_argument("--output", required=True, metavar="X.npy|FOLDER", help="the file or the folder to make")
     parser.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+    add_setting_options(parser, CollectionSettings, only=("dtype", "dim", "normalize"))
+    shards = parser.add_argument_group("folders of shards")
+    shards.add_argument("--sharded", action="store_true", help="make a folder of shards")
+    add_setting_options(shards, CollectionSettings, only=("format", "with_text", "shard_lines"))
+    shards.add_argument(
+        "--work", type=Path, metavar="DIR", help="keep what is done here: later runs embed only the files that changed"
+    )
+    add_executor_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Encode the file and say what was done.
+    """Encode the files and say what was done.
 
     Raises:
-        ParagramError: Text, model or output are refused.
+        ParagramError: Texts, settings, model or output are refused.
     """
-    check_input(arguments.file)
+    for file in arguments.files:
+        check_input(file)
+    settings = CollectionSettings(**given(arguments, CollectionSettings))
+    if arguments.sharded:
+        return _run_sharded(arguments, settings)
+    _check_one(arguments)
     check_output(Path(arguments.output), arguments.overwrite)
-    folder = model_folder(arguments)
+    report = _run_one(arguments, settings)
+    resumed = f", {report.resumed} of them by an earlier run" if report.resumed else ""
+    _say(f"{arguments.output}: {report.lines} lines{resumed}; {report.blank} blank (they have the unknown embedding)")
+    return 0
 
-    from st_paragram.embed_files import embed_file
+
+def _run_one(arguments: argparse.Namespace, settings: RowSettings) -> EncodingReport:
+    from st_paragram.embed_files.one_file import check_one_file, embed_file
+
+    check_one_file(settings)
+    folder = model_folder(arguments)
     from st_paragram.models import directory as model_directory
 
-    report = embed_file(
+    return embed_file(
         model_directory.load(folder),
-        arguments.file,
+        arguments.files[0],
         arguments.output,
-        normalize=arguments.normalize,
+        normalize=settings.normalize,
         identity=model_directory.fingerprint(folder),
         overwrite=arguments.overwrite,
+        dtype=settings.dtype,
+        dim=settings.dim,
     )
-    resumed = f", {report.resumed} of them by an earlier run" if report.resumed else ""
-    print(
-        f"{arguments.output}: {report.lines} lines{resumed}; {report.blank} blank (they have the unknown embedding)",
-        file=sys.stderr,
-    )
+
+
+def _run_sharded(arguments: argparse.Namespace, settings: CollectionSettings) -> int:
+    from st_paragram.embed_files.collection import check_collection, embed_collection
+    from st_paragram.stages.work import Work
+
+    output = Path(arguments.output)
+    check_collection(arguments.files, output, settings, arguments.overwrite)
+    model = model_name(arguments)
+    executor = executor_from(arguments, arguments.work)
+    work = Work(arguments.work, arguments.work is not None, executor=executor)
+    report = embed_collection(arguments.files, output, model, settings, arguments.overwrite, work)
+    resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
+    made = f"{report.lines:,} lines to {report.shards:,} shards{resumed}, {report.bytes:,} bytes"
+    _say(f"{output}: {made}; {report.blank:,} blank lines (they have the unknown embedding)")
     return 0
+
+
+def _check_one(arguments: argparse.Namespace) -> None:
+    """Refuse what makes sense for folders alone."""
+    if len(arguments.files) > 1:
+        raise SettingsError(f"{len(arguments.files)} files, which one matrix does not hold; add --sharded")
+    told = [name for name in _OF_FOLDERS if getattr(arguments, name, None)]
+    told += ["workers"] * (arguments.workers != 1) + ["executor"] * (arguments.executor != "local")
+    if told:
+        raise SettingsError(f"--{told[0].replace('_', '-')} is for a folder of shards; add --sharded")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

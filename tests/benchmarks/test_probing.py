@@ -331,6 +331,7 @@ def test_tables_have_the_majority_all_models_and_the_papers_rows():
     assert published_table() not in "\n\n".join(probing_tables(run, published=False))
 
 
+@pytest.mark.slow
 def test_the_script_prints_tables_and_writes_results(tmp_path, monkeypatch, capsys):
     text, output, model = bitext(tmp_path / "t.tsv"), tmp_path / "out.json", str(shipped_folder())
     sizes = ["--train", "60", "--valid", "20", "--test", "40", "--words", "4", "--first-rank", "3"]

@@ -21,6 +21,7 @@ from support.http_server import Answer, opus_zip, serving
 from st_paragram.corpora.fetching import disk_space as space
 from st_paragram.corpora.fetching import download as engine
 from st_paragram.corpora.fetching import http
+from st_paragram.corpora.fetching.answer import TryAgain
 from st_paragram.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.corpora.fetching.download import download
 from st_paragram.corpora.fetching.transfer import HostNotFound
@@ -29,7 +30,7 @@ from st_paragram.corpora.resolve import corpora_for
 from st_paragram.data import archives
 from st_paragram.data.archives import check_archive
 from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.errors import DownloadError, ParagramError, SettingsError, TextError
+from st_paragram.errors import DownloadError, SettingsError, TextError
 
 
 @pytest.fixture
@@ -271,7 +272,7 @@ def test_a_certificate_is_always_checked(tmp_path, server, monkeypatch):
     seen = []
     check = ssl.create_default_context
     monkeypatch.setattr(http.ssl, "create_default_context", lambda: seen.append(check()) or seen[-1])
-    with pytest.raises(ParagramError):  # the server speaks no TLS
+    with pytest.raises(TryAgain):  # the server speaks no TLS
         http.open_url(server.url.replace("http:", "https:") + PATH, timeout=5)
     assert seen and all(context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED for context in seen)
     monkeypatch.setattr(urllib.request.OpenerDirector, "open", refuse)

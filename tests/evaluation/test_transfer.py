@@ -148,6 +148,7 @@ def model(tmp_path_factory, vocabulary):
     return model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny")
 
 
+@pytest.mark.slow
 def test_the_command_and_the_script_agree(tmp_path, model, pairs, capsys, monkeypatch):
     pytest.importorskip("sklearn")
     texts = list(dict.fromkeys(first for first, _ in pairs))[:2]

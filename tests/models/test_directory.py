@@ -55,6 +55,7 @@ def test_stock_reader_gives_the_same_directions(model, saved, pairs):
     assert np.allclose(stock.encode(pairs[0][0]), model.encode(pairs[0][0]), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_stock_reader_needs_no_plugin(saved, pairs, tmp_path):
     """A fresh interpreter that cannot import st_paragram loads directories by their bare names."""
     model_directory.save(lstm_pipeline([text for pair in pairs for text in pair]), tmp_path / "bilstm")

@@ -116,6 +116,7 @@ def test_another_loss_equals_a_plain_loop(tmp_path, store, vocabulary, averaging
     assert np.mean(expected[-10:]) < np.mean(expected[:10]) - 0.5
 
 
+@pytest.mark.slow
 def test_stores_take_turns_each_with_its_own_loss(tmp_path, stores, lstm, pairs, caplog):
     """A stock pipeline, which gets texts; an epoch is 88 + 25 steps."""
     plain = new_lstm(pairs)
