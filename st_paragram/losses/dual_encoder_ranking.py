@@ -65,7 +65,7 @@ class DualEncoderRankingLoss(nn.Module):
         columns = list(sentence_features)
         if len(columns) != 2:
             raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; it takes 2")
-        equal = sharing(*(_labels(column) for column in columns)) if self.mask_equal else None
+        equal = sharing(_labels(columns[0]), _labels(columns[1])) if self.mask_equal else None
         x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
         return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
 
@@ -90,7 +90,7 @@ class DualEncoderRankingLoss(nn.Module):
 def ranking_loss(
     x: Tensor, y: Tensor, scale: float, margin: float, equal: Tensor | None = None, both_directions: bool = True
 ) -> Tensor:
-    """The loss on unit vectors.
+    """The loss on unit vectors of pairs, which are each other's negatives.
 
     Args:
         x: float (B, D).
@@ -103,28 +103,43 @@ def ranking_loss(
     Returns:
         A scalar, float32.
     """
+    loss = finding_loss(x, y, scale, margin, equal)
+    if not both_directions:
+        return loss
+    return (loss + finding_loss(y, x, scale, margin, None if equal is None else equal.T)) / 2
+
+
+def finding_loss(x: Tensor, y: Tensor, scale: float, margin: float, equal: Tensor | None = None) -> Tensor:
+    """The cross-entropy of finding what belongs to each x among all y.
+
+    Args:
+        x: float (B, D), unit vectors.
+        y: float (B + K, D), unit vectors: row i < B belongs to row i of x, and the others to none.
+        scale: of the cosines.
+        margin: that comes off those of the pairs.
+        equal: bool (B, B + K): what is no negative; its diagonal is ignored.
+
+    Returns:
+        A scalar, float32.
+    """
     with torch.autocast(x.device.type, enabled=False):
         cosines = x.float() @ y.float().T if x.dtype != torch.float64 else x @ y.T
-        pairs = torch.eye(len(x), dtype=torch.bool, device=x.device)
+        pairs = torch.eye(*cosines.shape, dtype=torch.bool, device=x.device)
         logits = scale * (cosines - margin * pairs)
         if equal is not None:
             logits = logits.masked_fill(equal & ~pairs, -torch.inf)
-        loss = _cross_entropy(logits)
-        return (loss + _cross_entropy(logits.T)) / 2 if both_directions else loss
+        return F.cross_entropy(logits, torch.arange(len(x), device=x.device))
 
 
-def _cross_entropy(logits: Tensor) -> Tensor:
-    return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
-
-
-def sharing(first: Tensor, second: Tensor) -> Tensor:
-    """Which pairs share a text, bool (B, B).
+def sharing(first: Tensor, second: Tensor, pairs: int | None = None) -> Tensor:
+    """Which pairs share a text with the first ones, bool (B, N).
 
     Args:
-        first: int64 (B,), equal where texts of the first side are.
-        second: int64 (B,), the same of the second side.
+        first: int64 (N,), equal where texts of the first side are.
+        second: int64 (N,), the same of the second side.
+        pairs: B; None: all N.
     """
-    return (first[:, None] == first[None]) | (second[:, None] == second[None])
+    return (first[:pairs, None] == first[None]) | (second[:pairs, None] == second[None])
 
 
 def _labels(features: dict[str, Tensor]) -> Tensor:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
-from st_paragram.losses.dual_encoder_ranking import ranking_loss
+from st_paragram.losses.dual_encoder_ranking import finding_loss
 from st_paragram.modules.sentence_vectors import FlatIds, SentenceVectors, tensors
 from st_paragram.modules.towers import DOCUMENT, QUERY, TaskHeads, context_vectors
 
@@ -22,8 +22,9 @@ class TaskBatch:
     Attributes:
         task: "translation", "qa", "response" or "nli".
         first: Sentences, questions, utterances or premises.
-        second: Their translations, answers, responses or hypotheses.
-        contexts: Of answers, or None.
+        second: Their translations, answers, responses or hypotheses. Either side may have more texts behind those of
+            the pairs.
+        contexts: Of all answers, or None.
         without: Answers that have no context, bool (n,), or None: all have one.
         labels: Of inference, int64 (n,), or None.
     """
@@ -75,11 +76,23 @@ class DualEncoderTasks(nn.Module):
             contexts = torch.where(batch.without[:, None], second, contexts)
         return queries, self.heads.answers(router, second, contexts)
 
-    def ranking(self, task: str, first: Tensor, second: Tensor, equal: Tensor) -> Tensor:
-        """The loss of pairs, a scalar; arguments as of `ranking_loss`."""
-        if task == "translation":
-            return ranking_loss(first, second, self.scale, self.margin, equal)
-        return ranking_loss(first, second, self.scale, self.qa_margin, equal, both_directions=False)
+    def ranking(self, task: str, first: Tensor, second: Tensor, in_second: Tensor, in_first: Tensor) -> Tensor:
+        """The loss of B pairs, a scalar.
+
+        Translations are found in both directions, of questions and utterances what belongs to them.
+
+        Args:
+            task: of the pairs.
+            first: unit vectors, float (B + M, D): of the pairs, and of further negatives of their second sides.
+            second: the same of the other side, float (B + K, D).
+            in_second: bool (B, B + K), what of the second side is no negative of a pair's first side.
+            in_first: bool (B, B + M), the same the other way round.
+        """
+        pairs = len(in_second)
+        if task != "translation":
+            return finding_loss(first[:pairs], second, self.scale, self.qa_margin, in_second)
+        there = finding_loss(first[:pairs], second, self.scale, self.margin, in_second)
+        return (there + finding_loss(second[:pairs], first, self.scale, self.margin, in_first)) / 2
 
     def inference(self, first: Tensor, second: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The sum of the classifier's losses over pairs, and how many it tells right."""

@@ -57,6 +57,11 @@ class DualEncoderSettings:
         "training began with: harder negatives at no cost; 1: at random",
         least=1,
     )
+    negatives: Literal["batch", "mined"] = setting(
+        "batch",
+        "what a text is told apart from: the other pairs of its batch; or, mined, also the text most like it among all "
+        "batches that were drawn together (length_buckets times similar_batches), found with the model as it is then",
+    )
     steps: int = setting(20_000, "updates of the whole run", least=1)
     learning_rate: float = setting(1e-3, "largest learning rate of Adam", above=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(

@@ -35,6 +35,23 @@ class Source:
     vectors: Callable[[Rows], NDArray[np.float32]]
 
 
+@dataclass(frozen=True)
+class Pool:
+    """Batches that were drawn together.
+
+    Attributes:
+        source: The number of their source.
+        epoch: Of the source.
+        number: Of the pool in that epoch.
+        batches: Rows of the source, int64 (n,) each, no row twice.
+    """
+
+    source: int
+    epoch: int
+    number: int
+    batches: Sequence[Rows]
+
+
 class TaskSampler:
     """Draws a source for each step by its weight, and gives the batches of a source in turn.
 
@@ -44,6 +61,7 @@ class TaskSampler:
 
     Attributes:
         shares: Of the steps, float64 (sources,).
+        batch_size: Rows of a batch.
     """
 
     def __init__(
@@ -51,23 +69,28 @@ class TaskSampler:
     ) -> None:
         """Sample from sources; see the class."""
         self.sources = list(sources)
-        self._batch_size, self._seed = batch_size, seed
+        self.batch_size, self._seed = batch_size, seed
         self._buckets, self._pool = length_buckets, length_buckets * similar_batches
         weights = np.array([source.weight for source in sources])
         self.shares = weights / weights.sum()
         self._drawn: list[NDArray[np.int64]] = []
         self._before: list[NDArray[np.int64]] = [np.zeros(len(sources), np.int64)]
-        self._pools: dict[int, tuple[tuple[int, int], list[Rows]]] = {}
+        self._pools: dict[int, Pool] = {}
 
     def at(self, step: int) -> tuple[int, Rows]:
         """The source of a step, counted from 0, and its rows, int64 (n,); n is the batch size if there are as many."""
+        pool, place = self.pool_at(step)
+        return pool.source, pool.batches[place]
+
+    def pool_at(self, step: int) -> tuple[Pool, int]:
+        """The batches that the batch of a step was drawn with, and its place among them."""
         block, place = divmod(step, _DRAWS)
         while len(self._drawn) <= block:
             self._draw(len(self._drawn))
         drawn = self._drawn[block]
         source = int(drawn[place])
         number = int(self._before[block][source] + np.count_nonzero(drawn[:place] == source))
-        return source, self._batch(source, number)
+        return self._pool_of(source, number)
 
     def _draw(self, block: int) -> None:
         count = len(self.sources)
@@ -75,18 +98,18 @@ class TaskSampler:
         self._drawn.append(drawn)
         self._before.append(self._before[-1] + np.bincount(drawn, minlength=count))
 
-    def _batch(self, source: int, number: int) -> Rows:
-        """A batch of a source, counted from 0 over all epochs."""
-        rows = self.sources[source].rows
-        epoch, place = divmod(number, max(1, rows // self._batch_size))
+    def _pool_of(self, source: int, number: int) -> tuple[Pool, int]:
+        """The pool and the place of a batch of a source, counted from 0 over all epochs."""
+        epoch, place = divmod(number, max(1, self.sources[source].rows // self.batch_size))
         pool, place = divmod(place, self._pool)
-        if self._pools.get(source, (None,))[0] != (epoch, pool):
-            self._pools[source] = ((epoch, pool), self._arranged(source, epoch, pool))
-        return self._pools[source][1][place]
+        seen = self._pools.get(source)
+        if seen is None or (seen.epoch, seen.number) != (epoch, pool):
+            seen = self._pools[source] = Pool(source, epoch, pool, self._arranged(source, epoch, pool))
+        return seen, place
 
     def _arranged(self, source: int, epoch: int, pool: int) -> list[Rows]:
         """The batches of a pool, in random order."""
-        of, size = self.sources[source], self._batch_size
+        of, size = self.sources[source], self.batch_size
         permutation = EpochPermutation(of.rows, self._seed + source, epoch)
         whole = max(1, of.rows // size) * size
         rows = permutation[pool * self._pool * size : min((pool + 1) * self._pool * size, whole)]

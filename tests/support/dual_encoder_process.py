@@ -43,22 +43,22 @@ def opened(folder):
     return Data(PairStore(folder / "bitext.h5"), OtherTasks(stores))
 
 
-def untrained(data, folder, **arguments):
+def untrained(data, folder, negatives="batch", **arguments):
     """A trainer that will make its steps; Adam's epsilon is large, or gradients that are but rounding would count."""
-    return new_trainer(data, tiny(**RUN), folder, adam_epsilon=0.1, **arguments)
+    return new_trainer(data, tiny(**RUN, negatives=negatives), folder, adam_epsilon=0.1, **arguments)
 
 
-def trained(data, folder):
+def trained(data, folder, negatives):
     """A trainer that has made its steps."""
-    trainer = untrained(data, folder, logging_steps=1, save_strategy="steps", save_steps=RUN["steps"])
+    trainer = untrained(data, folder, negatives, logging_steps=1, save_strategy="steps", save_steps=RUN["steps"])
     trainer.train()
     return trainer
 
 
-def main(data, folder):
+def main(data, folder, negatives):
     """Train on a folder of stores."""
     torch.set_num_threads(1)
-    trainer = trained(opened(data), folder / "run")
+    trainer = trained(opened(data), folder / "run", negatives)
     rank = os.environ["RANK"]
     assert trainer.args.world_size == 2 and trainer.args.process_index == int(rank)
     save_file(

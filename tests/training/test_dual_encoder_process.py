@@ -37,16 +37,16 @@ def test_gathered_rows_are_the_batch_and_gradients_stay_at_home(monkeypatch, row
         assert torch.equal(shares[process].grad, expected)
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory, vocabulary):
+@pytest.fixture(scope="module", params=["batch", "mined"])
+def runs(request, tmp_path_factory, vocabulary):
     """A folder of what two processes made, and the trainer of one that made the same alone."""
     folder = tmp_path_factory.mktemp("processes")
     data = folder / "data"
     data.mkdir()
     write_data(data, vocabulary, rows=31, few=1)
-    processes = forked.start_ranks(2, dual_encoder_process.main, data, folder, folder=folder)
+    processes = forked.start_ranks(2, dual_encoder_process.main, data, folder, request.param, folder=folder)
     try:
-        alone = dual_encoder_process.trained(dual_encoder_process.opened(data), folder / "alone")
+        alone = dual_encoder_process.trained(dual_encoder_process.opened(data), folder / "alone", request.param)
     finally:
         forked.wait(processes, folder)
     return folder, alone
@@ -94,6 +94,14 @@ def test_the_losses_are_those_of_the_joined_batch(runs, histories, name):
     assert len(expected) == dual_encoder_process.RUN["steps"] and any(each is not None for each in expected)
     for history in histories:
         assert logged(history["log"], name) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_as_many_negatives_are_mined_as_by_one(runs, histories):
+    expected = logged(runs[1].state.log_history, "mined_per_pair")
+    assert any(expected) == runs[1].args.mined_negatives
+    for history in histories:
+        assert logged(history["log"], "mined_per_pair") == expected
 
 
 @pytest.mark.slow

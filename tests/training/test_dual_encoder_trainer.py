@@ -81,7 +81,8 @@ def loss_of(tasks, batch):
     first, second = tasks.sides(batch)
     if batch.labels is not None:
         return tasks.inference(first, second, batch.labels)[0]
-    return tasks.ranking(batch.task, first, second, torch.zeros(len(first), len(first), dtype=torch.bool))
+    none = torch.zeros(len(first), len(first), dtype=torch.bool)
+    return tasks.ranking(batch.task, first, second, none, none)
 
 
 def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture):
@@ -112,7 +113,7 @@ def test_an_answer_without_a_context_is_trained_as_it_is_encoded(store, vocabula
     (tmp_path / "en.tsv").write_text(f"a question\t{long}\nanother\t{short}\t\nthe third\t{short}\t{long}\n")
     model = unlike_new(new_model(store, architecture))
     (made,) = build_task_stores({"qa": tmp_path}, vocabulary, tmp_path / "stores", max_length=30, context_length=40)
-    batch = task_batch(TaskRows("qa", "en", made.store, made.contexts), np.arange(3), torch.device("cpu"))
+    batch = task_batch(TaskRows("qa", "en", made.store, made.contexts), np.arange(3), np.arange(3), torch.device("cpu"))
     assert batch.without.tolist() == [True, True, False]
     with torch.no_grad():
         found = DualEncoderTasks(model.vectors, model.heads).eval().sides(batch)[1]
@@ -154,9 +155,11 @@ def test_the_margins_of_tasks_and_their_directions(store):
     x, y = (F.normalize(torch.randn(5, 16), dim=1) for _ in range(2))
     equal = torch.zeros(5, 5, dtype=torch.bool)
     equal[0, 1] = True
-    assert torch.equal(tasks.ranking("translation", x, y, equal), ranking_loss(x, y, 7.0, 0.4, equal))
+    assert torch.equal(tasks.ranking("translation", x, y, equal, equal.T), ranking_loss(x, y, 7.0, 0.4, equal))
     for task in ("qa", "response"):
-        assert torch.equal(tasks.ranking(task, x, y, equal), ranking_loss(x, y, 7.0, 0.2, equal, both_directions=False))
+        assert torch.equal(
+            tasks.ranking(task, x, y, equal, equal.T), ranking_loss(x, y, 7.0, 0.2, equal, both_directions=False)
+        )
 
 
 def test_inference_by_hand(store):
@@ -204,7 +207,7 @@ def test_training_is_a_plain_loop(data, tmp_path, architecture):
             equal = torch.tensor(
                 [[any(t[i] == t[j] for t in texts) for j in range(len(rows))] for i in range(len(rows))]
             )
-            total = loss.ranking(of.task, first, second, equal)
+            total = loss.ranking(of.task, first, second, equal, equal)
         optimizer.zero_grad()
         total.backward()
         torch.nn.utils.clip_grad_norm_(own, 1.0)

@@ -203,6 +203,7 @@ def arguments(settings: DualEncoderSettings, folder: Path, evaluate: bool = True
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.clip_norm,
         precision=settings.precision,
+        mined_negatives=settings.negatives == "mined",
         router_mapping=dict.fromkeys(SIDES, SENTENCE),  # the trainer asks for one, and routes nothing
         logging_steps=_LOGGED,
         logging_first_step=True,
