@@ -183,6 +183,8 @@ def _vocabulary(path: Path, vocabulary: object, rows: int) -> dict[str, int]:
     for name, row in vocabulary.items():
         if not isinstance(name, str) or type(row) is not int:
             raise _error(path, f"vocab maps {short(name)} to {short(row)}; strings and rows are expected")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise _error(path, f"vocab names {ascii(name)[:80]}, which is no text (half a character)")
         if not 0 <= row < rows:
             raise _error(path, f"vocab maps {short(name)} to row {short(row)}, but there are {rows:,}")
     return vocabulary

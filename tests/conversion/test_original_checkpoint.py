@@ -137,6 +137,7 @@ def test_compressed_and_altered_archives_are_refused(tmp_path):
         ({"vocab": {**VOCABULARY, "x": -1}}, "to row -1"),
         ({"vocab": {**VOCABULARY, "x": 1.0}}, r"maps 'x' to 1\.0; strings and rows are expected"),
         ({"vocab": {**VOCABULARY, 7: 1}}, "maps 7 to 1"),
+        ({"vocab": {**VOCABULARY, "a\ud800": 1}}, r"vocab names 'a\\ud800', which is no text \(half a character\)"),
         ({"args": 3}, "its args are a int"),
     ],
 )
