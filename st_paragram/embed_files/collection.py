@@ -60,9 +60,9 @@ class CollectionReport:
 
 
 def embed_collection(
-    texts: Sequence[str],
+    texts: Sequence[str | Path],
     output: str | Path,
-    model: str,
+    model: str | Path,
     settings: CollectionSettings | None = None,
     overwrite: bool = False,
     work: Work | None = None,
@@ -89,20 +89,21 @@ def embed_collection(
         ParagramError: The output exists or cannot be made, or another run is at work on it.
     """
     settings, work, output = settings or CollectionSettings(), work or Work(), Path(output)
-    check_collection(texts, output, settings, overwrite)
-    identities = tuple(map(file_digest, texts))
+    names, model = tuple(map(str, [texts] if isinstance(texts, str) else texts)), str(model)
+    check_collection(names, output, settings, overwrite)
+    identities = tuple(map(file_digest, names))
     from st_paragram.models.find import find
 
     found = find(model)
     from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
 
     with _work_folder(work, output, overwrite) as folder:
-        lines = LineStage(folder, tuple(texts), identities, settings.shard_lines)
+        lines = LineStage(folder, names, identities, settings.shard_lines)
         shards = ShardStage(folder, lines, found, fingerprint(found), settings, _processes(work))
         _check_dimension(shards)
         times = work.run([lines])
         if not any(text.lines for text in lines.scanned()):
-            raise TextError(f"{', '.join(texts)}: empty; give a text with at least one line")
+            raise TextError(f"{', '.join(names)}: empty; give a text with at least one line")
         times += work.run([shards])
         description = describe(shards, model)
         assemble(shards, output, description)

@@ -55,6 +55,13 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def test_paths_are_names(texts, tmp_path, model):
+    embed_collection(texts[:1], tmp_path / "names", model, SMALL)
+    embed_collection([Path(texts[0])], tmp_path / "paths", Path(model), SMALL)
+    embed_collection(texts[0], str(tmp_path / "one"), model, SMALL)
+    assert content(tmp_path / "names") == content(tmp_path / "paths") == content(tmp_path / "one")
+
+
 def plain_reference(rows, dtype, dim, normalize):
     rows = rows[:, :dim].astype(np.float64)
     if normalize:
