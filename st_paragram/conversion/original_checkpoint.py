@@ -34,6 +34,7 @@ UNKNOWN = "UUUNKKK"
 _IGNORED = "embedding_fr.weight"
 _UNREADABLE = (pickle.UnpicklingError, zipfile.BadZipFile, struct.error, AssertionError, MemoryError, *DAMAGED)
 _REFUSED = re.compile(r"GLOBAL (\S+) was not an allowed|unsupported GLOBAL (\S+) whose")
+_LARGEST = 1e15  # of a number of the table: sums of many such, and squares of their means, are finite in float32
 _BETTER = "download the file again from the place where its authors offer it"
 
 
@@ -169,6 +170,8 @@ def _table(path: Path, state: object) -> Tensor:
     table = table.detach().to(torch.float32)
     if not bool((finite := torch.isfinite(table).all(dim=1)).all()):
         raise _error(path, f"{TABLE}, row {int((~finite).nonzero()[0])}: NaN or infinite")
+    if float(largest := table.abs().max()) > _LARGEST:
+        raise _error(path, f"{TABLE} has numbers up to {largest:.1e}, of which no mean can be made")
     return table
 
 

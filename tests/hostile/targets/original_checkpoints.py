@@ -74,7 +74,16 @@ def _change(checkpoint: dict[str, Any], harm: Path, rng: np.random.Generator) ->
     table = checkpoint["state_dict"]["embedding.weight"]
     vocabulary = checkpoint["vocab"]
     strange = [None, _Harm(harm), 10**30, float("nan"), [[]], "x" * 1000, {1: 2}, {"a": -1}, b"\xff", pickle.dumps(1)]
-    tables = [table * np.nan, table[:3], table[0], table.half(), table.to(torch.int8), torch.zeros(0, 6), table.T]
+    tables = [
+        table * np.nan,
+        table * 1e38,
+        table[:3],
+        table[0],
+        table.half(),
+        table.to(torch.int8),
+        torch.zeros(0, 6),
+        table.T,
+    ]
     names = [{**vocabulary, "ba": 10**9}, {**vocabulary, "ba": -1}, {**vocabulary, "\ud800": 1}, {}, {"UUUNKKK": 0}]
     kind = rng.integers(4)
     if kind == 0:
