@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,19 @@ import numpy as np
 from st_paragram.extras import require
 from st_paragram.serving.batching import Batcher
 from st_paragram.serving.checks import check_dimensions, check_model, check_texts
+from st_paragram.serving.embeddings_answer import embeddings_answer
 from st_paragram.serving.errors import Refused, handle_errors
+from st_paragram.serving.failures import log_stray
 from st_paragram.serving.guard import HEALTH, App, Guard
 from st_paragram.serving.metrics import Metrics
 from st_paragram.serving.schemas import EmbeddingsRequest, ScoreRequest, SearchRequest
-from st_paragram.serving.served_model import ServedModel, as_base64, unit_rows
+from st_paragram.serving.served_model import ServedModel, unit_rows
 from st_paragram.serving.settings import ServingSettings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+_LARGE = 1 << 16  # numbers of an answer, and characters of its texts, that are worth a thread
 
 
 def build_app(served: ServedModel, settings: ServingSettings | None = None, key: str | None = None) -> App:
@@ -40,12 +45,13 @@ def build_app(served: ServedModel, settings: ServingSettings | None = None, key:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(log_stray)
         yield
-        batcher.close()
+        await asyncio.to_thread(batcher.close)  # meanwhile those whose time is over are told
 
     fastapi = require("fastapi", "serve")
     # The pages of documentation that FastAPI makes would load scripts from other hosts.
-    app = fastapi.FastAPI(title="st_paragram", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = fastapi.FastAPI(title="st_paragram", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
     handle_errors(app)
     _add_embeddings(app, served, settings, batcher)
     _add_score(app, served, settings, batcher)
@@ -61,15 +67,18 @@ def _add_embeddings(app: FastAPI, served: ServedModel, settings: ServingSettings
         check_dimensions(request.dimensions, served)
         check_texts(request.texts, settings, "input")
         served.check(request.input_type)
-        rows = unit_rows(await batcher.encoded(request.texts, request.input_type), request.dimensions)
-        written = [as_base64(row) for row in rows] if request.encoding_format == "base64" else rows.tolist()
-        tokens = served.tokens(request.texts)
-        return {
-            "object": "list",
-            "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(written)],
-            "model": served.name,
-            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-        }
+        rows = await batcher.encoded(request.texts, request.input_type)
+
+        def written() -> bytes:
+            """The answer; what takes long must not keep all others waiting."""
+            units = unit_rows(rows, request.dimensions)
+            return embeddings_answer(
+                units, served.name, served.tokens(request.texts), request.encoding_format == "base64"
+            )
+
+        large = rows.size + sum(map(len, request.texts)) > _LARGE
+        content = await asyncio.to_thread(written) if large else written()
+        return _response()(content, media_type="application/json")
 
     app.post("/v1/embeddings", response_class=_json())(embeddings)
 
@@ -98,6 +107,8 @@ def _add_search(app: FastAPI, served: ServedModel, settings: ServingSettings, ba
         if request.k > settings.max_hits:
             raise Refused(400, f"k is {request.k}; at most {settings.max_hits} are allowed", "k")
         rows = await batcher.encoded(request.queries, served.query_kind)
+        if len(unknown := np.flatnonzero(~rows.any(1))):
+            raise Refused(400, f"text {unknown[0]} of queries has nothing that {served.name} knows", "queries")
         found = await batcher.in_thread(lambda: index.search_vectors(rows, request.k, request.threshold))
         results = [[{"score": hit.score, "line": hit.line, "sentence": hit.sentence} for hit in hits] for hits in found]
         return {"model": served.name, "results": results}
@@ -124,13 +135,22 @@ def _add_metadata(app: FastAPI, served: ServedModel, metrics: Metrics) -> None:
 
     async def figures() -> Any:  # noqa: ANN401
         """Counters for Prometheus."""
-        response: Any = require("starlette.responses", "serve").Response
-        return response(metrics.text(), media_type=metrics.content_type)
+        return _response()(metrics.text(), media_type=metrics.content_type)
 
-    app.get("/v1/models")(models)
-    app.get("/v1/models/{name:path}")(model)
-    app.get(HEALTH)(health)
-    app.get("/metrics")(figures)
+    answers: dict[str, Callable[..., Any]] = {
+        "/v1/models": models,
+        "/v1/models/{name:path}": model,
+        HEALTH: health,
+        "/metrics": figures,
+    }
+    for path, work in answers.items():
+        app.get(path)(work)
+        app.head(path, include_in_schema=False)(work)
+
+
+def _response() -> Any:  # noqa: ANN401
+    """The class of answers whose bytes are there already."""
+    return require("starlette.responses", "serve").Response
 
 
 def _json() -> Any:  # noqa: ANN401

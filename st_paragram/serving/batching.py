@@ -33,7 +33,7 @@ class TooBusy(Exception):
     """So many texts wait that more would wait too long."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job:
     texts: Sequence[str]
     kind: Kind
@@ -76,15 +76,21 @@ class Batcher:
         self.waiting += len(texts)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        return await job.answer
+        try:
+            return await job.answer
+        except asyncio.CancelledError:  # the client has gone; its texts wait no longer
+            if job in self._jobs:
+                self._jobs.remove(job)
+                self.waiting -= len(texts)
+            raise
 
     async def in_thread(self, work: Callable[[], _Result]) -> _Result:
         """Do other work in the thread that encodes, so that both never compete for the cores."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
-        """End the thread when it has done what it was given."""
-        self._thread.shutdown()
+        """End the thread when it has done what it is at."""
+        self._thread.shutdown(cancel_futures=True)
 
     async def _work(self) -> None:
         while self._jobs:
@@ -110,10 +116,8 @@ class Batcher:
         self.observe(len(texts))
         try:
             rows = await self.in_thread(lambda: self.encode(texts, batch[0].kind))
-        except Exception as error:  # whatever it is, each request is told, and the next batch is tried
-            for job in batch:
-                if not job.answer.done():
-                    job.answer.set_exception(error)
+        except Exception as error:  # whatever it is, the next batch is tried
+            await self._answer_failed(batch, error)
             return
         begin = 0
         for job in batch:
@@ -121,3 +125,12 @@ class Batcher:
             if not job.answer.done():
                 job.answer.set_result(rows[begin:end])
             begin = end
+
+    async def _answer_failed(self, batch: list[_Job], error: Exception) -> None:
+        """Try requests that failed together one by one, so that only those that are the cause are told."""
+        if len(batch) > 1:
+            for job in batch:
+                if not job.answer.done():
+                    await self._answer([job])
+        elif not batch[0].answer.done():
+            batch[0].answer.set_exception(error)

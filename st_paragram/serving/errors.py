@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.errors import ParagramError
+from st_paragram.errors import SettingsError
 from st_paragram.serving.batching import TooBusy
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
-logger = logging.getLogger(__name__)
 _TYPES = {401: "authentication_error", 404: "not_found_error", 503: "server_busy"}
 
 
@@ -61,13 +59,19 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> Response:
-        return answer(error.status_code, str(error.detail))
+        refusal = answer(error.status_code, str(error.detail))
+        refusal.headers.update(error.headers or {})  # 405 names the methods that are allowed
+        return refusal
 
-    @app.exception_handler(ParagramError)
-    async def _known(_: Request, error: ParagramError) -> Response:
+    @app.exception_handler(SettingsError)
+    async def _known(_: Request, error: SettingsError) -> Response:
         return answer(400, str(error))
 
     @app.exception_handler(Exception)
     async def _unknown(_: Request, error: Exception) -> Response:
-        logger.error("a request failed: %s", type(error).__name__)  # the message might hold its text
-        return answer(500, "the server failed; its log has the kind of error")
+        return failed()  # it passes on afterwards, and is logged where it is caught
+
+
+def failed() -> Response:
+    """The answer to a request that the server failed at."""
+    return answer(500, "the server failed; its log has the kind of error")

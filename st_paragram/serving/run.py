@@ -6,12 +6,19 @@ import os
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from st_paragram.errors import SettingsError
 from st_paragram.extras import require
 from st_paragram.serving.app import build_app
+from st_paragram.serving.guard import App
 from st_paragram.serving.served_model import ServedModel
 from st_paragram.serving.settings import ServingSettings
+
+if TYPE_CHECKING:
+    from uvicorn import Config
+
+_UNREAD_SECONDS = 60
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -26,6 +33,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         if os.name == "posix":  # elsewhere the option would share a port that is in use
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # a client that reads nothing of its answer is given up
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
         listening.bind((host, port))
         listening.listen(1024)
         return listening
@@ -49,16 +58,26 @@ def serve(listening: socket.socket, served: ServedModel, settings: ServingSettin
         MissingExtraError: uvicorn, FastAPI or prometheus_client is not installed.
     """
     uvicorn = require("uvicorn", "serve")
-    configuration = uvicorn.Config(
-        build_app(served, settings, key),
+    with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
+        uvicorn.Server(configuration(build_app(served, settings, key), settings)).run(sockets=[listening])
+
+
+def configuration(app: App, settings: ServingSettings) -> Config:
+    """How uvicorn serves an application: it logs nothing of what is sent, and waits for nobody without end."""
+    uvicorn = require("uvicorn", "serve")
+    from st_paragram.serving.connection import connection
+
+    config: Config = uvicorn.Config(
+        app,
+        http=connection(settings.body_seconds),
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=settings.stop_seconds,
     )
-    with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
-        uvicorn.Server(configuration).run(sockets=[listening])
+    return config
 
 
 def read_key(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,8 +86,3 @@ def unit_rows(rows: Rows, dimensions: int | None = None) -> Rows:
     rows = rows[:, :dimensions]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, where=lengths > 0, out=np.zeros_like(rows))
-
-
-def as_base64(row: Rows) -> str:
-    """A row as OpenAI's clients read it: base64 of little-endian float32."""
-    return base64.b64encode(row.astype("<f4").tobytes()).decode("ascii")

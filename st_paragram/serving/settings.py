@@ -24,5 +24,7 @@ class ServingSettings:
     batch_texts: int = setting(
         4096, "most texts that are encoded together; a request is never cut, so one larger than that is alone", least=1
     )
-    body_seconds: float = setting(30.0, "seconds in which the whole of a request must have come", above=0)
+    body_seconds: float = setting(
+        30.0, "seconds in which the header of a request must have come, and then its body", above=0
+    )
     stop_seconds: int = setting(30, "seconds that a server which is stopped gives to requests under way", least=1)

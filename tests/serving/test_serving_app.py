@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from support.data import make_pairs
 from support.dual_encoder import new_model, unlike_new, write_bitext
 
 import st_paragram
+from st_paragram.errors import MiningError
 from st_paragram.models import directory as model_directory
 from st_paragram.search.search_index import SearchIndex
 
@@ -108,7 +111,11 @@ def test_what_there_is(client):
     assert client.get("/v1/models/p-sp-mini").json()["object"] == "model"
     message(client.get("/v1/models/other/one"), 404)
     message(client.get("/nothing"), 404)
-    message(client.get("/score"), 405)
+    wrong_method = client.get("/score")
+    message(wrong_method, 405)
+    assert wrong_method.headers["Allow"] == "POST"
+    message(client.post("/score/", json={}), 404)  # no redirection to an address that the client named itself
+    assert [client.head(path).status_code for path in ("/health", "/metrics", "/v1/models")] == [200] * 3
     paths = client.get("/openapi.json").json()["paths"]
     assert {"/v1/embeddings", "/score", "/search", "/health", "/metrics"} <= set(paths)
 
@@ -189,16 +196,112 @@ def test_a_key_is_needed_where_there_is_one(served):
         assert client.get("/v1/models", headers=right).status_code == 200
 
 
-def test_a_failing_model_is_told_without_its_texts(served, monkeypatch, caplog):
-    def fail(texts, kind):
-        raise RuntimeError(f"cannot read {texts}")
+def failing(texts, kind):
+    try:
+        raise KeyError(texts[0])
+    except KeyError as error:
+        raise RuntimeError(f"cannot read {texts}") from error
 
-    monkeypatch.setattr(served, "encode", fail)
-    with testclient.TestClient(build_app(served, SMALL), raise_server_exceptions=False) as client:
+
+def test_a_failing_model_is_told_without_its_texts(served, monkeypatch, caplog):
+    """Neither to the client, nor to the log; and nothing passes on to the server around, which would log it whole."""
+    monkeypatch.setattr(served, "encode", failing)
+    with testclient.TestClient(build_app(served, SMALL), raise_server_exceptions=True) as client:
         assert "the server failed" in message(embed(client, input="a secret"), 500)
+        assert "RuntimeError at test_serving_app.py" in caplog.text and "(failing)" in caplog.text
         assert "secret" not in caplog.text
         monkeypatch.undo()
+        metrics = client.get("/metrics").text
+        assert 'st_paragram_requests_total{path="/v1/embeddings",status="500"} 1.0' in metrics
         assert client.get("/health").status_code == 200
+
+
+def test_a_damaged_index_is_no_fault_of_the_request(served, monkeypatch, caplog):
+    def damaged(*args):
+        raise MiningError("x/index.json: damaged; build the index again")
+
+    monkeypatch.setattr(served.index, "search_vectors", damaged)
+    with testclient.TestClient(build_app(served, SMALL)) as client:
+        assert "the server failed" in message(client.post("/search", json={"queries": ["a secret"], "k": 2}), 500)
+    assert "MiningError" in caplog.text and "secret" not in caplog.text
+
+
+def test_a_query_that_the_model_knows_nothing_of(served, monkeypatch):
+    rows = np.eye(2, served.dimension, dtype=np.float32) * [[1.0], [0.0]]
+    monkeypatch.setattr(served, "encode", lambda texts, kind: rows)
+    with testclient.TestClient(build_app(served, SMALL)) as client:
+        told = message(client.post("/search", json={"k": 2, "queries": ["the cat", "\u16a0\u16a1"]}))
+    assert told == "text 1 of queries has nothing that p-sp-mini knows"
+
+
+@pytest.mark.parametrize("form", ["float", "base64"])
+def test_a_large_answer_is_that_of_small_ones(served, monkeypatch, form):
+    def rows(threshold):
+        monkeypatch.setattr("st_paragram.serving.app._LARGE", threshold)
+        with testclient.TestClient(build_app(served, SMALL)) as client:
+            return embed(client, input=TEXTS, encoding_format=form).json()
+
+    assert rows(0) == rows(10**9)
+
+
+def ask_over_asgi(app, content, receive_later):
+    """Ask for embeddings; `receive_later` is awaited for what comes behind the body."""
+    sent, given = [], False
+
+    async def receive():
+        nonlocal given
+        if given:
+            return await receive_later()
+        given = True
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/embeddings", "query_string": b"", "headers": headers}
+    return app(scope | {"http_version": "1.1", "scheme": "http", "root_path": ""}, receive, send), sent
+
+
+def test_nothing_is_computed_for_a_client_that_has_gone(served, monkeypatch):
+    """Its texts wait behind another's, and are not encoded when their turn comes."""
+    seen, busy = [], threading.Event()
+
+    def slow(texts, kind):
+        seen.append(texts)
+        busy.wait(10)
+        return np.ones((len(texts), served.dimension), np.float32)
+
+    monkeypatch.setattr(served, "encode", slow)
+
+    async def both():
+        app = build_app(served, SMALL)
+        left = asyncio.Event()
+
+        async def stays():
+            await asyncio.Event().wait()
+
+        async def goes():
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        bodies = [json.dumps({"model": "p-sp-mini", "input": text}).encode() for text in ("first", "second")]
+        first, sent = ask_over_asgi(app, bodies[0], stays)
+        second, nothing = ask_over_asgi(app, bodies[1], goes)
+        first = asyncio.create_task(first)
+        while not seen:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(second)
+        await asyncio.sleep(0.1)
+        left.set()
+        await asyncio.wait_for(second, 10)
+        busy.set()
+        await asyncio.wait_for(first, 10)
+        return sent, nothing
+
+    sent, nothing = asyncio.run(both())
+    assert seen == [["first"]] and not nothing
+    assert sent[0]["status"] == 200
 
 
 def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):

@@ -142,3 +142,47 @@ def test_a_client_that_has_gone_takes_no_other_with_it():
 
     run(work, encode)
     assert [texts for texts, _ in encode.calls] == [1, 1]
+
+
+def test_of_requests_that_fail_together_only_the_cause_is_told():
+    free, calls = threading.Event(), []
+
+    def encode(texts, kind):
+        calls.append(texts)
+        assert free.wait(10)
+        return rows_of(texts)  # "x" is no number
+
+    async def work(batcher):
+        first = asyncio.create_task(batcher.encoded(["0"]))
+        while not calls:
+            await asyncio.sleep(0.01)
+        jobs = [asyncio.create_task(batcher.encoded(texts)) for texts in (["1", "2"], ["3", "x"], ["4"])]
+        await asyncio.sleep(0.01)
+        free.set()
+        return await asyncio.gather(first, *jobs, return_exceptions=True)
+
+    _, before, cause, behind = run(work, encode)
+    assert before[:, 0].tolist() == [1, 2] and behind[:, 0].tolist() == [4]
+    assert isinstance(cause, ValueError)
+    assert calls == [["0"], ["1", "2", "3", "x", "4"], ["1", "2"], ["3", "x"], ["4"]]
+
+
+def test_texts_of_a_client_that_has_gone_wait_no_longer():
+    encode = Encoder(go=False)
+
+    async def work(batcher):
+        first = asyncio.create_task(batcher.encoded(["1"]))
+        await begun(encode)
+        gone = asyncio.create_task(batcher.encoded(["2"] * 10))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        await asyncio.sleep(0.01)
+        assert batcher.waiting == 0
+        stays = asyncio.create_task(batcher.encoded(["3"] * 10))
+        await asyncio.sleep(0.01)
+        assert batcher.waiting == 10
+        encode.go.set()
+        assert (await stays)[:, 0].tolist() == [3] * 10 and (await first)[0, 0] == 1
+        assert batcher.waiting == 0
+
+    run(work, encode, most_waiting=10)
