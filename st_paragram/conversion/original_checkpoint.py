@@ -163,7 +163,8 @@ def _table(path: Path, state: object) -> Tensor:
             "checkpoints that average embeddings can be imported"
         )
     table: Tensor = state[TABLE]
-    if table.ndim != 2 or 0 in table.shape or not table.is_floating_point() or table.layout is not torch.strided:
+    is_plain = table.is_floating_point() and table.layout is torch.strided and not table.is_meta
+    if table.ndim != 2 or 0 in table.shape or not is_plain:
         raise _error(path, f"{TABLE} is a tensor of {table.dtype} of shape {tuple(table.shape)}; rows are expected")
     if table.numel() * table.element_size() > path.stat().st_size:
         raise _error(path, f"{TABLE} of shape {tuple(table.shape)} is larger than the file")

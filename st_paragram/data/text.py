@@ -37,7 +37,7 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 # Every character besides \n and \r at which str.splitlines would cut.
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
-_TRAILING_RETURNS = re.compile(r"\r+(?=\n|\Z)")
+_TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # looked at once a run, however long it is
 
 
 @dataclass(frozen=True)

@@ -294,9 +294,16 @@ def _check_fit(folder: Path, pipeline: SentenceTransformer, stored: DualEncoderV
             folder, f"convolution is {stored.convolution}, max_length {stored.max_length}: not the pipeline's"
         )
     last, dim = pipeline[-1], stored.dim
-    shapes = {name: tensor.shape for name, tensor in last.state_dict().items()}
-    if not isinstance(last, Router) or shapes != {name: t.shape for name, t in towers(dim).state_dict().items()}:
+    if not isinstance(last, Router) or _design(last) != _design(towers(dim)):
         raise ModelDirectoryError(f"{folder}: its last module is not the towers of {dim} components; save it again")
+
+
+def _design(router: Router) -> tuple[object, ...]:
+    """All that makes two routers alike but their numbers: settings, the modules of each route, shapes."""
+    routes: dict[str, list[object]] = {}
+    for route, modules in router.sub_modules.items():
+        routes[route] = [(type(each), each.get_config_dict()) for each in cast("Iterable[Any]", modules)]
+    return router.get_config_dict(), routes, {name: tensor.shape for name, tensor in router.state_dict().items()}
 
 
 def _native_modules(folder: Path, tokenizer: Tokenizer, dim: int, shape: ConvolutionShape) -> list[nn.Module]:

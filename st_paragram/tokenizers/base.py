@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.damage import short
+from st_paragram.damage import one_line, short
 from st_paragram.errors import SettingsError
 from st_paragram.tokenizers.flat_ids import drop_unknown
 
@@ -150,5 +150,6 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
     try:
         tokenizer: Tokenizer = getattr(importlib.import_module(module), name)(content, **options)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"a {kind} tokenizer cannot have the options {dict(options)}: {error}") from error
+        seen = f"a {kind} tokenizer cannot have the options {short(options)}"
+        raise SettingsError(f"{seen}: {one_line(error)}") from error
     return tokenizer

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.damage import short
 from st_paragram.errors import SettingsError
 from st_paragram.tokenizers.base import Encoded, FlatIds, Tokenizer, load_tokenizer
 
@@ -58,10 +59,13 @@ class BilingualTokenizer(Tokenizer):
         self.sharing = Sharing(sharing)
         self.languages = tuple(languages)
         self.language = language
-        if self.sharing is Sharing.JOINT or len(set(self.languages)) != 2 or language not in self.languages:
+        two = len(self.languages) == len(set(self.languages)) == 2
+        if self.sharing is Sharing.JOINT or not two or language not in self.languages:
             seen = f"sharing {sharing!r}, languages {list(languages)}, language {language!r}"
             raise SettingsError(f"{seen}; a table for two languages has sharing string or disjoint, and one is read")
-        first, second = (load_tokenizer(inner["kind"], each, inner["options"]) for each in _apart(content))
+        if set(self._inner) != {"kind", "options"}:
+            raise SettingsError(f"inner is {short(self._inner)}; kind and options of two tokenizers are expected")
+        first, second = (load_tokenizer(content=each, **self._inner) for each in _apart(content))
         self._tokenizers = first, second
         rows = _rows(first, second, self.sharing)
         side = self.languages.index(language)

@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 import unicodedata
 from types import SimpleNamespace
 
@@ -355,6 +356,12 @@ def test_languages():
 )
 def test_markup(first, second, reason):
     assert verdict(Markup(), first, second) == verdict(Markup(), second, first) == reason
+
+
+def test_time_grows_with_the_length_of_a_word_and_no_faster():
+    started = time.perf_counter()
+    assert verdict(Markup(), "a" * 150_000 + " @", "x") is None
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

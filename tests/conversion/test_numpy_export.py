@@ -1,5 +1,6 @@
 """Plain arrays give what the native reader gives; and which models no export can hold."""
 
+import json
 import subprocess
 import sys
 
@@ -61,6 +62,45 @@ def test_words(pairs, tmp_path):
     folder = export_model(model_directory.save(model, tmp_path / "w"), tmp_path / "n", "numpy")
     texts = [*TEXTS[:4], "ba, zzz", ""]
     np.testing.assert_allclose(reader_in(folder)(folder).encode(texts), model.encode(texts), rtol=1e-5, atol=1e-6)
+
+
+def _edited(folder, **changes):
+    path = folder / "st_paragram_export.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def _shaped(path, said):
+    """An array that says another shape than it has."""
+    data = path.read_bytes()
+    header = data[: data.index(b"\n")]
+    place = header.index(b"(")
+    path.write_bytes((header[:place] + said + b", }").ljust(len(header)) + data[len(header) :])
+
+
+DAMAGE = {
+    "dropped_ids": lambda folder: _edited(folder, dropped_ids=[-1]),
+    "unknown_id": lambda folder: _edited(folder, unknown_id=-1),
+    "lower_case": lambda folder: _edited(folder, lower_case=None),
+    "vocabulary_size": lambda folder: _edited(folder, vocabulary_size=3),
+    "no settings": lambda folder: (folder / "st_paragram_export.json").write_text("{\n"),
+    "no vocabulary": lambda folder: (folder / "sentencepiece.model").write_bytes(b"nonsense"),
+    "cut table": lambda folder: (folder / "embeddings.npy").write_bytes(b"\x93NUMPY"),
+    "scales of another number": lambda folder: np.save(folder / "scale.npy", np.ones(3, np.float32)),
+    "a huge scale": lambda folder: _shaped(folder / "scale.npy", b"(1000000000000,)"),
+    "scales that are not finite": lambda folder: np.save(
+        folder / "scale.npy", np.load(folder / "scale.npy") * np.float32("nan")
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_export_is_refused_in_a_line(vocabulary, tmp_path, damage):
+    source = saved_model(vocabulary, tmp_path / "m", ids_of(vocabulary, "ba ce"))
+    folder = export_model(source, tmp_path / "n", "numpy", ExportSettings("int8"))
+    DAMAGE[damage](folder)
+    with pytest.raises(ValueError, match="export the model again") as caught:
+        reader_in(folder)(folder)
+    assert str(caught.value).startswith(f"{folder}: ") and str(caught.value).isprintable()
 
 
 def test_the_reader_needs_neither_torch_nor_st_paragram(vocabulary, tmp_path):

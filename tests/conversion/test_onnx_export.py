@@ -67,6 +67,28 @@ def test_command_and_contents(vocabulary, tmp_path, capsys):
     assert "is no export of st_paragram" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("damage", ["no graph", "other components", "no vocabulary", "not finite"])
+def test_a_damaged_export_is_refused_in_a_line(vocabulary, tmp_path, capsys, damage):
+    folder = export_model(saved_model(vocabulary, tmp_path / "m"), tmp_path / "o", "onnx")
+    graph = (folder / "model.onnx").read_bytes()
+    if damage == "no graph":
+        (folder / "model.onnx").write_bytes(graph[: len(graph) // 2])
+    elif damage == "not finite":
+        weight = st_paragram.load(tmp_path / "m", device="cpu")[0].embedding.weight.detach().numpy()
+        row = weight[5].tobytes()
+        assert graph.count(row) == 1
+        (folder / "model.onnx").write_bytes(graph.replace(row, np.full_like(weight[5], np.nan).tobytes()))
+    elif damage == "no vocabulary":
+        (folder / "sentencepiece.model").write_bytes(b"nonsense")
+    else:
+        path = folder / "st_paragram_export.json"
+        path.write_text(path.read_text().replace('"dimension": 37', '"dimension": 38'))
+    with pytest.raises(ValueError, match="export the model again") as caught:
+        reader_in(folder)(folder).encode([vocabulary.decode([5])])
+    assert str(caught.value).startswith(f"{folder}: ") and str(caught.value).isprintable()
+    assert capsys.readouterr().out == ""
+
+
 def test_without_onnx_it_says_what_to_install(vocabulary, tmp_path, monkeypatch):
     source = saved_model(vocabulary, tmp_path / "m")
     monkeypatch.setitem(sys.modules, "onnx", None)

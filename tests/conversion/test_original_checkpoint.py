@@ -126,6 +126,7 @@ def test_compressed_and_altered_archives_are_refused(tmp_path):
         ({"state_dict": {"embedding.weight": torch.zeros(4)}}, r"of shape \(4,\); rows are expected"),
         ({"state_dict": {"embedding.weight": torch.zeros(4, 2, dtype=torch.int64)}}, "torch.int64"),
         ({"state_dict": {"embedding.weight": torch.zeros(1).expand(4, 1 << 40)}}, "is larger than the file"),
+        ({"state_dict": {"embedding.weight": torch.zeros(4, 2, device="meta")}}, "rows are expected"),
         ({"state_dict": {"embedding.weight": torch.full((4, 2), float("nan"))}}, "row 0: NaN or infinite"),
         ({"state_dict": {"embedding.weight": torch.full((4, 2), -3e38)}}, r"numbers up to 3\.0e\+38, of which no mean"),
         (

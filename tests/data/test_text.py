@@ -9,6 +9,7 @@ import lzma
 import re
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -269,3 +270,12 @@ def test_a_blank_row_is_an_empty_pair(tmp_path: Path) -> None:
 def test_reading_is_lazy(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.tsv", tabbed(ROWS * 100_000) + b"one column\n")
     assert next(read_pairs(parse_source(str(path), EN_ES))) == ROWS[0]  # the bad row at the end is never met
+
+
+def test_time_grows_with_the_length_of_a_line_and_no_faster(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b"a" + b"\r" * 100_000 + b"b\tc" + b"\r" * 100_000 + b"\n")
+    started = time.perf_counter()
+    rows, counts = read(tmp_path / "a.tsv")
+    assert time.perf_counter() - started < 5
+    assert rows == [("a" + " " * 100_000 + "b", "c")]
+    assert (counts.trailing_returns, counts.inner_returns) == (1, 100_000)

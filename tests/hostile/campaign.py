@@ -82,11 +82,12 @@ def run_here(name: str, tries: int, first: int = 0) -> Counter[str]:
 
 def _work(name: str, first: int, tries: int) -> None:
     """Make tries; print the number and the outcome of each as a line of JSON."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # where libraries may print what they like
     target = load(name)
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         shared = target.prepare(Path(folder))
         for number in range(first, first + tries):
-            print(json.dumps([number, one_try(target, shared, number)]), flush=True)
+            print(json.dumps([number, one_try(target, shared, number)]), file=answers, flush=True)
 
 
 def _follow(worker: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:

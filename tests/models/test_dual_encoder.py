@@ -429,3 +429,19 @@ def test_a_pipeline_without_towers_is_refused(folders, tmp_path, models):
     modules = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps(modules[:-1]))
     refused(folder, "its last module is not the towers of 16 components; save it again")
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("sentence_0_Normalize/config.json", {"module_output_name": "elsewhere"}),
+        ("document_3_Normalize/config.json", {"module_input_name": "token_embeddings"}),
+        ("query_1_Dense/config.json", {"use_residual": False}),
+        ("document_2_Dense/config.json", {"activation_function": "torch.nn.modules.linear.Identity"}),
+    ],
+)
+def test_towers_of_another_design_are_refused(unsealed, file, change):
+    """With some of them vectors would have any length, or answers two."""
+    path = unsealed / "9_Router" / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    refused(unsealed, str(unsealed))

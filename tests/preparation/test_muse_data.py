@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,13 @@ def test_sentences_hold_all_of_a_text_in_order(text):
     assert "".join("".join(text[a:b] for a, b in spans).split()) == "".join(text.split())
     assert all(b <= c for (_, b), (c, _) in itertools.pairwise(spans))
     assert all(text[a:b] == text[a:b].strip() != "" for a, b in spans)
+
+
+@pytest.mark.parametrize("text", ["." * 100_000, ".”" * 50_000, ". " * 200_000, "a" + "?!" * 50_000 + " b"])
+def test_time_grows_with_the_length_of_a_text_and_no_faster(text):
+    started = time.perf_counter()
+    assert sentence_spans(text)
+    assert time.perf_counter() - started < 5
 
 
 def test_a_span_over_two_sentences_takes_both():
@@ -149,6 +157,12 @@ def test_other_json_is_refused_in_one_line(tmp_path, content):
     assert "\n" not in str(refused.value) and not list((tmp_path / "out").glob("*"))
 
 
+@pytest.mark.parametrize("other", [{"a": 1}, ["Who?"], 3, None, True])
+def test_questions_that_are_no_text_are_refused(tmp_path, other):
+    with pytest.raises(TextError, match=r"a\.json: not in the form of SQuAD .* is no question"):
+        converted(tmp_path, "squad", "a.json", squad(question(other, "Roe")))
+
+
 # ---- lists of questions
 
 
@@ -168,6 +182,12 @@ def test_lists_of_questions_in_three_forms(tmp_path):
         ("f.jsonl", lines(*({"question": q, "answer": a} for q, a in FAQ))),
     ):
         assert converted(tmp_path, "faq", name, content)[0] == expected, name
+
+
+def test_an_answer_without_words_takes_no_time(tmp_path):
+    started = time.perf_counter()
+    rows, _ = converted(tmp_path, "faq", "a.jsonl", lines({"question": "Is it?", "answer": "a？" * 80_000}))
+    assert len(rows) == 1 and time.perf_counter() - started < 5
 
 
 def test_a_column_of_contexts_is_taken(tmp_path):

@@ -51,6 +51,12 @@ def test_refused_by_name(vocabulary, kind, content, options, message):
         load_tokenizer(kind, vocabulary.content if content is None else content, options)
 
 
+def test_options_of_a_stranger_are_told_in_one_short_line(vocabulary):
+    with pytest.raises(SettingsError, match="cannot have the options") as caught:
+        load_tokenizer("sentencepiece", vocabulary.content, {"a\nb": "c" * 3000})
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
+
+
 def test_segmentation_by_name(vocabulary):
     pytest.importorskip("jieba")
     options = SentencePieceTokenizer(vocabulary.content, True, Segmentation.JIEBA).options

@@ -78,8 +78,10 @@ def test_damaged_content_is_refused(cut):
         ({"sharing": "joint"}, "sharing 'joint'"),
         ({"sharing": "some"}, "not a valid Sharing"),
         ({"languages": ["en", "en"]}, r"languages \['en', 'en'\]"),
+        ({"languages": ["en", "en", "xx"]}, r"languages \['en', 'en', 'xx'\]"),
         ({"language": "de"}, "language 'de'"),
         ({"inner": {"kind": "none", "options": {}}}, "no tokenizer of kind 'none'"),
+        ({"inner": {"kind": "word"}}, "inner is {'kind': 'word'}; kind and options"),
     ],
 )
 def test_options_are_checked(changes, message):

@@ -16,6 +16,7 @@ _COLUMNS = {
     "context": ("context", "paragraph"),
 }
 _FEWEST_WORDS = 4  # of the sentences that stand for an answer: "Yes." alone is none
+_MOST_CHARACTERS = 2000  # in which they are looked for; what has no four words there is no text
 
 
 def faq_rows(
@@ -42,6 +43,8 @@ def faq_rows(
 
 def _first_sentences(answer: str) -> str:
     for _, end in sentence_spans(answer):
+        if end > _MOST_CHARACTERS:
+            break
         part = answer[:end]
         if len(part.split()) >= _FEWEST_WORDS or (is_unsegmented(part) and len(part) >= 2 * _FEWEST_WORDS):
             return part

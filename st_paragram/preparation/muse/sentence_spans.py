@@ -7,7 +7,10 @@ import re
 from st_paragram.cleaning.unsegmented_scripts import is_unsegmented
 
 _CLOSING = "\"'”’»)\\]」』）》"
-_END = re.compile(rf"[.!?…؟۔।]+[{_CLOSING}]*(?=\s)|[。！？]+[{_CLOSING}]*|\n")
+_MARKS = ".!?…؟۔।"
+# Not within a run of marks: where its first one ends nothing, the others do not, and need no look each.
+_END = re.compile(rf"(?<![{_MARKS}])[{_MARKS}]+[{_CLOSING}]*(?=\s)|[。！？]+[{_CLOSING}]*|\n")
+_NEXT = re.compile(r"\s*(\S?)")
 _LAST_WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
 _CHARACTERS = 2  # of a script without spaces that count as a word
 _TABLE = """\
@@ -40,8 +43,8 @@ def _ends(text: str, found: re.Match[str]) -> bool:
     """Whether a mark ends a sentence."""
     if found[0][0] in "。！？\n":
         return True
-    following = text[found.end() :].lstrip()[:1]
-    if following.islower():
+    following = _NEXT.match(text, found.end())
+    if following is not None and following[1].islower():
         return False
     if found[0] != ".":
         return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from st_paragram.damage import DAMAGED, one_line
+from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import TextError
 from st_paragram.json_files import read_json
 from st_paragram.preparation.muse.rows import ConvertReport, ConvertSettings
@@ -51,11 +51,13 @@ def _questions(articles: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, 
 
 
 def _row(context: str, question: dict[str, Any], settings: ConvertSettings) -> tuple[str, str, str] | None:
-    answer = question["answers"][0]
+    asked, answer = question["question"], question["answers"][0]
+    if not isinstance(asked, str):
+        raise TypeError(f"{short(asked)} is no question")
     text, begin = answer["text"].strip(), int(answer["answer_start"])
     if not text or not context.startswith(text, max(begin, 0)):
         begin = context.find(text) if text else -1
     if begin < 0:
         return None
     first, last = span_around(context, begin, begin + len(text))
-    return str(question["question"]), context[first:last], words_around(context, first, last, settings.context_words)
+    return asked, context[first:last], words_around(context, first, last, settings.context_words)

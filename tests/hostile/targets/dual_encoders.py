@@ -1,4 +1,7 @@
-"""Directories of dual encoders with a damaged file: refused, or the same model."""
+"""Directories of dual encoders with a damaged file: refused, or the same model; vectors have length 1.
+
+The stock reader compares no checksums: it may fail, or give another model, but it must end.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new, write_bitext
 
@@ -58,6 +64,8 @@ def attempt(shared: dict[Path, Any], rng: np.random.Generator, folder: Path) -> 
     forged = rng.random() < 0.5
     if forged:
         write_checksums(model) if rng.random() < 0.5 else (model / CHECKSUMS_FILE).unlink(missing_ok=True)
+    if rng.random() < 0.15:
+        return _stock(model)
     loaded = model_directory.load(model, device="cpu")
     try:
         found = _answers(loaded)
@@ -69,17 +77,51 @@ def attempt(shared: dict[Path, Any], rng: np.random.Generator, folder: Path) -> 
         raise
     if not all(np.isfinite(rows).all() for rows in found):
         return "other content, not finite" if forged else f"wrong: not finite after damage to {name}"
+    if not all(np.allclose((rows**2).sum(1), 1, atol=1e-3) for rows in found[:4]):
+        return f"wrong: no unit vectors after damage to {name}"
     expected = shared[original]
     if len(found) == len(expected) and all(map(np.array_equal, found, expected)):
         return "unharmed"
     return "other content" if forged or name in _FREE else f"wrong: other embeddings after damage to {name}"
 
 
+def _stock(model: Path) -> str:
+    """What comes of a directory that sentence-transformers opens by itself."""
+    try:
+        rows = SentenceTransformer(str(model), device="cpu", local_files_only=True).encode(TEXTS)
+    except BaseException as error:  # the tokenizers library panics
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            return "refused by the stock reader"
+        raise
+    return "opened by the stock reader" if len(rows) == len(TEXTS) else f"wrong: {len(rows)} rows"
+
+
 def _damage(path: Path, rng: np.random.Generator) -> None:
     data = path.read_bytes()
     if path.suffix == ".json" and rng.random() < 0.7:
         path.write_bytes(json_bytes(edited_json(json.loads(data), rng)))
+    elif path.suffix == ".safetensors" and rng.random() < 0.5:
+        _change_tensor(path, rng)
     elif rng.random() < 0.6:
         path.write_bytes(damaged(data[:_HEAD], rng) + data[_HEAD:])
     else:
         path.write_bytes(damaged(data, rng))
+
+
+def _change_tensor(path: Path, rng: np.random.Generator) -> None:
+    """Put another tensor in the place of one, or take it out; the file is a whole one."""
+    tensors = load_file(path)
+    name = str(rng.choice(sorted(tensors)))
+    tensor = tensors.pop(name)
+    others = [
+        tensor * torch.nan,
+        tensor * 1e38,
+        tensor.half(),
+        tensor.double(),
+        tensor.flatten()[:1],
+        tensor[None],
+        tensor * 0,
+    ]
+    if (place := rng.integers(len(others) + 1)) < len(others):
+        tensors[name] = others[place].contiguous()
+    save_file(tensors, path)

@@ -83,6 +83,15 @@ def _change(checkpoint: dict[str, Any], harm: Path, rng: np.random.Generator) ->
         table.to(torch.int8),
         torch.zeros(0, 6),
         table.T,
+        table[:1].expand(10**11, 6),  # more rows than a file could hold
+        table[:, :1].expand(len(table), 10**10),
+        torch.zeros(1, 1).expand(2**31, 2**31),
+        table.to_sparse(),
+        table.to(torch.complex64),
+        table > 0,
+        torch.empty(len(table), 6, device="meta"),
+        torch.nn.Parameter(table),
+        table[None],
     ]
     names = [{**vocabulary, "ba": 10**9}, {**vocabulary, "ba": -1}, {**vocabulary, "\ud800": 1}, {}, {"UUUNKKK": 0}]
     kind = rng.integers(4)

@@ -41,6 +41,7 @@ _TEXTS = {
     "dialogue": "good morning\nhow are you today?\n\nwhat time is it?\nit is late\n",
     "nli": "gold_label\tsentence1\tsentence2\nneutral\ta man sleeps\ta man dreams\n",
 }
+_LONG = (".", "?!", ".”", "a？", ". ", "\u3002", "i.e. ", " ", "9")  # of which a text may have many
 
 
 def prepare(folder: Path) -> None:
@@ -59,8 +60,11 @@ def attempt(shared: Any, rng: np.random.Generator, folder: Path) -> str:
     path = folder / f"public{rng.choice(['.json', '.jsonl', '.tsv', '.csv', '.txt', ''])}"
     path.write_bytes(_public(kind, rng))
     made, report = convert(kind, "en", [path], folder / "made")
-    if report.written != made.read_bytes().count(b"\n"):
-        return f"wrong: {report.written} rows are told, {made.read_bytes()!r} are there"
+    content = made.read_bytes()
+    if report.written != content.count(b"\n") or report.read != report.written + report.left_out.total():
+        return f"wrong: {report} of {content!r}"
+    if b"{'" in content or b"['" in content:
+        return f"wrong: a value of Python in {content!r}"
     return f"made, {_read(made, KINDS[kind][0])}"
 
 
@@ -81,4 +85,6 @@ def _public(kind: str, rng: np.random.Generator) -> bytes:
         data = b"\n".join(json_bytes(edited_json(value, rng)) for value in _LINES[kind] * int(rng.integers(1, 20)))
     else:
         data = (_TEXTS[kind] * int(rng.integers(1, 20))).encode()
+    if rng.random() < 0.1:
+        data = data.replace(b"is", _LONG[rng.integers(len(_LONG))].encode() * 20_000)
     return damaged(data, rng) if rng.random() < 0.5 else data
