@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from statistics import mean
 
 from harness.ablation_results import AblationResult, AblationsRun
 from harness.report import number
 
-from reports.sections import CONSTANT, Section
+from reports.sections import CONSTANT, Section, listed
 from reports.sources import Collected, shorten
 from st_paragram.tables import MISSING, markdown_table
 
 BASE = ("base", "default")
+_ENGLISH_ALONE = re.compile(r"--lang[ =]en\b")  # in the command: both sides of the pairs are English
 PAIRS = "pairs"  # the group of rows that differ in their number
 _NAMES = {
     "track5.en-en": "STS 2017 en-en",
@@ -46,22 +48,22 @@ def average(scores: list[float | None]) -> float | None:
     return mean(found) if found and len(found) == len(scores) else None
 
 
-def ablations_section(collected: Rows) -> Section | None:
-    """All rows with their groups, the base on top; None if there are none."""
+def ablations_section(collected: Rows, first: bool = True) -> Section | None:
+    """All rows with their groups, the base on top; None if there are none.
+
+    Args:
+        collected: rows that were trained and scored on the same.
+        first: no section of ablations stands above, so this one says what they are.
+    """
     if not collected.results:
         return None
     base, sets = base_row(collected), score_sets(collected)
     names = sorted(collected.results, key=lambda name: name != base)  # the base on top, the others in their order
     head = ["group", "row", "seeds"]
     head += [f"{set_name(name)}{ending}" for name in sets for ending in ("", ": difference")] + ["seconds"]
-    compared = (
-        f" Difference: to the row {base} with the same seed, from which a row differs in what its name says alone."
-        if base
-        else ""
-    )
     return Section(
         "Ablations on development pairs: Pearson x 100",
-        f"{_texts(collected)}Mean over the seeds (lowest - highest); seconds: of training, the mean.{compared}",
+        _about(collected, first),
         [markdown_table(head, [_cells(collected, name, base, sets) for name in names])],
         collected.records(),
         collected.notes,
@@ -98,9 +100,20 @@ def pairs_of_runs(collected: Rows, name: str) -> int | None:
     return found
 
 
-def _texts(collected: Rows) -> str:
-    texts = dict.fromkeys(shorten(text) for record in collected.records() for text in record.run.text)
-    return f"Trained on {', '.join(texts)}. " if texts else ""
+def _about(collected: Rows, first: bool) -> str:
+    records, base = collected.records(), base_row(collected)
+    what = "An ablation trains again with one choice changed, to see what that choice is worth."
+    if not first:
+        english = all(_ENGLISH_ALONE.search(record.command) for record in records)
+        what = f"The same for {'paraphrases' if english else 'other pairs'}."
+    texts = list(dict.fromkeys(shorten(text) for record in records for text in record.run.text))
+    trained = f" All rows were trained on {listed(texts)}." if texts else ""
+    changed = f" Each differs from the row *{base}* only in what its name says." if base else ""
+    compared = f" The difference is that to *{base}* with the same seed." if base else ""
+    return (
+        f"{what}{trained}{changed}\n"
+        f"Scores are the mean over the seeds (lowest - highest).{compared} *Seconds* are the mean time of training."
+    )
 
 
 def _cells(collected: Rows, name: str, base: str | None, sets: list[str]) -> list[str]:

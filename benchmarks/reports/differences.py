@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.sections import Section
+from reports.sections import Section, listed
 from reports.sources import Collected, short_name
 from st_paragram.evaluation.results import Comparison, StsResult
 from st_paragram.tables import MISSING, markdown_table
@@ -20,12 +20,13 @@ def differences_section(sts: Collected[StsResult]) -> Section | None:
     if not tables:
         return None
     about = (
-        "What a model has more than another on the same pairs, with the 95 % interval and the p-value of no difference "
-        "(paired bootstrap over the pairs; years and averages by the papers' protocol)."
+        "A figure is what the model of the column has more than the other one on the same pairs, "
+        "with its 95 % interval and the p-value of no difference.\n"
+        "They come from a paired bootstrap over the pairs. Years and averages are by the papers' protocol."
     )
     records = sts.records("against")
-    settings = dict.fromkeys(f"{record.run.resamples:,}, seed {record.run.seed}" for record in records)
-    notes = [f"Resamples: {', '.join(settings)}."]
+    settings = dict.fromkeys(f"{record.run.resamples:,} resamples with seed {record.run.seed}" for record in records)
+    notes = [f"The bootstrap took {listed(list(settings))}."]
     return Section("STS, differences between models: Pearson x 100", about, tables, records, [*notes, *sts.notes])
 
 

@@ -10,6 +10,8 @@ from harness.encoder_runs import STS, EncoderRun
 from st_paragram.evaluation.published import STS_2017, STS_BY_TEXT, Source
 from st_paragram.tables import MISSING, markdown_table
 
+_READING = "Cells have the mean over the seeds (lowest - highest). Rows in italics are published figures."
+
 
 def encoders_tables(runs: Sequence[EncoderRun]) -> list[str]:
     """STS 2012-2016 of every encoder on every text; STS 2017; seconds and rates."""
@@ -29,10 +31,14 @@ def encoders_tables(runs: Sequence[EncoderRun]) -> list[str]:
 
     rows = cells(lambda run: _hundred(run.scores.get(STS)), 1)
     published = [[f"*{row.label}*", *(_of(row.scores, text) for text in texts)] for row in STS_BY_TEXT]
-    tables = ["STS 2012-2016 without SMT, Pearson x 100", markdown_table(["", *texts], rows + published)]
-    tables += ["STS 2017, Pearson x 100", _tracks(runs, texts)]
-    tables += ["Seconds of training", markdown_table(["", *texts], cells(lambda run: run.seconds, 0))]
-    return [*tables, "Pairs a second", markdown_table(["", *texts], cells(lambda run: run.pairs_per_second, 0))]
+    tables = [f"STS 2012-2016 without SMT: Pearson x 100. {_READING}", markdown_table(["", *texts], rows + published)]
+    tables += ["STS 2017: Pearson x 100", _tracks(runs, texts)]
+    tables += ["Seconds that training took", markdown_table(["", *texts], cells(lambda run: run.seconds, 0))]
+    return [
+        *tables,
+        "Pairs a second while training",
+        markdown_table(["", *texts], cells(lambda run: run.pairs_per_second, 0)),
+    ]
 
 
 def _tracks(runs: Sequence[EncoderRun], texts: Sequence[str]) -> str:

@@ -54,11 +54,15 @@ def length_tables(runs: Sequence[LengthRun], batch: int) -> list[str]:
     memory = [[name, *_memory_cells(own)] for name, own in _series(runs).items()]
     growth = ["", "time", "memory", f"ms at {last}", "x row above", "KB a token", "x row above", "loaded, MB"]
     return [
-        f"Milliseconds a text of `encode` with {batch} texts, in brackets those of tokenisation; medians",
+        f"The milliseconds that `encode` takes a text when it is given {batch} of them, and in brackets those of "
+        "tokenisation. Figures are medians.",
         markdown_table(head, times),
-        f"Memory that {batch} texts need beyond the loaded model, MB, and how often that of the length before",
+        f"The memory in MB that {batch} texts need beyond the loaded model, and in brackets how many times that of the "
+        "length before it is.",
         markdown_table(head, memory),
-        f"Fitted exponents and growth from {first} to {last} tokens; KB (2^10 bytes) for each token of a text",
+        f"How both grow from {first} to {last} tokens. *Time* and *memory* are the powers of the length that fit best. "
+        "*KB a token* is the memory that each further token of a text needs, in units of 2^10 bytes. "
+        "*x row above* is how many times the figure of the row above it is.",
         markdown_table(growth, _growth_rows(_series(upper), batch)),
     ]
 

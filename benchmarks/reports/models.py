@@ -8,11 +8,17 @@ from typing import Any
 from harness.ablation_results import AblationsRun
 from harness.report import number
 
-from reports.sections import Section
+from reports.sections import Section, listed
 from reports.sources import KINDS, short_name
 from st_paragram.evaluation.record import Record, Training
 from st_paragram.tables import MISSING, markdown_table
 
+_UNTRAINED = "untrained"  # what benchmarks call it
+_ABOUT = (
+    "*Vocabulary* is the number of pieces that was asked for. "
+    "*M* is the largest number of batches in a mega-batch, in which hard negatives are sought.\n"
+    "*Seconds* are wall time with evaluation and checkpoints; *pairs/s* is the rate while training."
+)
 _HEAD = ("model", "languages", "pairs", "dim", "vocabulary", "epochs", "M", "training, s", "pairs/s", "machine")
 
 
@@ -35,13 +41,20 @@ def models_section(records: Sequence[Record[Any]]) -> Section | None:
     tables = [markdown_table(_HEAD, [_row(name, known[name]) for name in names if name in known])] if known else []
     notes = [_doubt(name, scored) for name in names]
     if unknown := [name for name in names if name not in known]:
-        notes.append(f"Without a record of a training run: {', '.join(unknown)}.")
-    about = (
-        "Vocabulary: pieces asked for. Seconds: wall time with evaluation and checkpoints; pairs/s: while training."
-        if known
-        else ""
-    )
-    return Section("Models", about, tables, notes=[note for note in notes if note])
+        notes.append(_without_record(unknown, bool(known)))
+    return Section("Models", _ABOUT if known else "", tables, notes=[note for note in notes if note])
+
+
+def _without_record(names: Sequence[str], others: bool) -> str:
+    """Sentences on models of which no training is known; `others` are in the table."""
+    one = len(names) == 1
+    models, have = ("The model", "has") if one else ("The models", "have")
+    where = ", which the tables below have too," if others else ""
+    told = f"{models} {listed([f'*{name}*' for name in names])}{where} {have} no record of a training."
+    if _UNTRAINED not in names:
+        return told
+    subject = "It" if one else f"The model *{_UNTRAINED}*"
+    return f"{told} {subject} is a random table, and shows what a model knows without training."
 
 
 def _row(name: str, training: Training) -> tuple[str, ...]:

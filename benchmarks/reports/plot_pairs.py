@@ -22,6 +22,11 @@ from st_paragram.figures import SMALL, new_figure, save, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MODELS = "the models (which differ in languages and data, too)"
+_ABLATIONS = (
+    "the trainings of the [ablations](#ablations-on-development-pairs-pearson-x-100)\n"
+    "on parts of the same pairs; bars show the lowest and the highest seed"
+)
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 _MARKS = "osv^"
 
@@ -52,12 +57,10 @@ def plot_pairs(sts: Collected[StsResult], records: Sequence[Record[Any]], path: 
     if points:
         label_points(panels[0], points, SMALL)
     save(figure, path)
-    parts = ["the models (which differ in languages and data too)"] * bool(points) + [
-        "training runs of the ablations on parts of the same pairs (bars: lowest and highest seed)"
-    ] * bool(curves)
+    parts = [_MODELS] * bool(points) + [_ABLATIONS] * bool(curves)
     title = "Quality against the number of training pairs"
     note = " Averages are without STS 2013's SMT data." if points and column != AVERAGE else ""
-    return Plot(path, title, f"{title}: {', and '.join(parts)}.{note}")
+    return Plot(path, title, f"{title}. The points are {', and '.join(parts)}.{note}")
 
 
 @dataclass(frozen=True)

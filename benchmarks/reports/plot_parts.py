@@ -68,4 +68,4 @@ def average_axis(column: str) -> str:
 
 def without_smt(column: str) -> str:
     """A sentence for the caption if ours and the published averages are not of the same data."""
-    return "" if column == AVERAGE else " Our averages are without STS 2013's SMT data, the published ones with."
+    return "" if column == AVERAGE else " Our averages are without STS 2013's SMT data, the published ones are with it."

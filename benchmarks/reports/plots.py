@@ -77,7 +77,7 @@ def plot_years(sts: Collected[StsResult], protocol: Protocol, rows: Sequence[Pub
     legend(figure)
     save(figure, path)
     kind = "the papers' protocol" if protocol is Protocol.PAPERS else "Sentence-BERT's protocol"
-    caption = f"STS by year under {kind}, from the best average down.{without_smt(columns[AVERAGE])}"
+    caption = f"STS by year under {kind}. The model with the best average is on top.{without_smt(columns[AVERAGE])}"
     return Plot(path, f"STS by year, {kind}", caption)
 
 
@@ -115,7 +115,7 @@ def plot_speed(sts: Collected[StsResult], path: Path) -> Plot | None:
     label_points(closer, ours, SMALL)
     save(figure, path)
     caption = (
-        "Quality against speed. Ours: tokenising included, on the machine named under the tables; published: one core "
-        "of the paper's machine, preprocessing outside the clock."
+        "Quality against speed. Our speed includes tokenising, on the machine that is named under the tables.\n"
+        "The published speed is that of one core of the paper's machine, with preprocessing outside the clock."
     )
     return Plot(path, "STS average against sentences per second", caption + without_smt(column))

@@ -33,12 +33,18 @@ BGT Spanish language encoder, es: - - - - - - - - 54.7
 
 def probing_tables(run: ProbingRun, published: bool = True) -> list[str]:
     """Markdown parts: what is measured, accuracies, the tasks, notes, and perhaps what the paper printed."""
-    parts = ["Accuracy x 100 on the test split, and its 95 % interval (Wilson)", _scores(run), "Tasks", _tasks(run)]
+    parts = [
+        "Figures are accuracy x 100 on the test split. Brackets have Wilson's 95 % interval.",
+        _scores(run),
+        "The tasks have these numbers of labels, and of sentences in each split.",
+        _tasks(run),
+    ]
     if run.notes:
         parts.append("\n".join(f"- {note}." for note in run.notes))
     if published:
         about = (
-            f"Published ({Source.BGT.value}), measured on the paper's own sets: not comparable with the figures above"
+            f"These figures are published ({Source.BGT.value}). They were measured on the paper's own sets, "
+            "so they cannot be compared with those above."
         )
         parts += [about, published_table()]
     return parts

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reports.ablations import ablations_section
 from reports.differences import differences_section
+from reports.introduction import introduction
 from reports.models import models_section
 from reports.mteb import mteb_section
 from reports.retrieval import bucc_section, tatoeba_section
 from reports.sections import Section
 from reports.sources import KINDS, SpeedRun, ablation_sets, collect
 from reports.speed import speed_sections
-from reports.sts import hard_sts_section, sts_sections
+from reports.sts import AVERAGE, average_columns, hard_sts_section, sts_sections
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.record import Record
 from st_paragram.evaluation.results import (
@@ -29,21 +31,14 @@ from st_paragram.evaluation.results import (
     TatoebaRun,
 )
 
-_INTRODUCTION = """\
-# Results
-
-How well our models follow grades of similarity, find translations and mine parallel text, under the protocols that the
-headings name. Rows marked (published) are the papers' own figures, measured with their models and data; all other
-figures were made by the commands beneath their tables (absolute paths are cut to their last component).
-Figures are shares times 100; "-": not measured, "constant": all scores were alike, so that there is no correlation.
-"""
+_PICTURES = "## Pictures\n\nThese were drawn by `python benchmarks/report.py` from the figures of the tables below.\n"
 
 
 def report_markdown(
     records: Sequence[Record[Any]],
     speeds: Sequence[SpeedRun] = (),
     plots: Sequence[str] = (),
-    notes: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
 ) -> str:
     """The whole report; what there are no records of is left out.
 
@@ -51,35 +46,43 @@ def report_markdown(
         records: of any benchmarks, models and machines.
         speeds: results of the speed benchmark.
         plots: Markdown of pictures, shown behind the models.
-        notes: what the reader must know besides, shown on top.
+        notes: title of a section -> what the reader must know besides, shown on top of it; "" is the page itself.
 
     Raises:
-        EvaluationError: there is nothing to report, a benchmark is unknown, or two models of one record have one name.
+        EvaluationError: there is nothing to report, a benchmark is unknown, two models of one record have one name, or
+            there are notes on a section that the report lacks.
     """
     if unknown := [record.benchmark for record in records if record.benchmark not in KINDS]:
         raise EvaluationError(f"a record of {unknown[0]!r}; the report knows {', '.join(KINDS)}")
     sections = _sections(records, speeds)
     if not sections:
         raise EvaluationError("no results in these records; give records with results")
+    notes = dict(notes or {})
+    without_smt = average_columns(collect(records, StsRun, StsResult))[AVERAGE] != AVERAGE
+    above = introduction(notes.pop("", ""), without_smt)
+    sections = _with_notes(sections, notes)
     first = sections[0].markdown() if sections[0].title == "Models" else ""
     rest = [section.markdown() for section in sections[bool(first) :]]
-    pictures = (
-        "\n".join(
-            [
-                "## Pictures\n\nDrawn by `python benchmarks/report.py` from the figures of the tables below.\n",
-                *(f"{plot}\n" for plot in plots),
-            ]
+    pictures = "\n".join([_PICTURES, *(f"{plot}\n" for plot in plots)]) if plots else ""
+    return "\n".join(part for part in (above, first, pictures, *rest) if part)
+
+
+def _with_notes(sections: Sequence[Section], notes: Mapping[str, str]) -> list[Section]:
+    """Sections with their notes on top; of several with one title, all of them."""
+    titles = [section.title for section in sections]
+    if strange := [title for title in notes if title not in titles]:
+        raise EvaluationError(
+            f"notes on {strange[0]!r}, which is no section of this report; it has {', '.join(titles)}"
         )
-        if plots
-        else ""
-    )
-    introduction = _INTRODUCTION + "".join(f"\n{note}\n" for note in notes)
-    return "\n".join(part for part in (introduction, first, pictures, *rest) if part)
+    return [
+        replace(section, about="\n\n".join(part for part in (notes.get(section.title, ""), section.about) if part))
+        for section in sections
+    ]
 
 
 def _sections(records: Sequence[Record[Any]], speeds: Sequence[SpeedRun]) -> list[Section]:
     sts = collect(records, StsRun, StsResult)
-    ablations = [ablations_section(collected) for collected in ablation_sets(records)]
+    ablations = [ablations_section(rows, first=not number) for number, rows in enumerate(ablation_sets(records))]
     found = [
         models_section(records),
         *sts_sections(sts),

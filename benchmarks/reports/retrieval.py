@@ -7,7 +7,7 @@ from statistics import mean
 
 from harness.report import number
 
-from reports.sections import Section, published_rows
+from reports.sections import Section, listed, published_rows
 from reports.sources import Collected
 from st_paragram.evaluation import published
 from st_paragram.evaluation.results import BuccResult, RetrievalScores, TatoebaResult
@@ -35,9 +35,10 @@ def tatoeba_section(collected: Collected[TatoebaResult]) -> Section | None:
     tables += [f"{title}\n\n{_table(results, languages, cell)}" for title, cell in views]
     tables.append("Accuracy (F1) x 100 as mteb counts them, by cosine:\n\n" + _accuracies(results, languages))
     about = (
-        "A translation is sought among all English sentences of the set, and the other way round; an error is a "
-        f"nearest neighbour that is not the translation. Average: the mean of {', '.join(_MEAN_OF)}, as in the "
-        f"published rows; of accuracy with {_ALSO} too. Seconds: for all languages of the model's last run."
+        "For each sentence, the translation is sought among all English sentences of the set, and the other way round. "
+        "It is an error if the nearest neighbour is not the translation.\n"
+        f"The average is the mean of {listed(_MEAN_OF)}, as in the published rows; that of accuracy has {_ALSO}, too. "
+        "*Seconds* are those for all languages of the model's last run."
     )
     title = "Tatoeba, the papers' protocol: error of the nearest neighbour"
     return Section(title, about, tables, collected.records("languages"), collected.notes)
@@ -66,13 +67,20 @@ def bucc_section(collected: Collected[BuccResult]) -> Section | None:
         parts = [language, *dict.fromkeys(heading for heading in told if heading)]
         gold = " or ".join(dict.fromkeys(f"{scores.gold:,}" for scores in scored.values()))
         tables.append(f"### {': '.join(parts)} ({gold} gold pairs)\n\n" + markdown_table(head, rows))
-    times = [f"{model} {number(of.seconds)}" for model, of in results.items() if of.seconds is not None]
     about = (
-        "Sentences that are translations of each other are sought in two texts; those above a threshold count as found."
+        "Sentences that are translations of each other are sought in two texts. "
+        "Pairs that score above a threshold count as found.\n"
+        "[Mining](mining.md#mining-translations) explains the scores; the *gold* is the list of known pairs."
     )
-    notes = [f"Seconds: {', '.join(times)}." if times else "", *collected.notes]
+    notes = [_time_taken(results), *collected.notes]
     title = "BUCC 2018, the shared task's protocol: precision, recall and F1 x 100"
     return Section(title, about, tables, collected.records("languages"), [note for note in notes if note])
+
+
+def _time_taken(results: Mapping[str, BuccResult]) -> str:
+    known = [(number(of.seconds), model) for model, of in results.items() if of.seconds is not None]
+    times = [f"{seconds}{'' if place else ' seconds'} for {model}" for place, (seconds, model) in enumerate(known)]
+    return f"This took {listed(times)}." if times else ""
 
 
 def _both_ways(of: RetrievalScores) -> str:

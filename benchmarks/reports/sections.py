@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,9 @@ from st_paragram.machine import MachineDescription
 from st_paragram.tables import MISSING, hundredths
 
 CONSTANT = "constant"
+PAIRS_IN_HEADS = "The heads of the columns have the numbers of pairs in brackets."
+_MISSING_SET = re.compile(r"(\S+) is missing(.*)")
+_TWO_REASONS = re.compile(r" \((.+); (.+)\)")
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Section:
 
     def markdown(self) -> str:
         """The section, ending in a line break."""
-        parts = [f"## {self.title}", self.about, *self.tables, *runs_markdown(self.records), " ".join(self.notes)]
+        parts = [f"## {self.title}", self.about, *self.tables, *runs_markdown(self.records), "\n".join(self.notes)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -66,7 +70,18 @@ def machine_line(machine: MachineDescription) -> str:
 def data_notes(records: Sequence[Record[Any]]) -> list[str]:
     """What the STS benchmarks said of their data, e.g. that sets are missing; each once."""
     notes = [note for record in records if isinstance(record.run, (StsRun, HardStsRun)) for note in record.run.notes]
-    return [shorten(note).rstrip(".") + "." for note in dict.fromkeys(notes)]
+    return [_sentence(shorten(note).rstrip(".")) + "." for note in dict.fromkeys(notes)]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: a, b and c."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def _sentence(note: str) -> str:
+    if not (found := _MISSING_SET.fullmatch(note)):
+        return note
+    return f"The set {found[1]} is missing" + _TWO_REASONS.sub(r": \1, and \2", found[2])
 
 
 def graded(figures: GradedResult | None) -> str:

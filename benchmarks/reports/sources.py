@@ -96,7 +96,8 @@ def collect(records: Sequence[Record[Any]], kind: type[Any], result: type[Result
             places = list(_places(found))
             if older := {origins[place].date for place in places if place in origins}:
                 dates = ", ".join(sorted(older))
-                collected.notes.append(f"{name}: measured more than once; {record.date} counts, not {dates}.")
+                count = f"Those of {record.date} count, not those of {dates}."
+                collected.notes.append(f"Some figures of {name} were measured more than once. {count}")
             origins.update(dict.fromkeys(places, record))
             collected.results[name] = _merge(collected.results[name], found) if name in collected.results else found
     return collected

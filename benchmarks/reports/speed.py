@@ -28,15 +28,18 @@ def speed_sections(sts: Collected[StsResult], speeds: Sequence[SpeedRun]) -> lis
     if rows:
         rows += [[f"{row.model} (published)", f"{row.sentences_per_second:,}", row.hardware] for row in published.SPEED]
         about = (
-            "Ours: text to vectors, tokenising included, of all STS sentences in one call, right after their first "
-            "encoding, on the machine named. Published: 120,000 book sentences sorted by length in batches of 64, "
-            "preprocessing outside the clock, on other hardware: no comparison of like with like."
+            "Our rates are from text to vectors, tokenising included: all STS sentences in one call, right after they "
+            "were encoded for the first time, on the machine that is named.\n"
+            "The published ones are for 120,000 book sentences sorted by length, in batches of 64, "
+            "with preprocessing outside the clock, on other hardware.\n"
+            "So like is not compared with like; [speed](speed.md) has a fair comparison."
         )
         table = markdown_table(("model", "sentences/s", "hardware"), rows)
         sections.append(Section("Speed while scoring STS", about, [table], sts.records(_RATE)))
     for speed in speeds:
         tables = [table_markdown(table).strip() for table in speed.tables if table.key.startswith(_ENCODING)]
         if tables:
-            about = f"Made by `python benchmarks/speed.py`, {speed.date}, {machine_line(speed.machine)}."
+            made = f"These were measured by `python benchmarks/speed.py` on {speed.date}."
+            about = f"{made} The machine: {machine_line(speed.machine)}."
             sections.append(Section("Speed side by side", about, tables))
     return sections

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from reports.sections import CONSTANT, Section, correlation, data_notes, graded, published_rows
+from reports.sections import CONSTANT, PAIRS_IN_HEADS, Section, correlation, data_notes, graded, published_rows
 from reports.sources import Collected
 from st_paragram.evaluation import published
 from st_paragram.evaluation.published import Published
@@ -17,6 +17,13 @@ from st_paragram.tables import MISSING, hundredths, markdown_table
 
 AVERAGE = "average"
 WITHOUT_SMT = {"2013": "2013 without SMT", AVERAGE: "average without SMT"}
+_ABOUT_HARD = (
+    "Hard STS takes pairs of STS 2012-2016 whose likeness in words and in meaning disagree. "
+    "Pairs that occur twice are taken once. The heads have the numbers of pairs that were scored here.\n"
+    "Published rows have only Pearson's correlation.\n\n"
+    "The splits are made by the grade (*gold*, 0 to 5) and by the symmetric word error rate (SWER): "
+    "the lower it is, the more words the two sentences have in common."
+)
 _INTERVALS = "95 % intervals of Pearson x 100 (chance in the choice of pairs, not in the training):\n\n"
 
 
@@ -47,9 +54,10 @@ def sts_sections(collected: Collected[StsResult]) -> list[Section]:
             Protocol.PAPERS,
             "STS 2012-2016, the papers' protocol: Pearson x 100, mean over the sub-data sets of a year",
             (
-                "Average: the mean of the five years. The published rows have STS 2013 with its SMT data, which may "
-                "not be passed on: where it was not scored, only the columns without SMT have figures, and those "
-                "compare with no published column."
+                "Each year has several sets of pairs. The score of a year is the mean over its sets, "
+                "and the average is the mean of the five years.\n"
+                "The published rows have STS 2013 with its SMT data. Where it was not scored, "
+                "only the columns without SMT have figures, and these cannot be compared with any published column."
             ),
             published.ENGLISH_STS,
         ),
@@ -57,14 +65,17 @@ def sts_sections(collected: Collected[StsResult]) -> list[Section]:
             collected,
             Protocol.SENTENCE_BERT,
             "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT",
-            "All pairs of a year are ranked together. Average: the mean of the five years.",
+            "All pairs of a year are ranked together. The average is the mean of the five years.",
             published.CONCATENATED_STS,
         ),
         _protocol(
             collected,
             Protocol.MTEB,
             "STS by mteb's protocol, computed here: Spearman x 100",
-            "STS12-16 over a year's concatenation, STS17 by pair of languages, the test part of STS Benchmark.",
+            (
+                "In STS12-16 all pairs of a year are ranked together, in STS17 those of each pair of languages. "
+                "Of the STS Benchmark, the test part is scored."
+            ),
             (),
         ),
         _by_year(collected, [name for name in sets if name[:4] in YEARS]),
@@ -87,13 +98,10 @@ def hard_sts_section(collected: Collected[HardStsResult]) -> Section | None:
     both = zip(published.HARD_STS, published.HARD_STS_NAMED, strict=True)  # the same models, in two tables of the paper
     rows += published_rows([replace(row, scores=row.scores | named.scores) for row, named in both], splits)
     definitions = "\n".join(f"- {split.name}: {split.definition}" for split in SPLITS if split.name in splits)
-    about = (
-        "Different pairs of STS 2012-2016; in brackets the numbers of those scored here. Published rows have Pearson "
-        f"alone. The splits:\n\n{definitions}"
-    )
     records = collected.records()
     title = "Hard STS, splits by word error rate and negation: Pearson / Spearman x 100"
-    return Section(title, about, [markdown_table(head, rows)], records, [*data_notes(records), *collected.notes])
+    notes = [*data_notes(records), *collected.notes]
+    return Section(title, f"{_ABOUT_HARD}\n\n{definitions}", [markdown_table(head, rows)], records, notes)
 
 
 def protocol_score(collected: Collected[StsResult], model: str, protocol: Protocol, column: str) -> float | None:
@@ -151,8 +159,7 @@ def _by_year(collected: Collected[StsResult], sets: Sequence[str]) -> Section | 
         rows = [[model, *(_interval(of.sets.get(name)) for name in names)] for model, of in _scored(collected).items()]
         tables.append(f"### STS {year}\n\n" + markdown_table(head, rows))
     title = "STS 2012-2016, every sub-data set: Pearson x 100 (95 % interval)"
-    about = "Numbers of pairs in the heads."
-    return Section(title, about, tables, collected.records("sets"), collected.notes) if tables else None
+    return Section(title, PAIRS_IN_HEADS, tables, collected.records("sets"), collected.notes) if tables else None
 
 
 def _sets(
@@ -169,7 +176,7 @@ def _sets(
     tables.append(_INTERVALS + markdown_table(head, intervals))
     found = [record for key in keys.values() for record in collected.records("sets", key)]
     records = [record for index, record in enumerate(found) if record not in found[:index]]
-    return Section(title, "Numbers of pairs in the heads.", tables, records, collected.notes)
+    return Section(title, PAIRS_IN_HEADS, tables, records, collected.notes)
 
 
 def _scored(collected: Collected[StsResult]) -> dict[str, StsResult]:

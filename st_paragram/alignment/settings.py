@@ -16,16 +16,19 @@ class AlignmentSettings:
 
     margin: Margin = setting(Margin.RATIO, MARGIN_HELP)
     k: int = setting(
-        DEFAULT_K, "neighbours that make the background; fewer in a smaller document", least=1, option="--neighbours"
+        DEFAULT_K,
+        "neighbours that make the background of a margin; fewer if a document is smaller",
+        least=1,
+        option="--neighbours",
     )
     skip: float | None = setting(
         None,
-        "skip sentences that score less than this together; if not given 1 (ratio), 0 (distance) or 0.3 (absolute)",
+        "skip sentences whose score with each other is below this; none: 1 (ratio), 0 (distance) or 0.3 (absolute)",
         option="--skip-below",
         metavar="SCORE",
     )
     with_skipped: bool = setting(
-        False, "write skipped sentences too, each with an empty other side and a score of 0", option="--all"
+        False, "also write the skipped sentences, each with an empty other side and a score of 0", option="--all"
     )
 
     @property

@@ -8,7 +8,8 @@ from st_paragram.search.settings import QUERY_BLOCK, SearchSettings
 from st_paragram.settings import setting, settings
 
 MARGIN_HELP = (
-    "score: the cosine divided by the background (ratio), minus the background (distance), or alone (absolute)"
+    "what the score of a pair is: its cosine divided by the background (ratio), its cosine minus the background "
+    "(distance), or its cosine alone (absolute)"
 )
 
 
@@ -17,7 +18,10 @@ class MarginSettings(SearchSettings):
     """How a pair's cosine is set against its background, and how the neighbours that make it are searched for."""
 
     k: int = setting(
-        DEFAULT_K, "neighbours of each sentence, which also make the background of a margin", least=1, option="-k"
+        DEFAULT_K,
+        "neighbours that are searched for each sentence; they also make the background of a margin",
+        least=1,
+        option="-k",
     )
     margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
 
@@ -28,16 +32,17 @@ class MiningSettings(MarginSettings):
 
     candidates: Candidates = setting(
         Candidates.MAX,
-        "pairs put forward: max takes each sentence once, best pairs first; the command takes all by default where it "
-        "looks for paraphrases",
+        "which pairs are considered: the best neighbour of each source sentence (forward), that of each target "
+        "sentence (backward), the pairs that are both (intersection), either of them with each sentence once and the "
+        "best pairs first (max), or every pair of neighbours (all, the command's default for paraphrases)",
     )
-    threshold: float | None = setting(None, "least score of a pair")
-    paraphrase: bool = setting(False, "look within one text")
+    threshold: float | None = setting(None, "lowest score of a pair that is kept")
+    paraphrase: bool = setting(False, "look for paraphrases within one text")
     shard_rows: int = setting(
         1 << 15, f"sentences that one task embeds, or searches for; rounded up to a multiple of {QUERY_BLOCK}", least=1
     )
     with_ids: bool = setting(
-        False, "lines are `id TAB sentence` (as in BUCC); ids come out in place of sentences", option="--ids"
+        False, "lines are `id TAB sentence`, as in BUCC, and the output has ids in place of sentences", option="--ids"
     )
 
     @property

@@ -38,11 +38,12 @@ class Length(RowFilter):
     name: ClassVar[str] = "length"
     reasons: ClassVar[tuple[str, ...]] = (EMPTY, SHORT, LONG)
 
-    min_length: int = setting(3, "words a side needs, or characters in a script without spaces", least=1)
-    max_length: int = setting(100, "words a side may have", least=1)
-    max_characters: int = setting(200, "characters a side may have in a script without spaces", least=1)
+    min_length: int = setting(3, "fewest words that a side may have, or characters in a script without spaces", least=1)
+    max_length: int = setting(100, "most words that a side may have", least=1)
+    max_characters: int = setting(200, "most characters that a side may have in a script without spaces", least=1)
     length_on: LengthOn = setting(
-        LengthOn.BOTH, "sides whose length counts; english is the first; an empty side is dropped in any case"
+        LengthOn.BOTH,
+        "sides whose length counts; english is the first side; a row with an empty side is dropped in any case",
     )
 
     def __post_init__(self) -> None:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from st_paragram.alignment.document_list import DocumentPair
 
 DESCRIPTION = (
-    "Align two documents, a sentence a line, plain or compressed: one sentence with one, or one with two "
-    "neighbours; others are skipped. Writes `score TAB source TAB target` in the order of the documents. A run over "
-    "a list of documents that was interrupted is resumed by the same command."
+    "Align the sentences of a document and of its translation. Both are texts with one sentence on each line, plain or "
+    "compressed. A sentence goes with one sentence or with two neighbouring ones of the other document, or is skipped. "
+    "The output has rows `score TAB source TAB target` in the order of the documents. If a run over a list of "
+    "documents is interrupted, the same command resumes it."
 )
 EPILOG = ""
 
@@ -30,14 +31,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = documents.add_argument
     add("--source", metavar="A.txt", help="a document")
     add("--target", metavar="B.txt", help="its translation")
-    add("--documents", metavar="LIST.tsv", help="in place of both: rows `source file TAB target file`, from its folder")
+    add(
+        "--documents",
+        metavar="LIST.tsv",
+        help="in place of both, a list: rows `source file TAB target file`, with paths from its folder",
+    )
     add_model_option(documents)
     add("--output", required=True, metavar="OUT.tsv", help="the file to make")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
     add = parser.add_argument_group("work").add_argument
-    add("--workers", type=int, default=1, help="processes that share the pairs of documents (%(default)s)")
-    add("--work", type=Path, metavar="DIR", help="keep results here: later runs redo only what changed")
+    add("--workers", type=int, default=1, help="processes that share the pairs of documents (default: %(default)s)")
+    add("--work", type=Path, metavar="DIR", help="keep the results here, so that later runs redo only what has changed")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,17 +21,22 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.data.text import TextSource
 
-DESCRIPTION = "Download parallel text, clean it and make a pair store: data/en-LANG.h5."
+DESCRIPTION = (
+    "Download parallel text, clean it, and make a pair store of it, which `st-paragram train bitext` reads. The store is "
+    "data/en-LANG.h5 unless you say otherwise."
+)
 EPILOG = """\
-Without --corpus it takes the corpora that the papers took for a language, and at most as many pairs of each (for other
-languages: what the catalogue has). Texts of your own are added with --text and --moses.
+Without --corpus, the command takes the corpora that the papers took for a language, and at most as many pairs of each
+as they did. For a language that they did not use, it takes all corpora of the catalogue that have it. --text and --moses
+add texts of your own.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
   st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
   st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
 
-A run that was interrupted, by whatever, is resumed where it stopped; one with other settings redoes what they change.
+If a run is interrupted, whatever the reason, the same command resumes it where it stopped. A run with other settings
+redoes only what they change.
 """
 
 
@@ -48,7 +53,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[@VERSION]",
         help="take this corpus; repeatable (default: those of the papers)",
     )
-    add("--mirror", metavar="URL", help="fetch from this server, with the same paths (default: from the corpora's own)")
+    add(
+        "--mirror",
+        metavar="URL",
+        help="fetch from this server, where files have the same paths (default: the corpora's own servers)",
+    )
     add(
         "--folder",
         type=Path,
@@ -56,8 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder to download to (default: %(default)s)",
     )
-    add("--parallel", type=int, default=4, metavar="N", help="files fetched at a time (default: %(default)s)")
-    add("--no-download", action="store_true", help="fetch nothing; take the texts of --text and --moses alone")
+    add("--parallel", type=int, default=4, metavar="N", help="how many files to fetch at a time (default: %(default)s)")
+    add("--no-download", action="store_true", help="download nothing; take only the texts of --text and --moses")
     add_text_options(parser)
     add_cleaning_options(parser, "`default`")
     add_store_options(parser)

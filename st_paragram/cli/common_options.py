@@ -22,7 +22,7 @@ def add_model_option(parser: Parser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="model directory, name or hub id (default: the only ./p-sp-* there is, or else p-sp-mini)",
+        help="a model directory, a name or a hub id (default: ./p-sp-* if there is exactly one, or else p-sp-mini)",
     )
 
 

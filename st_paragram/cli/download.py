@@ -12,10 +12,13 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.corpora.fetching.corpus_file import CorpusFile
 
-DESCRIPTION = "Fetch corpora by name; downloads are resumed, checked, and recorded in a manifest."
+DESCRIPTION = (
+    "Download parallel corpora, test sets and models by their names. Interrupted downloads are resumed, all files are "
+    "checked, and a manifest records what was fetched."
+)
 EPILOG = """\
-Without --corpus, it fetches the corpora that the papers used for a language; for other languages, all corpora of the
-catalogue that have it.
+Without --corpus, the command fetches the corpora that the papers used for a language. For a language that they did not
+use, it fetches all corpora of the catalogue that have it.
 
   st-paragram download --lang es
   st-paragram download --lang fr-es-de --list
@@ -23,23 +26,43 @@ catalogue that have it.
   st-paragram download --sets tatoeba --lang es-tr --folder data/eval
   st-paragram download --sets lid --folder data/models
 
-Interrupted downloads are resumed, and complete ones are not fetched again. Each corpus has its own licence: it is
-shown, and recorded in FOLDER/manifest.json. To respect it is up to you.
+Files that are complete are not fetched again. Each corpus has its own licence, which is shown and is recorded in
+FOLDER/manifest.json. It is up to you to respect it.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
     add = parser.add_argument
-    add("--lang", metavar="CODE[-CODE...]", help="the languages to pair with English, e.g. es or fr-es-de")
-    add("--source", default="en", metavar="CODE", help="the language to pair them with (%(default)s)")
-    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help="fetch this corpus instead; repeatable")
-    add("--sets", action="append", default=[], metavar="NAME", help="other files: tatoeba, bucc, lid, paranmt, sts")
-    add("--mirror", metavar="URL", help="fetch from this server, under the same paths")
-    add("--folder", type=Path, default=Path("data/raw"), help="the folder to store files in (%(default)s)")
-    add("--parallel", type=int, default=4, help="how many files to fetch at a time (%(default)s)")
+    add(
+        "--lang",
+        metavar="CODE[-CODE...]",
+        help="the languages to fetch, each paired with --source, e.g. es or fr-es-de",
+    )
+    add("--source", default="en", metavar="CODE", help="the language that they are paired with (default: %(default)s)")
+    add(
+        "--corpus",
+        action="append",
+        default=[],
+        metavar="NAME[@VERSION]",
+        help="fetch this corpus instead of those of the papers; repeatable",
+    )
+    add(
+        "--sets",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="fetch other files: tatoeba, bucc, lid, paranmt or sts; repeatable",
+    )
+    add(
+        "--mirror",
+        metavar="URL",
+        help="fetch from this server, where files have the same paths (default: the corpora's own servers)",
+    )
+    add("--folder", type=Path, default=Path("data/raw"), help="the folder to store files in (default: %(default)s)")
+    add("--parallel", type=int, default=4, help="how many files to fetch at a time (default: %(default)s)")
     add("--list", action="store_true", help="only show what would be fetched")
-    terms = "for --sets sts: fetch STS 2012 and the STS Benchmark too; without it, their terms are shown"
+    terms = "for --sets sts: you agree with the terms of STS 2012 and the STS Benchmark, so fetch them, too; else the terms are shown"
     add("--accept-msr-terms", action="store_true", help=terms)
 
 

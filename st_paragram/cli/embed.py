@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from st_paragram.embed_files import EncodingReport
 
 DESCRIPTION = (
-    "Encode each line of FILE (plain, gz, xz, bz2, or - for standard input) into a row of a .npy matrix, or with "
-    "--sharded each line of several files into a folder of shards, on as many processes or machines as you like. A run "
-    "that was interrupted is resumed by the same command."
+    "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector, which is a row of a .npy "
+    "matrix. With --sharded, the lines of several files become a folder of smaller matrices, called shards, which as "
+    "many processes or machines as you like make together. If a run is interrupted, the same command resumes it."
 )
 EPILOG = """\
-Read a matrix with numpy.load("X.npy", mmap_mode="r"), and a folder with
-st_paragram.embed_files.read_embeddings("FOLDER"), whatever the format and the type of its numbers.
+A matrix is read with numpy.load("X.npy", mmap_mode="r"). A folder of shards is read with
+st_paragram.embed_files.read_embeddings("FOLDER"), whatever its format and the type of its numbers.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
   st-paragram embed part-*.gz --sharded --output vectors --workers 8 --dtype int8 --normalize
   st-paragram embed lines.txt --sharded --output vectors --format parquet --with-text
 
-A folder has shard-00000.npy, shard-00001.npy, ... and embeddings.json, which says what they hold. Its bytes do not
-depend on the number of workers nor on the executor.
+A folder of shards has the files shard-00000.npy, shard-00001.npy, ... and embeddings.json, which says what is in them.
+Its bytes depend neither on the number of workers nor on the executor.
 """
 
 #: Options that mean something with --sharded alone.
@@ -40,7 +40,7 @@ _OF_FOLDERS = ("format", "with_text", "shard_lines", "work", "ranks", "executor_
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="the text; several with --sharded")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="the text; with --sharded, several are allowed")
     add_model_option(parser)
     parser.add_argument("--output", required=True, metavar="X.npy|FOLDER", help="the file or the folder to make")
     parser.add_argument("--overwrite", action="store_true", help="replace an output that exists")
@@ -49,7 +49,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     shards.add_argument("--sharded", action="store_true", help="make a folder of shards")
     add_setting_options(shards, CollectionSettings, only=("format", "with_text", "shard_lines"))
     shards.add_argument(
-        "--work", type=Path, metavar="DIR", help="keep what is done here: later runs embed only the files that changed"
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="keep the results here, so that later runs embed only the files that have changed",
     )
     add_executor_options(parser)
 

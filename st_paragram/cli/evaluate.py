@@ -10,12 +10,20 @@ from typing import Any
 
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 
-DESCRIPTION = "Score models on published benchmarks and print Markdown tables with the papers' own figures."
+DESCRIPTION = (
+    "Score models on published benchmarks. The command prints Markdown tables, in which the figures of the papers stand "
+    "beside those of the models."
+)
 EPILOG = """\
-DIR holds sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv (rows `grade TAB sentence TAB sentence`)
-or the tasks' own releases; tatoeba/spa-eng.tsv, ...; bucc2018/zh-en.sample.zh, .en and .gold; retrieval sets, folders
-of queries.tsv, corpus.tsv and qrels.tsv such as quora_sr, reqa_squad_dev and xquad_r/es; transfer/MR.tsv, ...;
-nli/xnli_held.es.tsv. Without --benchmarks, everything that DIR has data for is scored.
+The folder DIR may have data for these benchmarks. Without --benchmarks, all for which it has data are scored.
+
+  STS                 sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv, with rows
+                      `grade TAB sentence TAB sentence`, or the tasks' own releases
+  Tatoeba             tatoeba/spa-eng.tsv, ...
+  BUCC                bucc2018/zh-en.sample.zh, .en and .gold
+  retrieval           quora_sr, reqa_squad_dev, xquad_r/es, ...: folders of queries.tsv, corpus.tsv and qrels.tsv
+  transfer            transfer/MR.tsv, ...
+  inference (nli)     nli/xnli_held.es.tsv, ...
 
   st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts hard-sts
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --compare --json sts.json
@@ -23,13 +31,14 @@ nli/xnli_held.es.tsv. Without --benchmarks, everything that DIR has data for is 
   st-paragram evaluate p-sp-zh --data eval --benchmarks bucc --pair zh-en
   st-paragram evaluate muse-cnn --data eval --benchmarks semantic-retrieval answer-retrieval transfer nli
 
---fetch gets STS from its organisers and seven languages of Tatoeba; it shows the addresses and licences first. STS 2012
-and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub reads STS
-from the Hugging Face hub instead, where the sets of 2012-2016 are put together by year. Archives of BUCC are fetched by
-`st-paragram download --sets bucc`; unpack them into DIR/bucc2018.
+--fetch downloads STS from its organisers, and seven languages of Tatoeba. It shows the addresses and licences first.
+STS 2012 and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub
+reads STS from the Hugging Face hub instead, where the sets of each year from 2012 to 2016 are put together. For BUCC,
+fetch the archives with `st-paragram download --sets bucc` and unpack them into DIR/bucc2018.
 
-Benchmarks tatoeba, bucc and semantic-retrieval need pip install "st_paragram[mining]"; transfer needs [probing], the
-row BM25 of answer-retrieval [retrieval]; mteb and --hub need "st_paragram[eval]".
+The benchmarks tatoeba, bucc and semantic-retrieval need pip install "st_paragram[mining]", and transfer needs
+"st_paragram[probing]". The row BM25 of answer-retrieval needs "st_paragram[retrieval]". mteb and --hub need
+"st_paragram[eval]".
 """
 
 
@@ -39,17 +48,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add(
-        "models", nargs="+", metavar="MODEL", help="directory, name or hub id; also any SentenceTransformer's directory"
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="a model directory, a name or a hub id; any SentenceTransformer's directory will do, too",
     )
     add(
         "--benchmarks",
         nargs="+",
         choices=BENCHMARKS,
         metavar="NAME",
-        help=f"benchmarks to run, some of {', '.join(BENCHMARKS)}",
+        help=f"the benchmarks to run, some of: {', '.join(BENCHMARKS)}",
     )
-    add("--data", type=Path, metavar="DIR", help="the folder of evaluation data, see below")
-    add("--fetch", action="store_true", help="first fetch into DIR what may be fetched and is missing there")
+    add(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="the folder of evaluation data; what it may have is said below the options",
+    )
+    add("--fetch", action="store_true", help="first download into DIR whatever is missing there and may be downloaded")
     add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
     add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
     add(
@@ -57,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="CODE",
-        help="languages to score, es or spa (default: all there are)",
+        help="the languages to score, such as es or spa (default: all that DIR has)",
     )
     add(
         "--pair",
@@ -65,14 +82,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="zh-en",
-        help="pairs of languages of BUCC (default: all that DIR has)",
+        help="the pairs of languages of BUCC to score (default: all that DIR has)",
     )
-    add("--untrained", action="store_true", help="add random embeddings over the first model's vocabulary")
+    add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
     add(
-        "--limit", type=int, metavar="N", help="first queries of each set of semantic-retrieval (all), for a quick look"
+        "--limit",
+        type=int,
+        metavar="N",
+        help="for a quick look, take only the first N queries of each set of semantic-retrieval (default: all)",
     )
-    add("--compare", action="store_true", help="on STS, compare every model with the first by paired bootstrap")
-    add("--json", type=Path, metavar="FILE", help="write the results as records, one for each benchmark")
+    add("--compare", action="store_true", help="on STS, compare every model with the first one by a paired bootstrap")
+    add(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="also write the results to this file, as one record for each benchmark",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

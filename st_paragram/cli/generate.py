@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from st_paragram.models.generative import GenerativeEncoder
 
 DESCRIPTION = (
-    "Write a sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in order, by a model that "
-    "st-paragram train bgt has made: the sentence again (reconstruct), what it means in the other language "
-    "(translate), or in the style of another sentence (transfer). A blank line gives a blank one."
+    "Write a new sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same order. The "
+    "model must be one that `st-paragram train bgt` has made. It can write the sentence again (reconstruct), write what "
+    "it means in the other language (translate), or write what it means in the style of another sentence (transfer). A "
+    "blank line gives a blank line."
 )
 EPILOG = """\
   st-paragram generate bgt-es --task reconstruct --from es sentences.es
@@ -36,9 +37,10 @@ EPILOG = """\
   echo "We are late." | st-paragram generate bgt-es --task transfer --to en --style "Are you sure, my friend?" -
   st-paragram generate bgt-es --task transfer --to en --styles styles.en --measures sentences.es
 
-With --measures it says on standard error how near outputs are to their sources (cosine by --scorer), how much of them
-is copied, how well they agree with styles in length and punctuation, and BLEU of reconstructions, and of translations
-with --references: pip install "st_paragram[generation]". Means are over all lines but blank ones.
+With --measures, the command prints to standard error how similar the outputs are to their sources (the cosine by
+--scorer), how much of them is copied, and how well they agree with the styles in length and punctuation. For
+reconstructions, and for translations with --references, it also prints BLEU, the agreement with the reference in words
+and phrases from 0 to 100. This needs pip install "st_paragram[generation]". Blank lines do not count.
 """
 
 
@@ -48,17 +50,33 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", help="model directory, name or hub id")
     add("file", metavar="FILE", help="the sentences, one a line; - for standard input")
     add("--task", choices=TASKS, required=True, help="what to write")
-    add("--from", dest="source", metavar="LANG", help="language of the sentences (the one that --to is not)")
-    add("--to", dest="target", metavar="LANG", help="language to write (the model's first; of a translation, second)")
-    add("--style", metavar="SENTENCE", help="for a transfer: the style of all that is written")
-    add("--styles", metavar="FILE", help="for a transfer: a style for each sentence, one a line")
-    add("--output", type=Path, metavar="OUT.txt", help="the file to make (standard output)")
+    add("--from", dest="source", metavar="LANG", help="language of the sentences (default: the one that --to is not)")
+    add(
+        "--to",
+        dest="target",
+        metavar="LANG",
+        help="language to write (default: the first language of the model; for a translation, the second)",
+    )
+    add("--style", metavar="SENTENCE", help="for a transfer: a sentence whose style everything is written in")
+    add(
+        "--styles",
+        metavar="FILE",
+        help="for a transfer: a file with a sentence for each line of FILE, in whose style that line is written",
+    )
+    add("--output", type=Path, metavar="OUT.txt", help="the file to make (default: standard output)")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser.add_argument_group("search"), GenerationSettings)
     add = parser.add_argument_group("measures").add_argument
     add("--measures", action="store_true", help="print measures of what was written to standard error")
-    add("--scorer", metavar="MODEL", default=SHIPPED, help="embeds sentences for cosines (%(default)s)")
-    add("--references", metavar="FILE", help="for a translation: how it should be, one a line")
+    add(
+        "--scorer",
+        metavar="MODEL",
+        default=SHIPPED,
+        help="the model that embeds sentences for the cosines (default: %(default)s)",
+    )
+    add(
+        "--references", metavar="FILE", help="for a translation: a file with the right translation of each line of FILE"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

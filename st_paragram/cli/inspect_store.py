@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 DESCRIPTION = (
-    "Show what a pair store holds: counts, lengths of sentences, use of the vocabulary, languages and labels of rows, "
-    "and some pairs drawn at random."
+    "Show what is in a pair store: how many pairs it has, how long the sentences are, how much of the vocabulary they "
+    "use, which languages and labels the rows have, and some pairs drawn at random."
 )
 EPILOG = ""
 
@@ -17,11 +17,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
     add("store", type=Path, metavar="STORE.h5", help="a pair store")
-    add("--pairs", type=int, default=10, metavar="N", help="how many pairs to draw at random (%(default)s)")
-    add("--seed", type=int, default=0, help="seed of that drawing (%(default)s)")
-    add("--limit", type=int, metavar="N", help="inspect the first N pairs only, which are a random sample")
-    add("--plot", type=Path, metavar="FILE.png", help="draw lengths and frequencies of pieces there")
-    add("--json", type=Path, metavar="FILE", help="also write the numbers there")
+    add("--pairs", type=int, default=10, metavar="N", help="how many pairs to draw at random (default: %(default)s)")
+    add("--seed", type=int, default=0, help="seed of that drawing (default: %(default)s)")
+    add(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="inspect only the first N pairs, which are a random sample, because stores are shuffled",
+    )
+    add(
+        "--plot",
+        type=Path,
+        metavar="FILE.png",
+        help="draw the lengths of sentences and the frequencies of pieces into this file",
+    )
+    add("--json", type=Path, metavar="FILE", help="also write the numbers into this file")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,33 +18,41 @@ if TYPE_CHECKING:
     from st_paragram.stages.work import Work
 
 DESCRIPTION = (
-    "Find the sentences of two texts that are translations of each other, or with --paraphrase the paraphrases within "
-    "one text: embed all sentences, look for the nearest neighbours of each, score pairs by margin, and write the best."
+    "Find the sentences of two texts that are translations of each other or, with --paraphrase, the paraphrases within "
+    "one text. All sentences are embedded, the nearest neighbours of each are looked up, the pairs of neighbours are "
+    "scored by a margin, and the best are written."
 )
 EPILOG = """\
-Texts have a sentence a line, plain or compressed; with --ids, `id TAB sentence`. The output is `score TAB source TAB
-target`, best pairs first; with --ids, ids in place of sentences.
+A text has one sentence on each line, plain or compressed; with --ids, lines are `id TAB sentence`. The output has rows
+`score TAB source TAB target`, the best pairs first; with --ids, it has ids in place of sentences.
 
   st-paragram mine --source wiki.en --target wiki.es --model p-sp-es --output pairs.tsv --threshold 0.1
   st-paragram mine --paraphrase questions.txt --model p-sp-en --output pairs.tsv --margin absolute --threshold 0.8
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --workers 4 --work mining
 
-The score is the pair's cosine minus its background: the mean cosine of both sentences with their k nearest of the other
-text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019); on the texts we tried, its F1 was
-between 1.5 points higher and 4 points lower. A threshold for one margin means nothing for another.
+The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their k nearest
+neighbours in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). On the texts
+that we tried, its F1 (the harmonic mean of precision and recall) was between 1.5 points higher and 4 points lower. A
+threshold for one margin means nothing for another.
 
-All sentences are compared with all others while that takes minutes; beyond that, an inexact index is used, which finds
-the nearest neighbour of at least --recall of a sample. A run that was interrupted is resumed by the same command.
+All sentences are compared with all others as long as that takes only minutes. Beyond that, an inexact index is used,
+which finds the nearest neighbour of at least the share --recall of a sample. If a run is interrupted, the same command
+resumes it.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the recipe that does the same."""
     add = parser.add_argument
-    add("--source", metavar="FILE", help="sentences of one language")
-    add("--target", metavar="FILE", help="sentences of the other")
+    add("--source", metavar="FILE", help="the sentences of one language")
+    add("--target", metavar="FILE", help="the sentences of the other language")
     add("--paraphrase", dest="one_text", metavar="FILE", help="look for paraphrases within this text instead")
-    add("--documents", type=Path, metavar="LIST", help="rows `source file TAB target file`: look within these pairs")
+    add(
+        "--documents",
+        type=Path,
+        metavar="LIST",
+        help="a list with rows `source file TAB target file`: look within each of these pairs instead",
+    )
     add_model_option(parser)
     add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="the file to make")
     add("--overwrite", action="store_true", help="replace an output that exists")
@@ -53,12 +61,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_setting_options(pairs, MiningSettings, only=("k", "margin", "candidates", "threshold"))
     add_setting_options(search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed", "shard_rows"))
     search.add_argument(
-        "--work", type=Path, metavar="DIR", help="keep results of stages here: later runs redo only what changed"
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="keep the results of all stages here, so that later runs redo only what has changed",
     )
     search.add_argument(
         "--force",
         metavar="STAGE",
-        help="do this stage (sentences, embed, index, effort, search, pairs) again, and those after it",
+        help="do this stage (sentences, embed, index, effort, search or pairs) and those after it again",
     )
     add_executor_options(parser)
 

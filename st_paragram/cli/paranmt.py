@@ -16,12 +16,13 @@ from st_paragram.cli.preparation_options import (
 from st_paragram.settings import add_setting_options, given
 
 DESCRIPTION = (
-    "Make a pair store of scored paraphrases: filter them by score, overlap and length, shuffle them, and store the "
-    "pairs as ids, ready for st-paragram train paraphrase."
+    "Turn paraphrases with scores into a pair store, the file that `st-paragram train paraphrase` reads. The pairs are "
+    "filtered by their score, their overlap and their length, shuffled, and stored as ids."
 )
 EPILOG = """\
-A text has the columns `sentence TAB paraphrase TAB score`, as ParaNMT-50M has; plain or compressed. Where there is no
-score, --model computes one: the cosine by any model of ours. The defaults are those of EMNLP 2022, section 3.
+A text has the columns `sentence TAB paraphrase TAB score`, like ParaNMT-50M, and is plain or compressed. If your text
+has no scores, --model computes them, as the cosine by any model of this package. The defaults of the filters are those
+of the paper (EMNLP 2022, section 3).
 
   st-paragram paranmt --text para-nmt-50m.txt --output data/en-en.h5
   st-paragram paranmt --text paraphrases.tsv.xz --model p-sp-es --sim-low 0.5 --rejects dropped
@@ -43,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the pair store to make (default: %(default)s)",
     )
     add("--lang", default="en", help="the language of both sides (default: %(default)s)")
-    add("--cap", type=int, metavar="N", help="take at most N pairs of each text, at random (default: all)")
+    add("--cap", type=int, metavar="N", help="take at most N pairs of each text, drawn at random (default: all)")
     add_setting_options(parser.add_argument_group("filters"), ParanmtSettings)
     add_store_options(parser)
     add_work_options(parser)

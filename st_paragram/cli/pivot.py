@@ -9,8 +9,8 @@ from pathlib import Path
 from st_paragram.settings import add_setting_options, given
 
 DESCRIPTION = (
-    "Make paraphrases of bitext: sentences of one language that share a translation become pairs. The output has two "
-    "columns with a tab between them, in random order."
+    "Make paraphrases out of bitext: sentences of one language that have the same translation become pairs. The output "
+    "has two columns with a tab between them, and its rows are in random order."
 )
 EPILOG = ""
 
@@ -20,16 +20,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.preparation.pivot_pairs import PivotSettings
 
     add = parser.add_argument
-    add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="bitext of two columns; repeatable")
+    add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="a bitext of two columns; repeatable")
     add("--lang", default="en", help="the language to find paraphrases in (default: %(default)s)")
-    add("--output", type=Path, required=True, metavar="FILE.tsv", help="what to make; a file that exists is replaced")
+    add("--output", type=Path, required=True, metavar="FILE.tsv", help="the file to make; one that exists is replaced")
     add_setting_options(parser, PivotSettings)
     add(
         "--drop-invalid",
         action="store_true",
         help="drop rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
     )
-    add("--json", type=Path, metavar="FILE", help="write the numbers there, too (default: nowhere)")
+    add("--json", type=Path, metavar="FILE", help="also write the numbers into this file (default: nowhere)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -29,20 +29,32 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(group, PrepareSettings, leave_out=_OF_THE_VOCABULARY)
     group = parser.add_argument_group("vocabulary")
-    group.add_argument("--vocab", type=Path, metavar="FILE.model", help="use this sentencepiece model and train none")
+    group.add_argument(
+        "--vocab", type=Path, metavar="FILE.model", help="use this sentencepiece model instead of training one"
+    )
     add_setting_options(group, PrepareSettings, only=_OF_THE_VOCABULARY)
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options of how the work is done, which change nothing in the store."""
     add = parser.add_argument_group("work").add_argument
-    add("--work", type=Path, metavar="DIR", help="keep results of stages here: later runs redo only what changed")
+    add(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="keep the results of all stages here, so that later runs redo only what has changed",
+    )
     add(
         "--force",
         metavar="STAGE",
-        help="do this stage (read, clean, deduplicate, plan, vocabulary, encode, store) again, and those after it",
+        help="do this stage (read, clean, deduplicate, plan, vocabulary, encode or store) and those after it again",
     )
-    add("--rejects", type=Path, metavar="DIR", help="write the rows dropped here, one file for each reason")
+    add(
+        "--rejects",
+        type=Path,
+        metavar="DIR",
+        help="write the rows that were dropped into this folder, one file for each reason",
+    )
     add_executor_options(parser)
 
 

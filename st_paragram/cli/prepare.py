@@ -17,29 +17,32 @@ from st_paragram.cli.text_options import add_cleaning_options, add_text_options,
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
-    "Make a pair store of parallel text: filter the pairs, leave out repeated ones, shuffle the rest, train a "
-    "vocabulary, and store the pairs as its ids, ready for st-paragram train."
+    "Turn parallel text into a pair store, the file that `st-paragram train` reads. The pairs are filtered, repeated "
+    "ones are left out, and the rest is shuffled. Then a vocabulary is trained, and the pairs are stored as its ids."
 )
 EPILOG = """\
-A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), `-` for standard input,
-or a zip archive with one such member or with one member per language (OPUS, Moses format). English stands
-first unless a prefix says otherwise. For several languages in one store give --lang fr-es-de, and a prefix to each
-text.
+A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), or `-` for standard input. It may
+also be a zip archive with one such file, or with one file per language (the Moses format of OPUS). English is the first
+column unless a prefix like `es-en:` says otherwise. For several languages in one store, give --lang fr-es-de and put a
+prefix before each text.
 
   st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip --output data/en-es.h5
   st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped --output data/en-de.h5
   st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5
 
-Without --cleaning, rows are dropped by their length and when they are repeated. `--cleaning default` is our list of
-filters, `--cleaning paper` that of the paper, `--cleaning FILE.yaml` one of your own.
+Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` takes our list
+of filters, `--cleaning paper` that of the paper, and `--cleaning FILE.yaml` one of your own.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "--lang", required=True, metavar="CODE[-CODE...]", help="the language beside English, e.g. es; en: paraphrases"
+        "--lang",
+        required=True,
+        metavar="CODE[-CODE...]",
+        help="the language beside English, e.g. es; en for English paraphrases",
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="the pair store to make")
     add_text_options(parser)

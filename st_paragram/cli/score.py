@@ -23,24 +23,28 @@ if TYPE_CHECKING:
     from st_paragram.score_files import Scorer
 
 DESCRIPTION = (
-    "Write `score TAB first TAB second` for each row `first TAB second` of a file (plain, gz, xz, bz2, zip with one "
-    "member, or - for standard input), in order. The score is the cosine, or a margin."
+    "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has rows "
+    "`first TAB second`, and the output has rows `score TAB first TAB second` in the same order. The score is the cosine "
+    "or, with a background, a margin."
 )
 EPILOG = """\
-A cosine means little by itself: some sentences are close to everything. A background is a set of sentences of both
-languages. With one, a pair's cosine is divided by its background (--margin ratio), or that is subtracted from it
-(distance): the mean cosine of the pair's sentences with their k nearest of the other language (Artetxe and Schwenk,
-2019). --background self takes the two sides of the file, and of the labelled pairs; a pair's partner is then one of
-the neighbours, as in mining. --background-source and --background-target take texts, a sentence a line, or folders
-that st-paragram index has made, which saves embedding them each time.
+A cosine means little by itself, because some sentences are close to everything. A margin compares it with the mean
+cosine of both sentences with their k nearest neighbours of the other language, which is called the background of the
+pair (Artetxe and Schwenk, 2019). The cosine is divided by that mean (--margin ratio), or the mean is subtracted from it
+(--margin distance). The neighbours are looked for in a set of sentences of both languages:
+
+With --background self, these are the two sides of the file, and of the labelled pairs. The partner of a sentence is
+then one of its neighbours, as in mining. --background-source and --background-target take two texts with one sentence
+on each line, or two folders that `st-paragram index` has made, which saves embedding the texts each time.
 
   st-paragram score pairs.tsv --output scored.tsv --background self --sort
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95 --plot scores.png
 
-With --labels it prints thresholds: the lowest one at which the share of good pairs in the sample reaches --precision;
-the lowest one at which the lower end of that share's 95 % interval does, too ("surely"); and the one of the best F1.
-The sample must be drawn at random from the file. Recall and F1 are shares of the sample's good pairs.
+With --labels, the command suggests three thresholds: the lowest one at which the share of good pairs in the sample
+reaches --precision; the lowest one at which the lower end of the 95 % interval of that share reaches it, too
+("surely"); and the one with the best F1 (the harmonic mean of precision and recall). The sample must be drawn at random
+from the file. Recall is the share of the sample's good pairs that are kept.
 """
 
 
@@ -54,21 +58,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--sort",
         action="store_true",
-        help="write the best pairs first (takes 40 bytes of memory a pair, and twice the room on disk)",
+        help="write the best pairs first (this takes 40 bytes of memory for each pair, and twice the room on disk)",
     )
     margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
     add = margin.add_argument
-    add("--background", choices=("self",), help="take the two sides of the file as background")
-    add("--background-source", metavar="TEXT", help="background of the first side")
-    add("--background-target", metavar="TEXT", help="background of the second side")
+    add("--background", choices=("self",), help="take the two sides of the file itself as background")
+    add(
+        "--background-source",
+        metavar="TEXT",
+        help="the background of the first side: a text, or a folder made by st-paragram index",
+    )
+    add("--background-target", metavar="TEXT", help="the background of the second side")
     add_setting_options(margin, MarginSettings, only=("margin", "k", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
-    add("--labels", metavar="GOLD.tsv", help="rows `label TAB first TAB second`: 1 for good pairs, 0 for bad ones")
+    add(
+        "--labels",
+        metavar="GOLD.tsv",
+        help="a labelled sample, rows `label TAB first TAB second`, with 1 for good pairs and 0 for bad ones",
+    )
     add(
         "--precision",
         type=float,
         default=0.95,
-        help="share of good pairs that a threshold should give (default: %(default)s)",
+        help="the share of good pairs that a threshold should give (default: %(default)s)",
     )
     add("--plot", type=Path, metavar="FILE.png", help="draw a histogram of the scores")
 

@@ -9,19 +9,29 @@ from pathlib import Path
 from st_paragram.errors import SettingsError
 from st_paragram.settings import add_setting_options, given
 
-DESCRIPTION = "Make rows for the training of dual encoders out of public files: LANG.tsv in the folder of a task."
+DESCRIPTION = (
+    "Turn public files of questions and answers, dialogues or inference into what `st-paragram train muse` reads: a file "
+    "LANG.tsv in the folder of a task."
+)
 EPILOG = """\
-squad     JSON of SQuAD 1.1 or 2.0            ->  question TAB sentence of the answer TAB paragraph
-faq       .tsv, .csv, .jsonl: question, answer ->  the same
-dialogue  .jsonl of lists of turns, or a turn a line and blank lines between dialogues  ->  utterance TAB response
-nli       .jsonl as of SNLI, .tsv as of XNLI   ->  label TAB premise TAB hypothesis
+These kinds of files are read, and these rows are made of them:
+
+  squad       reads JSON of SQuAD 1.1 or 2.0
+              makes question TAB sentence with the answer TAB paragraph
+  faq         reads .tsv, .csv or .jsonl with a question and an answer
+              makes the same rows
+  dialogue    reads .jsonl with lists of turns, or a turn on each line and a blank line between dialogues
+              makes utterance TAB response
+  nli         reads .jsonl like that of SNLI, or .tsv like that of XNLI
+              makes label TAB premise TAB hypothesis
 
   st-paragram tasks --kind squad --lang tr train-v0.1.json --output qa
   st-paragram tasks --kind nli --lang en snli_1.0_train.jsonl --output nli
   st-paragram tasks --list                                                  # public sources and their licences
   st-paragram train muse --langs es --bitext data/en-es.h5 --qa qa --nli nli
 
-Line files may be packed by gzip or xz. Rows with sentences of known test sets are dropped when a training reads them.
+Files that are read line by line may be compressed by gzip or xz. Rows with sentences of known test sets are not dropped
+here, but when a training reads the files.
 """
 
 
@@ -32,12 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("files", nargs="*", type=Path, metavar="FILE", help="the files to read, all of one kind and language")
-    add("--kind", choices=KINDS, help="the kind of the files, see below")
+    add("--kind", choices=KINDS, help="the kind of the files; the kinds are listed below the options")
     add("--lang", help="the language of the rows, e.g. es")
     add("--output", type=Path, metavar="FOLDER", help="the folder of a task, in which LANG.tsv is made")
     add("--overwrite", action="store_true", help="replace a LANG.tsv that exists")
-    add("--list", action="store_true", help="show public sources, their licences and where they are, and end")
-    add("--json", type=Path, metavar="FILE", help="write the numbers there, too (default: nowhere)")
+    add("--list", action="store_true", help="only show public sources, their licences and where they are")
+    add("--json", type=Path, metavar="FILE", help="also write the numbers into this file (default: nowhere)")
     add_setting_options(parser, ConvertSettings)
 
 

@@ -17,16 +17,27 @@ if TYPE_CHECKING:
 def add_text_options(parser: argparse.ArgumentParser) -> None:
     """Add options that name texts."""
     add = parser.add_argument_group("text").add_argument
-    add("--text", action="append", default=[], metavar="[LANG-LANG:]FILE", help="a text of two columns; repeatable")
+    add(
+        "--text",
+        action="append",
+        default=[],
+        metavar="[LANG-LANG:]FILE",
+        help="a text of two columns, with the prefix if its order is another; repeatable",
+    )
     add(
         "--moses",
         action="append",
         default=[],
         nargs=2,
         metavar=("EN", "XX"),
-        help="a text of two files, one for each language; repeatable",
+        help="a text in two files, one for each language; repeatable",
     )
-    add("--cap", type=int, metavar="N", help="take at most N pairs of each of these texts, at random (default: all)")
+    add(
+        "--cap",
+        type=int,
+        metavar="N",
+        help="take at most N pairs of each of these texts, drawn at random (default: all)",
+    )
 
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:

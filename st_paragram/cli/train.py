@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from st_paragram.training.run import RunReport, TrainingRun
     from st_paragram.training.training_data import TrainingData
 
-DESCRIPTION = "Train a model. `st-paragram train KIND --help` shows the options of each kind of training."
+DESCRIPTION = "Train a model. KIND is the kind of training; `st-paragram train KIND --help` shows the options of each."
 EPILOG = ""
 
 _BITEXT_EPILOG = """\
@@ -52,9 +52,11 @@ _MUSE_EPILOG = """\
   torchrun --nproc-per-node 2 --no-python st-paragram train muse --langs es --bitext data/en-es.h5 --device cpu
   python -c "from sentence_transformers import SentenceTransformer as S; print(S('muse-cnn').encode_query(['who?']))"
 
-A folder of texts has en-LANG.tsv for --bitext, and LANG.tsv for the other tasks (.gz and .xz will do, too): rows
-`question TAB answer TAB context`, `utterance TAB response`, `label TAB premise TAB hypothesis`. `st-paragram tasks`
-makes them of public files. Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have files LANG.tsv (they may end in .gz or
+.xz, too). Their rows are `question TAB answer TAB context` for --qa, `utterance TAB response` for --responses and
+`label TAB premise TAB hypothesis` for --nli. `st-paragram tasks` makes such files out of public ones.
+
+Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
 
 
@@ -69,24 +71,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_bitext_options(
         kind(
             "bitext",
-            "on sentences and their translations (ACL 2019, EMNLP 2022)",
-            "Train on pairs of sentences in English and in another language.",
+            "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL 2019)",
+            "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its translation.",
             _BITEXT_EPILOG,
         )
     )
     add_paraphrase_options(
         kind(
             "paraphrase",
-            "on English paraphrases (EMNLP 2022)",
-            "Train on pairs of English sentences that mean the same.",
+            "an averaging model on English paraphrases (EMNLP 2022)",
+            "Train a model that embeds a sentence as the mean of its pieces, on pairs of English sentences that mean the same.",
             _PARAPHRASE_EPILOG,
         )
     )
     add_bgt_options(
         kind(
             "bgt",
-            "the bilingual generative transformer (EMNLP 2020)",
-            "Train a model that finds the meaning of a sentence by writing it and its translation.",
+            "a bilingual generative transformer, which can also write sentences (EMNLP 2020)",
+            "Train a bilingual generative transformer, which learns the meaning of a sentence by writing it and its translation.",
             _BGT_EPILOG,
         )
     )
@@ -94,7 +96,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         kind(
             "muse",
             "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)",
-            "Train a multilingual encoder of sentences, with towers of questions and of answers, on several tasks.",
+            "Train an encoder of sentences in many languages on several tasks. Questions and answers get towers of their own.",
             _MUSE_EPILOG,
         )
     )
@@ -142,7 +144,7 @@ def add_muse_options(parser: argparse.ArgumentParser) -> None:
         ("--responses", "utterance TAB response"),
         ("--nli", "label TAB premise TAB hypothesis"),
     ):
-        tasks.add_argument(option, type=Path, metavar="DIR", help=f"a folder of LANG.tsv, rows `{rows}`")
+        tasks.add_argument(option, type=Path, metavar="DIR", help=f"a folder of files LANG.tsv with rows `{rows}`")
     add_training_options(parser, "muse_small", tuning=False, family=DUAL_ENCODERS, data_option="--bitext")
 
 

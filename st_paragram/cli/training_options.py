@@ -31,18 +31,18 @@ def add_training_options(
         data_option: The name of the option for pairs of sentences.
     """
     _add_file_options(parser, data_option)
-    shown = f"Each option overrides the configuration; the defaults shown are those of `{default_config}`."
+    shown = f"Each option overrides the configuration. The defaults shown are those of `{default_config}`."
     group = parser.add_argument_group("settings", shown)
     group.add_argument(
         "--config",
         metavar="NAME|FILE.yaml",
-        help=f"{', '.join(config_names(family.configs))}, or a YAML file of settings (default: {default_config}; "
-        f"{family.built_in_config} for the built-in bitext)",
+        help=f"the configuration: {', '.join(config_names(family.configs))}, or a YAML file of settings (default: "
+        f"{default_config}; {family.built_in_config} for the built-in bitext)",
     )
     add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, family.configs)))
     parser.set_defaults(default_config=default_config, tune=False, family=family)
     if tuning:
-        text = "train the paper's grid of dropout and M, and keep the best model"
+        text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
         group.add_argument("--tune", action="store_true", help=text)
 
 
@@ -57,8 +57,8 @@ def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None
         action="append",
         default=[],
         metavar="FILE",
-        help="a pair store (.h5), or a text of two columns (repeatable), or `built-in` (default: data/en-LANG.h5, "
-        "or the built-in bitext if there is none)",
+        help="what to train on: a pair store (.h5), a text of two columns (repeatable), or `built-in` (default: "
+        "data/en-LANG.h5, or the built-in bitext if there is no such file)",
     )
     add_setting_options(group, PrepareSettings, only=("vocab_size",))
     add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
@@ -66,24 +66,24 @@ def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None
         "--dev",
         type=Path,
         metavar="FILE.tsv",
-        help="development pairs to watch the run with, rows `grade TAB sentence TAB sentence` (default: built-in ones)",
+        help="graded pairs that are scored during the training, rows `grade TAB sentence TAB sentence` (default: built-in ones)",
     )
     add(
         "--dev-bitext",
         type=Path,
         metavar="FILE.tsv",
-        help="held-out translations to watch it with, rows `english TAB other`; the share found is shown (default: "
-        "none)",
+        help="held-out translations, rows `english TAB other`; the share of them that is found is shown during the "
+        "training (default: none)",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
     add(
         "--output",
         type=Path,
         metavar="DIR",
-        help="the model directory to make (default: p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with --encoder, "
-        "bgt-LANG, and the name of any other objective; muse-cnn or muse-transformer)",
+        help="the model directory to make (default: p-sp-LANG, with --encoder word-LANG, trigram-LANG or blstm-LANG; for "
+        "bgt: bgt-LANG, or the name of another --objective and LANG; for muse: muse-cnn or muse-transformer)",
     )
-    add("--overwrite", action="store_true", help="replace an existing model directory")
+    add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
 
 

@@ -10,11 +10,13 @@ from st_paragram.tables import MISSING, hundredths, markdown_table
 
 HEAD = ("model", "score", "threshold", "extracted", "right", "precision", "recall", "F1")
 
+_READING = "Precision, recall and F1 are times 100. Candidate pairs were put forward by the rule *{}*."
+
 
 def bucc_report(run: BuccRun) -> Iterator[str]:
     """A table for each pair of texts and way to choose thresholds, and the published figures, part by part."""
     for key, heading in run.headings.items():
-        yield f"## BUCC {heading}; candidates: {run.candidates}; precision, recall, F1 x 100\n"
+        yield f"## BUCC {heading}\n\n{_READING.format(run.candidates)}\n"
         rows = [
             [name, score, *_cells(found)]
             for name, result in run.models.items()
@@ -22,7 +24,8 @@ def bucc_report(run: BuccRun) -> Iterator[str]:
         ]
         yield markdown_table(HEAD, rows) + "\n"
     for row in BUCC:
-        yield f"{row.label}: F1 " + ", ".join(f"{pair} {hundredths(f1)}" for pair, f1 in row.scores.items())
+        figures = " and ".join(f"{hundredths(f1)} on {pair}" for pair, f1 in row.scores.items())
+        yield f"{row.label} has an F1 of {figures}."
 
 
 def _cells(found: MarginResult) -> list[str]:

@@ -12,13 +12,13 @@ from st_paragram.evaluation.retrieval_files import language_of
 from st_paragram.evaluation.semantic_retrieval import SemanticRetrievalRun
 from st_paragram.tables import MISSING, hundredths, markdown_table
 
-_BM25 = 'No row BM25: pip install "st_paragram[retrieval]".'
+_BM25 = 'There is no row BM25, because bm25s is not installed: pip install "st_paragram[retrieval]".'
 
 
 def semantic_report(run: SemanticRetrievalRun) -> Iterator[str]:
     """A table of all models, and one of published rows, part by part."""
     first = next(iter(run.models.values())).sets
-    yield f"## Semantic retrieval: MAP@{run.cut} x 100\n"
+    yield f"## Semantic retrieval: mean average precision of the first {run.cut} (MAP@{run.cut}) x 100\n"
     rows = []
     for name, result in run.models.items():
         figures = [scores.mean_average_precision for scores in result.sets.values()]
@@ -27,7 +27,8 @@ def semantic_report(run: SemanticRetrievalRun) -> Iterator[str]:
     yield f"\n{_sizes({name: (each.queries, each.candidates) for name, each in first.items()}, 'queries')}\n"
     columns = list(SEMANTIC_RETRIEVAL[0].scores)
     published = [[row.label, *(hundredths(row.scores[column]) for column in columns)] for row in SEMANTIC_RETRIEVAL]
-    yield f"Published, among other candidates:\n\n{markdown_table(['model', *columns], published)}"
+    yield "These figures are published, and were measured among other candidates:\n"
+    yield markdown_table(["model", *columns], published)
 
 
 def answer_report(run: AnswerRetrievalRun) -> Iterator[str]:
@@ -35,16 +36,21 @@ def answer_report(run: AnswerRetrievalRun) -> Iterator[str]:
     rows = _answer_rows(run)
     names = list(next(iter(run.models.values())).ways[SHARED])
     yield "## Answer retrieval: P@1 and mean reciprocal rank x 100\n"
+    yield "P@1 is the share of questions for which the sentence found first is right, or is in the right paragraph.\n"
     parallel = [name for name in names if language_of(name.removesuffix(f"-{PIVOT}"))]
     for name in (name for name in names if name not in parallel):
         yield f"### {_sized(name, rows)}\n\n{_alone(name, rows)}\n"
     for folder in dict.fromkeys(name.rpartition("/")[0] for name in parallel):
         yield from _languages(folder, [name for name in parallel if name.rpartition("/")[0] == folder], rows)
     published = [[row.label, *map(hundredths, row.scores.values())] for row in ANSWER_RETRIEVAL]
-    yield "Published, P@1 of the sentence in SQuAD 1.1 as ReQA cuts it (dev: 10,248 sentences in their contexts):\n"
+    yield "These figures are published. They are P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, where dev has 10,248"
+    yield "sentences, in their contexts.\n"
     yield markdown_table(["model", "dev", "train"], published)
-    seconds = (f"{name} {_seconds(result.seconds)} s" for name, result in run.models.items())
-    yield f"\nTime: {', '.join(seconds)}.{'' if run.bm25 is not None else ' ' + _BM25}"
+    seconds = [f"{of.seconds:.1f} s for {name}" for name, of in run.models.items() if of.seconds is not None]
+    if seconds:
+        yield f"\nThis took {', '.join(seconds)}."
+    if run.bm25 is None:
+        yield f"\n{_BM25}"
 
 
 _AnswerRows = Mapping[str, Mapping[str, AnswerScores]]
@@ -113,4 +119,6 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _sizes(sizes: Mapping[str, tuple[int, int]], what: str) -> str:
-    return " ".join(f"{name}: {count:,} {what}, {others:,} candidates." for name, (count, others) in sizes.items())
+    return " ".join(
+        f"{name} has {count:,} {what} and {others:,} candidates." for name, (count, others) in sizes.items()
+    )

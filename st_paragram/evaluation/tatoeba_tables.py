@@ -22,13 +22,18 @@ HEAD = (
     "F1",
 )
 
+_READING = (
+    "It is an error if the nearest neighbour is not the translation. Accuracy and F1 x 100 are as mteb counts them."
+)
+
 
 def tatoeba_report(run: TatoebaRun) -> Iterator[str]:
     """A table for each model, and one of all beside published rows, part by part."""
-    yield "## Tatoeba: errors x 100 of the nearest neighbour; accuracy and F1 x 100 as mteb counts them\n"
+    yield "## Tatoeba: errors x 100 of the nearest neighbour\n"
+    yield f"{_READING}\n"
     for name, result in run.models.items():
-        seconds = "" if result.seconds is None else f": {result.seconds:.1f} s"
-        yield f"### {name}{seconds}\n\n{_table(result)}\n"
+        seconds = "" if result.seconds is None else f"This took {result.seconds:.1f} s.\n\n"
+        yield f"### {name}\n\n{seconds}{_table(result)}\n"
     first = next(iter(run.models.values()))
     if shared := [language for language in TATOEBA[0].scores if language in first.languages]:
         yield f"## Tatoeba: mean error x 100 by cosine beside published rows\n\n{_published_table(run, shared)}"

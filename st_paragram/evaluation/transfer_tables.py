@@ -10,6 +10,8 @@ from st_paragram.evaluation.published import TRANSFER
 from st_paragram.evaluation.transfer import TransferRun
 from st_paragram.tables import MISSING, hundredths, markdown_table
 
+_MAJORITY = "The row *majority* is what the most frequent label alone would reach."
+
 
 def transfer_report(run: TransferRun) -> Iterator[str]:
     """One table of published rows, the majority and all models."""
@@ -19,9 +21,11 @@ def transfer_report(run: TransferRun) -> Iterator[str]:
     rows |= {name: [result.tasks[task].accuracy for task in tasks] for name, result in run.models.items()}
     cells = [[name, *map(hundredths, figures), _mean(figures)] for name, figures in rows.items()]
     yield "## Transfer: accuracy x 100 of a logistic regression on frozen embeddings\n"
+    yield f"{_MAJORITY}\n"
     yield markdown_table(["model", *tasks, "mean"], cells)
-    seconds = (f"{name} {result.seconds:.0f} s" for name, result in run.models.items() if result.seconds is not None)
-    yield f"\nTime: {', '.join(seconds)}."
+    known = {name: result.seconds for name, result in run.models.items() if result.seconds is not None}
+    if known:
+        yield f"\nThis took {', '.join(f'{seconds:.0f} s for {name}' for name, seconds in known.items())}."
 
 
 def nli_report(run: NliRun) -> Iterator[str]:
@@ -31,9 +35,10 @@ def nli_report(run: NliRun) -> Iterator[str]:
     rows |= {name: [result.sets[each] for each in sets] for name, result in run.models.items()}
     cells = [[name, *map(hundredths, figures), hundredths(fmean(figures))] for name, figures in rows.items()]
     yield "## Inference: accuracy x 100 of the model's own classifier\n"
+    yield f"{_MAJORITY}\n"
     yield markdown_table(["model", *sets, "mean"], cells)
     if run.left_out:
-        yield f"\nLeft out, without a classifier (not trained on inference): {', '.join(run.left_out)}."
+        yield f"\nModels without a classifier, not trained on inference, were left out: {', '.join(run.left_out)}."
 
 
 def _mean(figures: list[float | None]) -> str:

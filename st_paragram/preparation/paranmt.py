@@ -16,19 +16,25 @@ _TEXTS = 2  # columns before the further ones
 class ParanmtSettings:
     """The filters of paraphrases; the defaults are those of EMNLP 2022, section 3. Columns are counted from 1."""
 
-    sim_low: float = setting(ParaphraseScore.low, "least score that stays")
-    sim_high: float = setting(ParaphraseScore.high, "largest score that stays")
+    sim_low: float = setting(ParaphraseScore.low, "lowest score that stays")
+    sim_high: float = setting(ParaphraseScore.high, "highest score that stays")
     overlap: float = setting(
         Overlap.max_overlap, "largest share of word trigrams that the two sentences may have in common", least=0, most=1
     )
-    min_length: int = setting(5, "words a side needs", least=1)
-    max_length: int = setting(40, "words a side may have", least=1)
-    columns: int | None = setting(None, "columns of the texts; none: as many as the other options need", least=_TEXTS)
-    score_column: int = setting(3, "column of the score", least=_TEXTS + 1)
+    min_length: int = setting(5, "fewest words that a side may have", least=1)
+    max_length: int = setting(40, "most words that a side may have", least=1)
+    columns: int | None = setting(
+        None, "number of columns of the texts; none: as many as the other options need", least=_TEXTS
+    )
+    score_column: int = setting(3, "number of the column that has the score", least=_TEXTS + 1)
     model: str | None = setting(None, "compute the scores with this model (a directory or a name) instead")
-    label_column: int | None = setting(None, "column of a language label; rows stay if it is --label", least=_TEXTS + 1)
-    label: str = setting("en", "what the column of --label-column must be")
-    lid: bool = setting(False, "also drop rows in another language, as fastText sees it (needs the extra lid)")
+    label_column: int | None = setting(
+        None, "number of a column that has a language label; only rows whose label is --label stay", least=_TEXTS + 1
+    )
+    label: str = setting("en", "the label that rows must have in --label-column")
+    lid: bool = setting(
+        False, "also drop rows that are in another language according to fastText (needs the extra lid)"
+    )
 
     @property
     def further_columns(self) -> int:

@@ -16,19 +16,23 @@ from st_paragram.settings import setting, settings
 class PivotSettings:
     """Which sentences that share a translation (the pivot) make pairs."""
 
-    min_words: int = setting(3, "words that a sentence needs", least=1)
+    min_words: int = setting(3, "fewest words that a sentence may have", least=1)
     min_pivot_letters: int = setting(
         12,
-        "letters, digits and marks that a translation needs (a Han character counts as 3): `Ja.` translates too much",
+        "fewest letters, digits and marks that a translation may have (a Han character counts as 3), because one like "
+        "`Ja.` translates too much",
         least=1,
     )
     most_sentences: int = setting(
         20,
-        "different sentences that a translation may have; more mean that it is too general, or a mistake: no pairs",
+        "most different sentences that may have the same translation; with more, it is too general or a mistake, and "
+        "gives no pairs",
         least=2,
     )
-    most_pairs: int = setting(10, "pairs of one translation; of more, so many are drawn", least=1)
-    seed: int = setting(0, "seed of what is drawn, and of which sentence of a pair stands first", least=0)
+    most_pairs: int = setting(
+        10, "most pairs of one translation; if there are more, so many are drawn at random", least=1
+    )
+    seed: int = setting(0, "seed of what is drawn, and of the choice which sentence of a pair stands first", least=0)
 
 
 @dataclass

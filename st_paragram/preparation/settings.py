@@ -48,39 +48,41 @@ class PrepareSettings:
     )
     sharing: Sharing = setting(
         Sharing.JOINT,
-        "one vocabulary of both languages (joint), or one of each: equal pieces share an embedding (string), or none "
-        "does (disjoint)",
+        "one vocabulary for both languages (joint), or one for each, in which equal pieces share an embedding (string) "
+        "or no pieces do (disjoint)",
     )
     splitter: Splitter = setting(
         Splitter.REGEX,
-        "how words are told apart: by a regular expression, or as the tokenizer of Moses does it for English, which no "
-        "reader without this package has",
+        "how words are told apart: by a regular expression (regex), or as the tokenizer of Moses does it for English "
+        "(moses), which no reader without this package can do",
     )
     temperature: float = setting(
         1.0,
-        "balances several languages: each gets a share in proportion to its number of pairs to the power of "
-        "1 / temperature, by leaving rows of large languages out and repeating rows of small ones; 1 changes nothing",
+        "balances several languages: the share of each is in proportion to its number of pairs to the power of "
+        "1 / temperature; rows of large languages are left out, and those of small ones repeated; 1 changes nothing",
         least=1,
     )
     vocab_size: int | None = setting(
         None,
-        "pieces of the vocabulary to train; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, 50,000 "
-        "(the paper's) beyond, and the 200,000 most frequent words or trigrams; little text may give fewer",
+        "pieces of the vocabulary that is trained; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, and "
+        "50,000 (the paper's) for more, or the 200,000 most frequent words or trigrams; little text may give fewer",
         least=8,
     )
     character_coverage: float | None = setting(
         None,
-        "share of the characters of the text that the vocabulary must cover, the others are dropped; none: 0.9995, or "
-        "0.9999 with Chinese or Japanese, or 0.99995 with several languages beside English",
+        "share of the characters of the text that the vocabulary must cover; the rarest beyond it are dropped; none: "
+        "0.9995, or 0.9999 with Chinese or Japanese, or 0.99995 with several languages beside English",
         least=0.9,
         most=1,
     )
     sample_pairs: int = setting(
-        300_000, "pairs, drawn at random, that train the vocabulary; they take 4 KB of memory each", least=1
+        300_000, "pairs, drawn at random, on which the vocabulary is trained; each takes 4 KB of memory", least=1
     )
-    max_sentence_bytes: int = setting(4192, "longer sentences do not train the vocabulary", least=16)
+    max_sentence_bytes: int = setting(
+        4192, "sentences of more bytes than this are not used to train the vocabulary", least=16
+    )
     vocab_threads: int = setting(
-        8, "threads that train the vocabulary; another number of them gives slightly other pieces", least=1
+        8, "threads that train the vocabulary; another number of them gives slightly different pieces", least=1
     )
     max_pieces: int = setting(
         100, "sentences are cut at this many pieces or words, or at four times as many trigrams", least=1

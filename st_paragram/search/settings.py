@@ -54,24 +54,28 @@ class SearchSettings:
 
     index: str = setting(
         AUTO,
-        "auto (exact while that takes minutes), Flat (exact), or of faiss, such as IVF2048,SQfp16 or HNSW32",
+        "kind of index: auto (exact as long as that takes only minutes), Flat (exact), or a factory string of faiss, "
+        "such as IVF2048,SQfp16 or HNSW32",
     )
     recall: float = setting(
-        0.9, "share of a sample's sentences whose nearest neighbour an inexact index must find", above=0, most=1
+        0.9, "share of the sentences of a sample whose nearest neighbour an inexact index must find", above=0, most=1
     )
-    vector_type: VectorType = setting(VectorType.FLOAT16, "numbers that embeddings are stored in", option="--precision")
+    vector_type: VectorType = setting(
+        VectorType.FLOAT16, "type of the numbers in which embeddings are stored", option="--precision"
+    )
     memory: Annotated[int, BeforeValidator(parse_memory)] = setting(
         Size(4 << 30),
-        "for vectors and indexes at a time, all processes together; libraries take some 500 MB beside it",
+        "most memory for vectors and indexes at a time, of all processes together; libraries take some 500 MB on top "
+        "of it",
         metavar="SIZE",
     )
     most_repeats: int | None = setting(
         None,
-        "leave out sentences that occur more often: menus, headers and the like",
+        "leave out sentences that occur more often than this, such as menus and headers",
         least=1,
         option="--most-repeats --max-repeats",
     )
-    seed: int = setting(0, "seed of samples", least=0)
+    seed: int = setting(0, "seed of the samples", least=0)
 
     def __post_init__(self) -> None:
         """Check what a range cannot say.

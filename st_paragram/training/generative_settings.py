@@ -18,56 +18,67 @@ class GenerativeSettings:
 
     objective: Objective = setting(
         "bgt",
-        "the model (bgt), the same without latent variables of the languages (no-langvars) or without a prior "
-        "(no-prior), or a baseline: translation in both directions or out of English, or English written out of itself "
-        "(english-ae), with a prior (english-vae)",
+        "what is trained: the model (bgt), the model without latent variables of the languages (no-langvars) or "
+        "without a prior (no-prior), or a baseline: translation in both directions (bilingual-trans) or out of "
+        "English (english-trans), or English written out of itself without a prior (english-ae) or with one "
+        "(english-vae)",
     )
     latent: Literal["sample", "mean"] = setting(
         "sample",
-        "what is written out of: samples of the latent variables, as in the paper, or their means, as in its code",
+        "what decoders read: samples of the latent variables, as in the paper, or their means, as in the paper's code",
     )
     injection: Injection = setting(
-        "attention+logit", "where latent variables reach a decoder: behind its self-attention, at its logits, or both"
+        "attention+logit",
+        "where latent variables reach a decoder: behind its self-attention, at its logits, or at both places",
     )
     latent_dim: int = setting(1024, "components of a sentence's embedding, and of each language's variable", least=1)
-    dim: int = setting(1024, "components of a state of the transformers", least=1)
-    ffn_dim: int = setting(1024, "units of their feed-forward networks", least=1)
-    heads: int = setting(8, "heads of an attention", least=1)
+    dim: int = setting(1024, "components of the states of the transformers", least=1)
+    ffn_dim: int = setting(1024, "units of the feed-forward networks of the transformers", least=1)
+    heads: int = setting(8, "heads of each attention of the transformers", least=1)
     encoder_layers: int = setting(5, "layers of the encoders", least=1)
     decoder_layers: int = setting(1, "layers of the decoders", least=1)
     dropout: float = setting(0.3, "probability that a component is dropped in training", least=0, below=1)
-    max_length: int = setting(512, "pieces of a sentence that are read, its end included", least=2)
-    label_smoothing: float = setting(0.1, "label smoothing of translation", least=0, below=1)
-    translation_weight: float = setting(1.0, "weight of the translation of meanings beside the bound", least=0)
+    max_length: int = setting(512, "most pieces of a sentence that are read, with the one that marks its end", least=2)
+    label_smoothing: float = setting(0.1, "label smoothing of the losses of translation", least=0, below=1)
+    translation_weight: float = setting(
+        1.0, "weight of the losses of translation beside those of the bound (ELBO)", least=0
+    )
     anneal_updates: int = setting(
-        65536, "updates until the divergence from the prior has its full weight; 0: from the start", least=0
+        65536,
+        "updates in which the weight of the divergence from the prior (KL) grows from 0 to 1; 0: it is 1 from the "
+        "start",
+        least=0,
     )
     candidates: int = setting(
         0,
-        "ids that stand, drawn anew for each batch, for all of the vocabulary that it does not hold; 0: the whole "
-        "vocabulary, always",
+        "ids, drawn anew for each batch, that stand in the softmax for the part of the vocabulary that is not in the "
+        "batch; 0: the softmax is over the whole vocabulary",
         least=0,
     )
-    learning_rate: float = setting(5e-4, "learning rate of Adam; with a schedule, the largest", above=0)
+    learning_rate: float = setting(5e-4, "learning rate of Adam; with a schedule, its largest value", above=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "inverse_sqrt",
-        "the learning rate after its warm-up: constant, down to 0 with the last update (linear, cosine), or falling "
-        "with the root of the update's number (inverse_sqrt)",
+        "what the learning rate does after its warm-up: it stays (constant), falls to 0 at the last update (linear, "
+        "cosine), or falls as 1 / the square root of the number of the update (inverse_sqrt)",
     )
-    warmup_updates: int = setting(4000, "updates in which the learning rate first grows from 0", least=0)
-    weight_decay: float = setting(0.0, "decoupled weight decay; the paper's code has 0.0001", least=0)
-    clip_norm: float = setting(0.0, "largest norm of a gradient; 0: no limit; the paper's code has 25", least=0)
+    warmup_updates: int = setting(4000, "updates, at the beginning, in which the learning rate grows from 0", least=0)
+    weight_decay: float = setting(0.0, "decoupled weight decay (0.0001 in the paper's code)", least=0)
+    clip_norm: float = setting(0.0, "largest norm of a gradient (25 in the paper's code); 0: no limit", least=0)
     epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", above=0)
     batch_tokens: int = setting(
-        25000, "largest size of a batch: its sentences times the pieces of the longest, on the longer side", least=1
+        25000,
+        "largest size of a batch: the number of its sentences times the pieces of the longest one, on the longer side",
+        least=1,
     )
-    accumulate: int = setting(1, "batches, of different lengths, whose gradients make one update", least=1)
+    accumulate: int = setting(1, "batches, of different lengths, whose gradients together make one update", least=1)
     precision: Literal["auto", "float32", "bfloat16"] = setting(
-        "auto", "what matrices are multiplied in; auto: bfloat16 on a GPU that has it, float32 elsewhere"
+        "auto",
+        "type of the numbers in which matrices are multiplied; auto: bfloat16 on a GPU that has it, float32 elsewhere",
     )
     init: str = setting(
         "",
-        "an averaging model of `dim` components, whose rows the semantic encoder begins with where pieces are the same",
+        "an averaging model of `dim` components; pieces that are also in its vocabulary begin with its rows in the "
+        "encoder of the meaning",
         metavar="MODEL",
     )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)

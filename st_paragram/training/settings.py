@@ -20,15 +20,18 @@ class TrainingSettings:
 
     encoder: Encoder = setting(
         "sp",
-        "mean of the embeddings of sentencepiece's pieces (sp), of words, or of character trigrams, or the mean of the "
-        "states of a bidirectional LSTM over sentencepiece's pieces (blstm)",
+        "what the embedding of a sentence is: the mean of the embeddings of its sentencepiece pieces (sp), of its "
+        "words (word) or of its character trigrams (trigram), or the mean of the states of a bidirectional LSTM over "
+        "its sentencepiece pieces (blstm)",
     )
     dim: int = setting(1024, "components of an embedding", least=1)
-    hidden_dim: int = setting(150, "units of the LSTM in each direction; half the components of a sentence", least=1)
+    hidden_dim: int = setting(
+        150, "units of the LSTM in each direction; an embedding of blstm has twice as many components", least=1
+    )
     scramble: float = setting(
         0.0,
-        "probability that a sentence's pieces are trained on in random order, drawn anew in each epoch; for blstm, "
-        "since a mean knows no order",
+        "probability that the pieces of a sentence are put into random order in training, drawn anew in each epoch; "
+        "for blstm alone, because a mean knows no order",
         least=0,
         most=1,
     )
@@ -38,23 +41,29 @@ class TrainingSettings:
     margin: float = setting(
         0.4, "margin of the loss: how much higher the cosine with a translation must be than with a negative", above=0
     )
-    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, the largest", above=0)
+    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, its largest value", above=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "constant",
-        "the learning rate after its warm-up: constant, down to 0 with the last step (linear, cosine), or falling with "
-        "the root of the step's number (inverse_sqrt)",
+        "what the learning rate does after its warm-up: it stays (constant), falls to 0 at the last step (linear, "
+        "cosine), or falls as 1 / the square root of the number of the step (inverse_sqrt)",
     )
-    warmup: float = setting(0.0, "share of the steps in which the learning rate first grows from 0", least=0, below=1)
+    warmup: float = setting(
+        0.0, "share of the steps, at the beginning, in which the learning rate grows from 0", least=0, below=1
+    )
     epochs: float = setting(25.0, "passes over the pairs; fractions are allowed", above=0)
     batch_size: int = setting(128, "pairs of a mini-batch", least=2)
-    megabatch_size: int = setting(60, "largest M, the number of mini-batches among which negatives are sought", least=1)
+    megabatch_size: int = setting(
+        60, "largest M; M is the number of mini-batches among which negatives are sought", least=1
+    )
     anneal_interval: int = setting(
-        150, "M begins with 1 and grows by one after this many mini-batches; 0: the largest M from the start", least=0
+        150,
+        "M begins with 1 and grows by one after this many mini-batches; 0: M is at its largest from the start",
+        least=0,
     )
     negatives: Literal["opposite", "both", "random"] = setting(
         "opposite",
-        "where negatives come from: the other side of the pairs (opposite, for bitext), both sides (both, for "
-        "paraphrases), or the other side without a search (random)",
+        "where negatives come from: the most similar sentences of the other side of the pairs (opposite), those of "
+        "both sides (both, the paper's choice for paraphrases), or any sentences of the other side (random)",
     )
     mask_duplicates: bool = setting(
         True,
@@ -64,16 +73,18 @@ class TrainingSettings:
     )
     optimizer: Literal["row-lazy", "dense"] = setting(
         "row-lazy",
-        "Adam on the rows of the batch alone (row-lazy) or on the whole table (dense); but for rounding, both give the "
-        "same model",
+        "which rows of the table Adam moves: those of the batch alone (row-lazy), or all (dense); up to rounding, both "
+        "give the same model",
     )
     mining_precision: Literal["auto", "float32", "tf32", "bfloat16", "int8"] = setting(
-        "auto", "what similarities are computed in while negatives are sought; auto: the fastest that the device has"
+        "auto",
+        "type of the numbers in which similarities are computed while negatives are sought; auto: the fastest that the "
+        "device has",
     )
     init: str = setting(
         "",
-        "a model to continue from, or to begin with for another language: pieces that its vocabulary shares with that "
-        "of the data begin with its rows, all others at random",
+        "a model to continue from, or to begin with for another language: pieces that are also in its vocabulary begin "
+        "with its rows, all others at random",
         metavar="MODEL",
     )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)

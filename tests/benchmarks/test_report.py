@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from harness.ablation_results import AblationResult, AblationRun, AblationsRun
 from harness.results import Measure, Round, Row, Table
 from reports.ablations import seeds_table
+from reports.introduction import read_notes
 from reports.report import report_markdown
 from reports.sources import collect, read_sources, short_name, shorten, shorten_command
 
@@ -39,6 +41,7 @@ from st_paragram.evaluation.results import (
     TatoebaResult,
     TatoebaRun,
 )
+from st_paragram.evaluation.sts.catalogue import select_sets
 from st_paragram.files import write_text
 from st_paragram.machine import MachineDescription
 
@@ -46,6 +49,8 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
 KNOWN = "sts, hard-sts, tatoeba, bucc, semantic-retrieval, answer-retrieval, transfer, nli, mteb, ablations"
 MACHINE = MachineDescription(cpu="Test CPU", usable_cores=2, threads=1, commit="abc123+")
 TRAINING = Training(("en", "es"), 123_456, 96.4, 4321.5, "x86_64", 300, 20_000, 2.5, 60)
+SMT = next(info for info in select_sets(["2013"]) if info.name == "SMT")
+TIMES = (("p-sp-zh", 30.2), ("p-sp-mul", 22.3))
 needs_matplotlib = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib")
 
 
@@ -141,7 +146,9 @@ class TestCollect:
         for records in ([old, new], [new, old]):
             text = report_markdown(records)
             assert cells(section(text, "STS 2012-2016, the papers'"), "one")[-1] == "60.0"
-            assert "one: measured more than once; 2030-01-02 counts, not 2030-01-01." in text
+            assert (
+                "Some figures of one were measured more than once. Those of 2030-01-02 count, not those of 2030" in text
+            )
             assert "python old.py" not in text
 
     def test_parts_of_a_benchmark_come_together(self):
@@ -203,7 +210,14 @@ class TestModels:
             report_markdown([replace(sts(one=sts_results(), two=sts_results()), training={"one": TRAINING})]), "Mo"
         )
         assert cells(text, "one") == ["en, es", "123,456", "300", "20,000", "2.5", "60", "96", "4,322", "x86_64"]
-        assert "Without a record of a training run: two." in text
+        assert "The model *two*, which the tables below have too, has no record of a training." in text
+
+    def test_models_without_a_record_are_named(self):
+        several = section(report_markdown([sts(one=sts_results(), two=sts_results(), untrained=sts_results())]), "Mo")
+        assert (
+            "The models *one*, *two* and *untrained* have no record of a training. The model *untrained* is" in several
+        )
+        assert "It is a random table" in section(report_markdown([sts(untrained=sts_results())]), "Mo")
 
     def test_records_of_different_trainings_are_told(self):
         first = replace(sts(), training={"one": TRAINING})
@@ -281,7 +295,7 @@ class TestSts:
         assert "Compared with one:" in text
         assert cells(text, "average") == ["+1.2 (-0.3 to +2.7), p 0.114"]
         assert cells(text, "2017/es-en") == ["-"]
-        assert "Resamples: 10,000, seed 3." in text
+        assert "The bootstrap took 10,000 resamples with seed 3." in text
 
     def test_hard(self):
         splits = {"all": graded(0.5, 0.4, 12_273), "negation": graded(None, None, 3)}
@@ -332,7 +346,12 @@ class TestRetrieval:
         assert "### zh-en: oracle threshold (257 gold pairs)" in text
         assert cells(text, "one") == ["cosine", "1.061", "80.0", "70.0", "74.7"]
         assert cells(text, "one", 1)[0] == "ratio"
-        assert "Seconds: one 12.3." in text
+        assert "This took 12.3 seconds for one." in text
+        three = {
+            name: replace(results["one"], seconds=seconds) for name, seconds in (("a", 1.5), ("b", 2.5), ("c", 3.5))
+        }
+        text = section(report_markdown([replace(rec, run=replace(rec.run, models=three))]), "BUCC")
+        assert "This took 1.50 seconds for a, 2.50 for b and 3.50 for c." in text
 
     def test_mteb_and_agreement(self):
         tasks = {f"STS{year}": {"default": MtebScores(0.6 + year / 1000)} for year in range(12, 17)}
@@ -353,9 +372,26 @@ def ablation(group: str, *scores: float | None, pairs: int | None = None, **over
     return AblationResult(group, overrides, runs)
 
 
-def test_notes_stand_on_top():
-    text = report_markdown([record(AblationsRun({"base": ablation("base", 0.8, 0.81)}))], notes=["Mind this."])
-    assert text.index("Mind this.") < text.index("## ")
+class TestNotes:
+    def test_they_stand_on_top_of_the_page_and_of_sections(self, tmp_path):
+        (tmp_path / "notes.md").write_text("Mind this.\n\n## Models\n\nThey are old.\n", encoding="utf-8")
+        notes = read_notes(tmp_path / "notes.md")
+        text = report_markdown([replace(sts(), training={"one": TRAINING})], notes=notes)
+        assert text.index("# Results") < text.index("parallel text.\nMind this.\n\nHow to read") < text.index("## ")
+        assert "\n## Models\n\nThey are old.\n\n*Vocabulary* is" in text
+
+    def test_those_on_no_section_are_refused(self):
+        with pytest.raises(
+            EvaluationError, match="notes on 'Modles', which is no section of this report; it has Models"
+        ):
+            report_markdown([sts()], notes={"Modles": "They are old."})
+
+    def test_files_that_cannot_be_used_are_refused(self, tmp_path):
+        (tmp_path / "twice.md").write_text("## Models\n\nx\n\n## Models\n\ny\n", encoding="utf-8")
+        with pytest.raises(EvaluationError, match=r"twice\.md: the heading 'Models' occurs more than once"):
+            read_notes(tmp_path / "twice.md")
+        with pytest.raises(EvaluationError, match=r"absent\.md: no notes can be read here"):
+            read_notes(tmp_path / "absent.md")
 
 
 class TestAblations:
@@ -377,7 +413,7 @@ class TestAblations:
         assert cells(text, "loss") == ["margin 0.2", "0, 1", "constant", "-", "100"]
         assert text.index("| base |") < text.index("| largest M |")
         assert "STS 2017 en-en: difference" in text
-        assert "Trained on en-es.tsv." in text
+        assert "All rows were trained on en-es.tsv. Each differs from the row *base* only in" in text
         assert "## Models" not in report_markdown([record(AblationsRun(results))])
 
     def test_only_rows_of_the_same_data_are_compared(self):
@@ -391,6 +427,48 @@ class TestAblations:
         assert cells(text, "row") == ["track5.en-en", "seconds"]
         assert cells(text, "base") == ["80.5 (80.0 - 81.0)", "100"]
         assert cells(text, "margin 0.2") == ["constant", "100"]
+
+
+class TestPage:
+    """What the report says around its tables is what docs/results.md says: a change is made in both."""
+
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    notes = read_notes(SCRIPT.parent / "reports" / "results_notes.md")
+
+    def report(self) -> str:
+        splits = {"all": graded(0.5, 0.4, 12_273), "negation": graded(0.5, 0.4, 3)}
+        sts_run = StsRun({"one": sts_results(), "untrained": sts_results()}, (f"2013/SMT is missing ({SMT.terms})",))
+        bucc = {name: BuccResult({"zh-en": BuccScores(2, {"ratio": margin()})}, seconds) for name, seconds in TIMES}
+        english = record(AblationsRun({"base": ablation("base", 0.8)}, ["en-en.tsv.xz"]))
+        records = [
+            record(sts_run, training={"one": TRAINING}),
+            record(HardStsRun({"one": HardStsResult(splits)})),
+            record(TatoebaRun({"one": TatoebaResult({"spa": tatoeba(0.1, 0.2)}, 1.0)}, 4)),
+            record(BuccRun(bucc, {"zh-en": "h"}, 4, "max"), training=dict.fromkeys(bucc, TRAINING)),
+            record(MtebRun({"one": MtebResult({"STS12": {"default": MtebScores(0.6)}})})),
+            record(AblationsRun({"base": ablation("base", 0.8)}, ["/d/en-es.tsv.xz"])),
+            replace(english, command="python benchmarks/ablations.py --lang en"),
+        ]
+        return report_markdown(records, notes=self.notes)
+
+    def test_introduction(self):
+        assert self.page.startswith(self.report().partition("\n## Models\n")[0])
+
+    def test_what_stands_above_tables(self):
+        above = re.findall(
+            r"^## .*?(?=\n\n(?:- all: |### |\w[^\n]*:\n\n\||\|))", self.report(), re.MULTILINE | re.DOTALL
+        )
+        assert len(above) == 14
+        assert [part for part in above if part not in self.page] == []
+
+    def test_what_stands_below_tables(self):
+        text = self.report()
+        for told in (
+            "The model *untrained*, which the tables below have too, has no record of a training. It is a random table",
+            "The set 2013/SMT is missing: its licence forbids passing it on, and the Linguistic Data Consortium gives",
+            "This took 30.2 seconds for p-sp-zh and 22.3 for p-sp-mul.",
+        ):
+            assert told in self.page and told in text
 
 
 class TestSpeed:
@@ -425,7 +503,7 @@ class TestPlots:
             "pairs 1000": ablation("pairs", 0.6, 0.63, pairs=1000),
         }
         models = {"one": sts_results(), "two": sts_results(average=0.7)}
-        return [replace(sts(**models), training={"one": TRAINING}), record(AblationsRun(rows))]
+        return [replace(sts(**models), training=dict.fromkeys(models, TRAINING)), record(AblationsRun(rows))]
 
     def test_files_and_captions(self, tmp_path):
         from reports.plots import draw_plots
@@ -435,6 +513,7 @@ class TestPlots:
         assert [plot.path.name for plot in plots] == names
         assert sorted(path.name for path in (tmp_path / "docs" / "images").iterdir()) == sorted(names)
         assert all(plot.path.read_bytes().startswith(b"\x89PNG") for plot in plots)
+        assert [plot.caption for plot in plots if plot.caption not in TestPage.page] == []
         assert "without STS 2013's SMT" in plots[0].caption
         assert "SMT" not in plots[1].caption
         text = report_markdown(self.records(), plots=[plot.markdown(tmp_path / "docs" / "r.md") for plot in plots])

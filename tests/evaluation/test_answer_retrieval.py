@@ -164,7 +164,7 @@ def test_models_with_towers_have_two_rows():
     run = AnswerRetrievalRun({"m": score_answers(towers, [made])})
     printed = "\n".join(report(run))
     assert "| m, shared | 0.0 | 0.0 | 50.0 |" in printed and "| m, towers | 100.0 | 100.0 | 100.0 |" in printed
-    assert 'No row BM25: pip install "st_paragram[retrieval]"' in printed
+    assert 'bm25s is not installed: pip install "st_paragram[retrieval]"' in printed
 
 
 def test_words_of_bm25():

@@ -206,7 +206,7 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, ca
     record, data = tmp_path / "bucc.json", ("--data", tmp_path, "--pair", "zh-en")
     assert run(monkeypatch, model, *data, "--split", "--json", record) == 0
     printed = capsys.readouterr().out
-    assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold); candidates: max" in printed
+    assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold)\n\n" in printed and "rule *max*." in printed
     assert "threshold chosen on one half of the gold, scored on the other" in printed
     languages = json.loads(record.read_text())["run"]["models"][str(model)]["languages"]
     assert list(languages) == ["zh-en", "zh-en half"]
@@ -217,7 +217,7 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, ca
     trained = ("--train-gold", tmp_path / "zh-en.training.gold")
     assert run(monkeypatch, model, *data, *trained, "--candidates", "forward") == 0
     printed = capsys.readouterr().out
-    assert "zh-en.sample: threshold chosen on zh-en.training; candidates: forward" in printed
+    assert "zh-en.sample: threshold chosen on zh-en.training\n\n" in printed and "rule *forward*." in printed
     assert "oracle" not in printed
     assert run(monkeypatch, model, *data, *trained, "--split") == 1
     assert "drop one" in capsys.readouterr().err

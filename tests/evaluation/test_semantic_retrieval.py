@@ -96,14 +96,14 @@ def test_the_command_prints_and_records(tmp_path, model, texts, capsys):
     options = ("--data", str(tmp_path / "data"), "--untrained", "--json", str(file))
     assert main(["evaluate", str(model), "--benchmarks", "semantic-retrieval", *options]) == 0
     printed = capsys.readouterr().out
-    assert f"| {model} | 100.0 |" in printed and "made: 2 queries, 13 candidates." in printed
+    assert f"| {model} | 100.0 |" in printed and "made has 2 queries and 13 candidates." in printed
     assert "| USE_CNN (published, ACL 2020) | 89.2 | 39.9 | 64.6 |" in printed
     (record,) = read_records(file)
     assert list(record.run.models) == [str(model), "untrained"]
     assert record.run.models[str(model)].sets["made"].mean_average_precision == 1
     assert all(part in printed for part in report(record.run))
     assert main(["evaluate", str(model), "--data", str(tmp_path / "data"), "--limit", "1"]) == 0
-    assert "made: 1 queries, 13 candidates." in capsys.readouterr().out
+    assert "made has 1 queries and 13 candidates." in capsys.readouterr().out
 
 
 def run(monkeypatch, *arguments):
@@ -121,6 +121,6 @@ def test_the_script_makes_sets_of_pairs(tmp_path, model, texts, monkeypatch, cap
     assert run(monkeypatch, model, "--pairs", pairs, "--output", kept) == 0
     assert f"| {model} | 100.0 |" in capsys.readouterr().out
     assert run(monkeypatch, model, "--data", kept) == 0
-    assert "kept: 2 queries, 13 candidates." in capsys.readouterr().out
+    assert "kept has 2 queries and 13 candidates." in capsys.readouterr().out
     assert run(monkeypatch, model, "--pairs", pairs, "--limit", "0") == 1
     assert "a limit of 0 queries" in capsys.readouterr().err

@@ -165,7 +165,7 @@ def test_the_command_and_the_script_agree(tmp_path, model, pairs, capsys, monkey
     monkeypatch.setattr(sys, "argv", ["transfer.py", *arguments])
     with pytest.raises(SystemExit) as stopped:
         runpy.run_path(str(SCRIPT), run_name="__main__")
-    tables = [printed.split("\nTime")[0], capsys.readouterr().out.split("\nTime")[0]]
+    tables = [printed.split("\nThis took")[0], capsys.readouterr().out.split("\nThis took")[0]]
     assert stopped.value.code == 0 and tables[0] == tables[1]
 
 
@@ -220,7 +220,7 @@ def test_models_without_a_classifier_are_left_out(tmp_path, model, capsys):
     assert main(["evaluate", str(model), "--data", str(tmp_path), "--json", str(file)]) == 0
     printed = capsys.readouterr().out
     assert "| majority | 50.0 | 50.0 |" in printed
-    assert f"Left out, without a classifier (not trained on inference): {model}." in printed
+    assert f"Models without a classifier, not trained on inference, were left out: {model}." in printed
     (record,) = read_records(file)
     assert record.run.models == {} and record.run.left_out == (str(model),)
 

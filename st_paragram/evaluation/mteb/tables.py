@@ -8,12 +8,13 @@ from st_paragram.evaluation.results import MtebRun, MtebScores
 from st_paragram.tables import hundredths, markdown_table
 
 MAIN_SCORE = "main_score"
+_READING = "These are mteb's scores x 100. The main score is Spearman's correlation of STS, and F1 of Tatoeba and BUCC."
 _SHOWN = ("cosine_spearman", "cosine_pearson", "f1", "accuracy")
 
 
 def mteb_report(run: MtebRun) -> Iterator[str]:
     """A row for each task, subset and metric; where there are several subsets, their mean after them. Then notes."""
-    yield "mteb's scores x 100 (STS: Spearman is the main score; Tatoeba, BUCC: F1)\n"
+    yield f"{_READING}\n"
     models = list(run.models.values())
     rows = []
     for task, subsets in models[0].tasks.items():

@@ -16,6 +16,7 @@ def hard_sts_report(run: HardStsRun) -> Iterator[str]:
     splits = [split for split in SPLITS if split.name in sizes]
     counts = [[s.name, s.definition, f"{sizes[s.name]:,}", _paper_count(s.name)] for s in splits]
     yield "## Hard STS: which pairs\n"
+    yield "SWER is the symmetric word error rate of the two sentences. Gold is their grade, from 0 to 5.\n"
     yield markdown_table(("split", "definition", "pairs", "pairs in the paper"), counts)
     yield "\n## Hard STS: Pearson / Spearman x 100\n"
     rows = [[name, *_cells(result)] for name, result in run.models.items()]

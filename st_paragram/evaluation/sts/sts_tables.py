@@ -24,10 +24,11 @@ def sts_report(run: StsRun) -> Iterator[str]:
     yield from _both_table(run, "2017", "STS 2017, the papers' protocol", STS_2017)
     yield from _both_table(run, "stsb", "STS Benchmark", ())
     rates = [[name, f"{of.sentences_per_second:,.0f}"] for name, of in run.models.items() if of.sentences_per_second]
-    yield _section("Speed: all sentences encoded a second time, warm, in one call", ["model", "sentences/s"], rates)
+    note = "All sentences were encoded a second time, in one call."
+    yield _section("Speed of encoding", ["model", "sentences/s"], rates, note)
     yield from _comparison_tables(run)
     if run.resamples:
-        yield f"Intervals: 95 %, percentiles of {run.resamples} bootstrap resamples, seed {run.seed}."
+        yield f"The 95 % intervals are percentiles of {run.resamples} bootstrap resamples with seed {run.seed}."
     yield from (f"- {note}" for note in run.notes)
 
 
@@ -44,7 +45,7 @@ def _comparison_tables(run: StsRun) -> Iterator[str]:
                 cells = [_signed(found.difference), f"{_signed(found.low)} .. {_signed(found.high)}"]
                 cells.append(f"{found.p_value:.4f}")
             rows.append([_of_protocol(label), *cells])
-        title = f"{name} against {result.against.model}: paired bootstrap of Pearson, papers' protocol"
+        title = f"{name} against {result.against.model}: paired bootstrap of Pearson, the papers' protocol"
         yield _section(title, head, rows)
 
 
@@ -76,7 +77,7 @@ def _papers_table(run: StsRun) -> Iterator[str]:
     ]
     rows += _published_rows(ENGLISH_STS, [mean.label for mean in means])
     title = "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years"
-    note = "Rows marked as published are the papers' and have SMT in 2013."
+    note = "Rows marked as published are the papers' own figures, which have SMT in 2013."
     yield _section(title, ["model", *(mean.label for mean in means)], rows, note)
 
 
@@ -122,7 +123,11 @@ def _both_table(run: StsRun, benchmark: str, title: str, published: Sequence[Pub
     ]
     rows += _published_rows(published, [_name(key) for key in sizes])
     head = ["model", *(f"{_name(key)} ({n})" for key, n in sizes.items())]
-    note = "es-en is track 4a, es-en-4b that of WMT's sentences." if "2017/es-en" in sizes else ""
+    note = (
+        "The column es-en is track 4a; es-en-4b is track 4b, whose sentences are from WMT."
+        if "2017/es-en" in sizes
+        else ""
+    )
     yield _section(f"{title}: Pearson\\Spearman x 100{_brackets(run)}", head, rows, note)
 
 

@@ -19,11 +19,16 @@ _GENERIC_WORDS, _GENERIC_CHARACTERS = 3, 4  # a response with fewer says little
 class ConvertSettings:
     """Which rows are made of public files."""
 
-    most_per_answer: int = setting(3, "rows that an answer may have", least=1)
-    most_per_response: int = setting(5, "rows that a response may have", least=1)
-    most_generic: int = setting(2, "rows that a response of one or two words may have: `OK.` suits everything", least=0)
-    context_words: int = setting(150, "words of a context, around the answer", least=1)
-    id_prefix: str = setting("", "take only questions whose id begins so: `arabic` of TyDi QA, which has all languages")
+    most_per_answer: int = setting(3, "most rows with the same answer", least=1)
+    most_per_response: int = setting(5, "most rows with the same response", least=1)
+    most_generic: int = setting(
+        2, "most rows with the same response of one or two words, because `OK.` suits everything", least=0
+    )
+    context_words: int = setting(150, "words of a context that are kept, around the answer", least=1)
+    id_prefix: str = setting(
+        "",
+        "take only questions whose id begins with this, such as `arabic` in TyDi QA, which has all languages together",
+    )
 
 
 @dataclass
