@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from st_paragram.data.text import TextSource
 
 DESCRIPTION = (
-    "Download parallel text, clean it, and make a pair store of it, which `st-paragram train bitext` reads. The store is "
-    "data/en-LANG.h5 unless you say otherwise."
+    "Download parallel text, clean it, and make a pair store of it, which `st-paragram train bitext` reads. The store "
+    "is data/en-LANG.h5 unless you say otherwise."
 )
 EPILOG = """\
 Without --corpus, the command takes the corpora that the papers took for a language, and at most as many pairs of each
-as they did. For a language that they did not use, it takes all corpora of the catalogue that have it. --text and --moses
-add texts of your own.
+as they did. For a language that they did not use, it takes all corpora of the catalogue that have it. Texts of your own
+are added with --text and --moses.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.no_download:
         sources = [*_fetched(arguments), *sources]
     if not sources:
-        raise SettingsError("no text: --no-download, and no --text and no --moses; name at least one")
+        raise SettingsError("there is no text: --no-download is given without --text or --moses; name at least one")
     work = work_from(arguments, output.with_name(f"{output.stem}.work"))
     prepared = prepare(sources, output, settings, vocabulary, arguments.overwrite, work)
     write_report(prepared, output)

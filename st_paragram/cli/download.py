@@ -62,7 +62,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--folder", type=Path, default=Path("data/raw"), help="the folder to store files in (default: %(default)s)")
     add("--parallel", type=int, default=4, help="how many files to fetch at a time (default: %(default)s)")
     add("--list", action="store_true", help="only show what would be fetched")
-    terms = "for --sets sts: you agree with the terms of STS 2012 and the STS Benchmark, so fetch them, too; else the terms are shown"
+    terms = (
+        "with --sets sts, also fetch STS 2012 and the STS Benchmark; you agree with their terms, which are shown "
+        "otherwise"
+    )
     add("--accept-msr-terms", action="store_true", help=terms)
 
 

@@ -114,7 +114,7 @@ def _run_sharded(arguments: argparse.Namespace, settings: CollectionSettings) ->
 def _check_one(arguments: argparse.Namespace) -> None:
     """Refuse what makes sense for folders alone."""
     if len(arguments.files) > 1:
-        raise SettingsError(f"{len(arguments.files)} files, which one matrix does not hold; add --sharded")
+        raise SettingsError(f"there are {len(arguments.files)} files, which one matrix does not hold; add --sharded")
     told = [name for name in _OF_FOLDERS if getattr(arguments, name, None)]
     told += ["workers"] * (arguments.workers != 1) + ["executor"] * (arguments.executor != "local")
     if told:

@@ -11,19 +11,22 @@ from typing import Any
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 
 DESCRIPTION = (
-    "Score models on published benchmarks. The command prints Markdown tables, in which the figures of the papers stand "
-    "beside those of the models."
+    "Score models on published benchmarks. The command prints Markdown tables, in which the figures of the papers "
+    "stand beside those of the models."
 )
 EPILOG = """\
-The folder DIR may have data for these benchmarks. Without --benchmarks, all for which it has data are scored.
+DIR is a folder with the data of some of these benchmarks. Without --benchmarks, all that it has data for are scored.
 
-  STS                 sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv, stsb/en-test.tsv, with rows
-                      `grade TAB sentence TAB sentence`, or the tasks' own releases
-  Tatoeba             tatoeba/spa-eng.tsv, ...
-  BUCC                bucc2018/zh-en.sample.zh, .en and .gold
-  retrieval           quora_sr, reqa_squad_dev, xquad_r/es, ...: folders of queries.tsv, corpus.tsv and qrels.tsv
-  transfer            transfer/MR.tsv, ...
-  inference (nli)     nli/xnli_held.es.tsv, ...
+- sts, hard-sts: sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv and stsb/en-test.tsv, with rows
+`grade TAB sentence TAB sentence`; or the tasks' own releases;
+- tatoeba: tatoeba/spa-eng.tsv, ...;
+- bucc: bucc2018/zh-en.sample.zh, .en and .gold;
+- semantic-retrieval, answer-retrieval: folders such as quora_sr, reqa_squad_dev and xquad_r/es, which have queries.tsv,
+corpus.tsv and qrels.tsv;
+- transfer: transfer/MR.tsv, ...;
+- nli: nli/xnli_held.es.tsv and the like.
+
+Examples:
 
   st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts hard-sts
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --compare --json sts.json
@@ -64,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="DIR",
-        help="the folder of evaluation data; what it may have is said below the options",
+        help="the folder of evaluation data; this help lists what it may have",
     )
     add("--fetch", action="store_true", help="first download into DIR whatever is missing there and may be downloaded")
     add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")

@@ -21,14 +21,14 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="processes on this machine; on a cluster, parts that are worked on at the same time (default: %(default)s)",
+        help="processes on this machine; on a cluster, parts that are worked on at a time (default: %(default)s)",
     )
     add(
         "--executor",
         choices=("local", "datatrove", "ray", "slurm"),
         default="local",
-        help="who does the work (default: %(default)s); all but `local` need st_paragram[distributed], and a file system "
-        "that the machines share",
+        help="who does the work (default: %(default)s); all but `local` need st_paragram[distributed], and a file "
+        "system that the machines share",
     )
     add(
         "--ranks",
@@ -41,8 +41,8 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option for the executor of datatrove, such as partition=cpu, time=4:00:00, or address=HOST:PORT for Ray; "
-        "repeatable",
+        help="an option for the executor of datatrove, such as partition=cpu, time=4:00:00, or address=HOST:PORT for "
+        "Ray; repeatable",
     )
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Write a new sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same order. The "
-    "model must be one that `st-paragram train bgt` has made. It can write the sentence again (reconstruct), write what "
-    "it means in the other language (translate), or write what it means in the style of another sentence (transfer). A "
-    "blank line gives a blank line."
+    "model must be one that `st-paragram train bgt` has made. It can write the sentence again (reconstruct), write "
+    "what it means in the other language (translate), or write what it means in the style of another sentence "
+    "(transfer). A blank line gives a blank line."
 )
 EPILOG = """\
   st-paragram generate bgt-es --task reconstruct --from es sentences.es
@@ -107,7 +107,9 @@ def _check(arguments: argparse.Namespace) -> Path:
     if arguments.task == "transfer" and len(styles) != 1:
         raise SettingsError("a transfer needs a style; give either --style SENTENCE or --styles FILE")
     if arguments.task != "transfer" and styles:
-        raise SettingsError(f"a style for --task {arguments.task}; --style and --styles are for --task transfer")
+        raise SettingsError(
+            f"there is a style for --task {arguments.task}; --style and --styles are for --task transfer"
+        )
     if arguments.style is not None and not arguments.style.strip():
         raise SettingsError("the style is blank; give a sentence")
     if arguments.references and not (arguments.measures and arguments.task == "translate"):

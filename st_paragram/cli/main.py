@@ -48,6 +48,15 @@ COMMANDS = {
 _FILES = {"inspect": "inspect_store", "import": "import_checkpoint"}
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Fills descriptions, which are one line each, to the width of the terminal; examples below stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text.strip():
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+
+
 class _Version(argparse.Action):
     """Print the version; looking it up takes longer than everything else."""
 
@@ -64,7 +73,7 @@ def build_parser(called: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, purpose in COMMANDS.items():
-        command = subparsers.add_parser(name, help=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
+        command = subparsers.add_parser(name, help=purpose, formatter_class=_HelpFormatter)
         if name == called:
             module = _module(name)
             command.description, command.epilog = module.DESCRIPTION, module.EPILOG

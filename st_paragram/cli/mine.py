@@ -108,7 +108,7 @@ def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningS
     from st_paragram.alignment.documents import mine_documents
 
     if arguments.source or arguments.target or arguments.one_text:
-        raise SettingsError("--documents beside --source, --target or --paraphrase; give the list alone")
+        raise SettingsError("--documents is given beside --source, --target or --paraphrase; give the list alone")
     report = mine_documents(arguments.documents, arguments.output, model, settings, arguments.overwrite, work)
     seen = f"{report.documents:,} pairs of documents with {report.source:,} and {report.target:,} sentences"
     sys.stdout.write(f"{seen}\n{arguments.output}: {report.pairs:,} pairs\n")

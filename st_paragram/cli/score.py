@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from st_paragram.score_files import Scorer
 
 DESCRIPTION = (
-    "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has rows "
-    "`first TAB second`, and the output has rows `score TAB first TAB second` in the same order. The score is the cosine "
-    "or, with a background, a margin."
+    "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has "
+    "rows `first TAB second`, and the output has rows `score TAB first TAB second` in the same order. The score is "
+    "the cosine or, with a background, a margin."
 )
 EPILOG = """\
 A cosine means little by itself, because some sentences are close to everything. A margin compares it with the mean
 cosine of both sentences with their k nearest neighbours of the other language, which is called the background of the
 pair (Artetxe and Schwenk, 2019). The cosine is divided by that mean (--margin ratio), or the mean is subtracted from it
-(--margin distance). The neighbours are looked for in a set of sentences of both languages:
+(--margin distance).
 
-With --background self, these are the two sides of the file, and of the labelled pairs. The partner of a sentence is
-then one of its neighbours, as in mining. --background-source and --background-target take two texts with one sentence
-on each line, or two folders that `st-paragram index` has made, which saves embedding the texts each time.
+The neighbours are looked for in sentences of both languages that you name. With --background self, these are the two
+sides of the file, and of the labelled pairs. The partner of a sentence is then one of its neighbours, as in mining.
+--background-source and --background-target take two texts with one sentence on each line, or two folders that
+`st-paragram index` has made, which saves embedding the texts each time.
 
   st-paragram score pairs.tsv --output scored.tsv --background self --sort
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
@@ -156,7 +157,7 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
     if any(files) and not all(files):
         raise SettingsError("a background has two sides; give --background-source and --background-target")
     if any(files) and arguments.background:
-        raise SettingsError("--background self and background texts at once; give one of them")
+        raise SettingsError("--background self and background texts are given at once; give one of them")
     values = given(arguments, MarginSettings)
     settings = MarginSettings(**({} if _has_background(arguments) else {"margin": Margin.ABSOLUTE}) | values)
     if settings.margin is not Margin.ABSOLUTE and not _has_background(arguments):

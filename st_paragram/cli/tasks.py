@@ -10,20 +10,19 @@ from st_paragram.errors import SettingsError
 from st_paragram.settings import add_setting_options, given
 
 DESCRIPTION = (
-    "Turn public files of questions and answers, dialogues or inference into what `st-paragram train muse` reads: a file "
-    "LANG.tsv in the folder of a task."
+    "Turn public files of questions and answers, dialogues or inference into what `st-paragram train muse` reads: a "
+    "file LANG.tsv in the folder of a task."
 )
 EPILOG = """\
-These kinds of files are read, and these rows are made of them:
+The kinds of files are:
 
-  squad       reads JSON of SQuAD 1.1 or 2.0
-              makes question TAB sentence with the answer TAB paragraph
-  faq         reads .tsv, .csv or .jsonl with a question and an answer
-              makes the same rows
-  dialogue    reads .jsonl with lists of turns, or a turn on each line and a blank line between dialogues
-              makes utterance TAB response
-  nli         reads .jsonl like that of SNLI, or .tsv like that of XNLI
-              makes label TAB premise TAB hypothesis
+- squad: JSON of SQuAD 1.1 or 2.0 becomes rows `question TAB sentence with the answer TAB paragraph`;
+- faq: .tsv, .csv or .jsonl with a question and an answer becomes the same rows;
+- dialogue: .jsonl with lists of turns, or text with a turn on each line and a blank line between dialogues, becomes
+rows `utterance TAB response`;
+- nli: .jsonl like that of SNLI, or .tsv like that of XNLI, becomes rows `label TAB premise TAB hypothesis`.
+
+Examples:
 
   st-paragram tasks --kind squad --lang tr train-v0.1.json --output qa
   st-paragram tasks --kind nli --lang en snli_1.0_train.jsonl --output nli
@@ -42,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("files", nargs="*", type=Path, metavar="FILE", help="the files to read, all of one kind and language")
-    add("--kind", choices=KINDS, help="the kind of the files; the kinds are listed below the options")
+    add("--kind", choices=KINDS, help="the kind of the files, as listed in this help")
     add("--lang", help="the language of the rows, e.g. es")
     add("--output", type=Path, metavar="FOLDER", help="the folder of a task, in which LANG.tsv is made")
     add("--overwrite", action="store_true", help="replace a LANG.tsv that exists")

@@ -22,7 +22,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[LANG-LANG:]FILE",
-        help="a text of two columns, with the prefix if its order is another; repeatable",
+        help="a text of two columns, with a prefix if they are not English and --lang; repeatable",
     )
     add(
         "--moses",
@@ -85,7 +85,7 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         return only_length(**lengths)
     if lengths:
         flags = ", ".join("--" + name.replace("_", "-") for name in lengths)
-        raise SettingsError(f"{flags} beside --cleaning {chosen}: write the lengths into the list of filters")
+        raise SettingsError(f"give no {flags} beside --cleaning {chosen}: write the lengths into the list of filters")
     if chosen == "default":
         return default_cleaning()
     return paper_cleaning() if chosen == "paper" else read_cleaning(chosen)

@@ -65,14 +65,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
 
     def kind(name: str, about: str, description: str, epilog: str) -> argparse.ArgumentParser:
-        raw = argparse.RawDescriptionHelpFormatter
-        return kinds.add_parser(name, help=about, description=description, epilog=epilog, formatter_class=raw)
+        layout = parser.formatter_class
+        return kinds.add_parser(name, help=about, description=description, epilog=epilog, formatter_class=layout)
 
     add_bitext_options(
         kind(
             "bitext",
             "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL 2019)",
-            "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its translation.",
+            "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its "
+            "translation.",
             _BITEXT_EPILOG,
         )
     )
@@ -80,7 +81,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         kind(
             "paraphrase",
             "an averaging model on English paraphrases (EMNLP 2022)",
-            "Train a model that embeds a sentence as the mean of its pieces, on pairs of English sentences that mean the same.",
+            "Train a model that embeds a sentence as the mean of its pieces, on pairs of English sentences that mean "
+            "the same.",
             _PARAPHRASE_EPILOG,
         )
     )
@@ -88,7 +90,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         kind(
             "bgt",
             "a bilingual generative transformer, which can also write sentences (EMNLP 2020)",
-            "Train a bilingual generative transformer, which learns the meaning of a sentence by writing it and its translation.",
+            "Train a bilingual generative transformer, which learns the meaning of a sentence by writing it and its "
+            "translation.",
             _BGT_EPILOG,
         )
     )
@@ -96,7 +99,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         kind(
             "muse",
             "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)",
-            "Train an encoder of sentences in many languages on several tasks. Questions and answers get towers of their own.",
+            "Train an encoder of sentences in many languages on several tasks. Questions and answers get towers of "
+            "their own.",
             _MUSE_EPILOG,
         )
     )

@@ -66,7 +66,8 @@ def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None
         "--dev",
         type=Path,
         metavar="FILE.tsv",
-        help="graded pairs that are scored during the training, rows `grade TAB sentence TAB sentence` (default: built-in ones)",
+        help="graded pairs to score during the training, rows `grade TAB sentence TAB sentence` (default: built-in "
+        "ones)",
     )
     add(
         "--dev-bitext",
@@ -80,8 +81,8 @@ def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None
         "--output",
         type=Path,
         metavar="DIR",
-        help="the model directory to make (default: p-sp-LANG, with --encoder word-LANG, trigram-LANG or blstm-LANG; for "
-        "bgt: bgt-LANG, or the name of another --objective and LANG; for muse: muse-cnn or muse-transformer)",
+        help="the model directory to make (default: p-sp-LANG, with --encoder word-LANG, trigram-LANG or blstm-LANG; "
+        "for bgt: bgt-LANG, or the name of another --objective and LANG; for muse: muse-cnn or muse-transformer)",
     )
     add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
