@@ -76,3 +76,12 @@ def test_the_version(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["--version"])
     assert stopped.value.code == 0 and capsys.readouterr().out.startswith("st-paragram 0.")
+
+
+@pytest.mark.parametrize("command", ["score", "train bgt"])
+def test_a_description_is_filled_to_the_width_of_the_terminal(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    description = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert len(description) > 1 and max(map(len, description)) < 80
