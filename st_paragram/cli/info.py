@@ -1,4 +1,4 @@
-"""`st-paragram info`: what a model, a pair store, an index or this installation is."""
+"""`st-paragram info`: what a model, a pair store, an index, a folder of embeddings or this installation is."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTION = (
-    "Tell what a model directory, a pair store or an index folder holds: vocabulary, dimension, languages, training "
-    "record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is given. Without a name, tell "
-    "which version is installed, which compiled kernels run, and which optional packages are there."
+    "Tell what a model directory, a pair store, an index folder or a folder of embeddings holds: vocabulary, "
+    "dimension, languages, training record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is "
+    "given. Without a name, tell which version is installed, which compiled kernels run, and which optional packages "
+    "are there."
 )
 EPILOG = """\
   st-paragram info p-sp-es
@@ -29,13 +30,13 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX", help="what to describe")
+    parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX|EMBEDDINGS", help="what to describe")
     parser.add_argument("--json", action="store_true", help="print JSON, one list of descriptions")
     parser.add_argument(
         "--check",
         action="store_true",
-        help="also read everything: compare content with the SHA-256 that stores, indexes and models have, look "
-        "through all rows of a store, and load a model",
+        help="also read everything: compare content with the SHA-256 checksums that were written with it, look through "
+        "all rows of a store, and load a model",
     )
 
 
@@ -72,6 +73,10 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
         from st_paragram.search.description import check_index, describe_index
 
         return "index", path, describe_index, check_index
+    if (path / "embeddings.json").is_file():
+        from st_paragram.embed_files.summary import check_embeddings, describe_embeddings
+
+        return "embeddings", path, describe_embeddings, check_embeddings
     from st_paragram.models.description import check_model, describe_model
     from st_paragram.models.find import find
 

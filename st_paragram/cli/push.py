@@ -35,6 +35,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--licence", "--license", metavar="ID", help="licence of the model, as the hub calls it, such as cc-by-4.0"
     )
     parser.add_argument(
+        "--datasets",
+        nargs="+",
+        default=[],
+        metavar="OWNER/NAME",
+        help="datasets of the hub that the model was trained on, for the metadata of its card",
+    )
+    parser.add_argument(
         "--scores",
         nargs="+",
         default=[],
@@ -59,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         branch=arguments.branch,
         message=arguments.message,
         licence=arguments.licence and arguments.licence.lower(),
+        datasets=arguments.datasets,
         scores=arguments.scores,
         dry_run=arguments.dry_run,
     )

@@ -29,9 +29,11 @@ def describe(stage: ShardStage, model: str) -> Description:
     done = [[read_metadata(path) for path in paths] for paths in stage.shards()]
     for number, (path, text, made) in enumerate(zip(stage.lines.texts, scanned, done, strict=True)):
         inputs.append(InputText(path, text.sha256, text.lines, sum(each["blank"] for each in made)))
-        for span in text.spans:
+        for span, each in zip(text.spans, made, strict=True):
             name = f"shard-{len(shards):05d}.{settings.format.value}"
-            shards.append(Shard(name, number, span.first, span.lines))
+            files = (file.name for file in shard_files(Path(name), settings.dtype))
+            sha256 = dict(zip(files, each["sha256"], strict=True))
+            shards.append(Shard(name, number, span.first, span.lines, sha256))
     dimension = next(each["dimension"] for made in done for each in made)
     return Description(
         format_version=FORMAT_VERSION,

@@ -60,7 +60,7 @@ class CollectionReport:
 
 
 def embed_collection(
-    texts: Sequence[str | Path],
+    texts: str | Path | Sequence[str | Path],
     output: str | Path,
     model: str | Path,
     settings: CollectionSettings | None = None,
@@ -74,7 +74,7 @@ def embed_collection(
     run that is resumed, or that has the same work folder.
 
     Args:
-        texts: Files, plain or compressed, or `-`, with a text a line.
+        texts: Files (or one), plain or compressed, or `-`, with a text a line.
         output: The folder to make.
         model: Directory, name or hub id of a model.
         settings: What the shards are like.
@@ -89,7 +89,7 @@ def embed_collection(
         ParagramError: The output exists or cannot be made, or another run is at work on it.
     """
     settings, work, output = settings or CollectionSettings(), work or Work(), Path(output)
-    names, model = tuple(map(str, [texts] if isinstance(texts, str) else texts)), str(model)
+    names, model = tuple(map(str, [texts] if isinstance(texts, str | Path) else texts)), str(model)
     check_collection(names, output, settings, overwrite)
     identities = tuple(map(file_digest, names))
     from st_paragram.models.find import find

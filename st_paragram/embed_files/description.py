@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pydantic
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.embed_files.number_types import SCALE_MEANING, NumberType
 from st_paragram.embed_files.settings import ShardFormat
-from st_paragram.embed_files.shard_files import ShardShape
+from st_paragram.embed_files.shard_files import ShardShape, shard_files
 from st_paragram.errors import StoreError
 from st_paragram.files import write_json
 from st_paragram.json_files import read_json
@@ -59,12 +60,14 @@ class Shard:
         input: The number of the text, from 0.
         first_line: The number of the text's line that its first row is of, from 1.
         rows: Its rows; they are of neighbouring lines.
+        sha256: Of each of its files, by their names.
     """
 
     file: str
     input: int
     first_line: int
     rows: int
+    sha256: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -149,3 +152,6 @@ def _check(description: Description) -> None:
         raise ValueError("shards without rows or components")
     if sum(shard.rows for shard in description.shards) != description.rows:
         raise ValueError(f"{description.rows} rows, which the shards do not have")
+    for shard in description.shards:
+        if set(shard.sha256) != {path.name for path in shard_files(Path(shard.file), description.dtype)}:
+            raise ValueError(f"{shard.file}: not the checksums of its files")

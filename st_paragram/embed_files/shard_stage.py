@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from st_paragram.checksums import content_digests
 from st_paragram.data.streams import stream_name
 from st_paragram.embed_files.line_stage import LineStage
 from st_paragram.embed_files.number_types import pack
@@ -20,7 +21,7 @@ from st_paragram.models.cached_model import cached_model
 from st_paragram.stages.metadata import metadata_file, output_state, read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
 
-VERSION = 1  # of the results: count it up when they change
+VERSION = 2  # of the results: count it up when they change
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,15 @@ class ShardStage(Stage):
                 write(pack(encode(batch), self.settings.dtype, name, line), batch)
                 line += len(batch)
                 blank += blank_lines(batch)
-        files = {file.name: output_state(file) for file in shard_files(path, self.settings.dtype)}
-        write_metadata(path, {"rows": span.lines, "dimension": encode.dimension, "blank": blank, "files": files})
+        files = shard_files(path, self.settings.dtype)
+        made = {
+            "rows": span.lines,
+            "dimension": encode.dimension,
+            "blank": blank,
+            "sha256": content_digests(files),
+            "files": {file.name: output_state(file) for file in files},
+        }
+        write_metadata(path, made)
 
     def encoder(self) -> RowEncoder:
         """The model, loaded once in a process.

@@ -1,4 +1,4 @@
-"""The model card as it stands on the hub: it names the repository, the licence, and scores on test sets."""
+"""The model card as it stands on the hub: it names the repository, licence, datasets, and scores on test sets."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def hub_card(
     files: ModelFiles,
     address: str,
     licence: str | None = None,
+    datasets: Sequence[str] = (),
     results: Sequence[TestResult] = (),
 ) -> str:
     """The card to upload: that of the directory with what changes on the hub, or a new one where there is none.
@@ -49,6 +50,7 @@ def hub_card(
         files: of the model.
         address: `owner/name` on the hub.
         licence: an identifier of the hub, in place of the one that the card states.
+        datasets: names on the hub, beside those that the card has.
         results: scores on test sets, in place of those of the same sets that the card has.
 
     Raises:
@@ -63,7 +65,9 @@ def hub_card(
         if licence:
             body = body.replace(NO_LICENCE, licence_sentence(licence))
         card.text = _scored(body, results)
-        _complete(metadata, files, address, licence, score_entries(results))
+        metadata.license = licence or metadata.license
+        metadata.datasets = list(dict.fromkeys([*_listed(metadata.datasets), *datasets])) or None
+        _complete(metadata, files, address, score_entries(results))
         return str(card)
     except (yaml.YAMLError, *DAMAGED) as error:
         path = folder / "README.md"
@@ -106,22 +110,23 @@ def _scored(text: str, results: Sequence[TestResult]) -> str:
     return text.rstrip("\n") + "\n" + section
 
 
-def _complete(
-    metadata: ModelCardData, files: ModelFiles, address: str, licence: str | None, entries: list[EvalResult]
-) -> None:
+def _complete(metadata: ModelCardData, files: ModelFiles, address: str, entries: list[EvalResult]) -> None:
     """Fill in what the hub needs, and leave what the card says."""
     library = "sentence-transformers" if files.opens_in_stock else "st_paragram"
     metadata.library_name = metadata.library_name or library
     metadata.pipeline_tag = metadata.pipeline_tag or "sentence-similarity"
     tags = [library, "sentence-similarity", "st_paragram"]
-    own = [metadata.tags] if isinstance(metadata.tags, str) else metadata.tags or []
-    metadata.tags = list(dict.fromkeys([*own, *tags]))
-    metadata.license = licence or metadata.license
+    metadata.tags = list(dict.fromkeys([*_listed(metadata.tags), *tags]))
     new = {_set(entry) for entry in entries}
     kept = [entry for entry in metadata.eval_results or [] if _set(entry) not in new]
     if kept or entries:
         metadata.model_name = address.partition("/")[2]
         metadata.eval_results = [*kept, *entries]
+
+
+def _listed(values: str | list[str] | None) -> list[str]:
+    """Values of a key that may have one, several or none."""
+    return [values] if isinstance(values, str) else values or []
 
 
 def _set(entry: EvalResult) -> tuple[str, str | None, str]:

@@ -59,6 +59,7 @@ def push(
     branch: str = DEFAULT_BRANCH,
     message: str | None = None,
     licence: str | None = None,
+    datasets: Sequence[str] = (),
     scores: Sequence[str | Path] = (),
     dry_run: bool = False,
     token: str | None = None,
@@ -74,17 +75,20 @@ def push(
         branch: to push to; made if it is not there.
         message: of the commit.
         licence: an identifier of the hub, such as "cc-by-4.0", to put on the card.
+        datasets: names on the hub of datasets that the model was trained on, for the card's metadata.
         scores: files of records by `st-paragram evaluate --json`, whose scores go on the card.
         dry_run: look at the model and say what would be uploaded; nothing is sent, and no token is needed.
         token: with the right to write; that of the environment variable `HF_TOKEN` without one.
 
     Raises:
-        SettingsError: the name of the repository, of the branch or of the licence is none.
+        SettingsError: the name of the repository, of the branch, of the licence or of a dataset is none.
         ModelDirectoryError: there is no such model, or it is damaged.
         EvaluationError: a file of scores is none, or has not this model.
         HubError: there is no token, the hub refuses, or it cannot be reached.
     """
     _check(repository, branch, licence)
+    for name in datasets:
+        _check_name(name, "owner/name of a dataset")
     folder = find(model)
     results = scores_of(model, scores)
     token = token or os.environ.get(TOKEN_VARIABLE, "").strip()
@@ -94,7 +98,7 @@ def push(
             f"it into the environment variable {TOKEN_VARIABLE}"
         )
     with model_files(folder) as files:
-        card = hub_card(folder, files, repository, licence, results)
+        card = hub_card(folder, files, repository, licence, datasets, results)
         contents: dict[str, Content] = {name: files.folder / name for name in files.names}
         contents["README.md"] = card.encode("utf-8")
         sizes = {name: repositories.size_of(content) for name, content in sorted(contents.items())}
@@ -108,12 +112,7 @@ def push(
 
 def _check(repository: str, branch: str, licence: str | None) -> None:
     """Refuse what no hub has."""
-    try:
-        validate_repo_id(repository)
-    except HFValidationError as error:
-        raise SettingsError(
-            f"{short(repository)} is no name on the hub ({one_line(error)}); give owner/name"
-        ) from error
+    _check_name(repository, "owner/name")
     if repository.count("/") != 1:
         raise SettingsError(f"{short(repository)} names no owner; give owner/name, the owner being you or your group")
     if not _BRANCH.fullmatch(branch) or branch.startswith("refs/") or _COMMIT.fullmatch(branch):
@@ -122,6 +121,13 @@ def _check(repository: str, branch: str, licence: str | None) -> None:
         raise SettingsError(
             f"{short(licence)} is no licence that the hub knows; give its identifier, such as cc-by-4.0"
         )
+
+
+def _check_name(name: str, wanted: str) -> None:
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise SettingsError(f"{short(name)} is no name on the hub ({one_line(error)}); give {wanted}") from error
 
 
 def _pushed(

@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 import st_paragram
 from st_paragram.cli.main import main
+from st_paragram.embed_files import CollectionSettings, embed_collection
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.models.training_record import TRAINING_FILE
@@ -143,3 +144,21 @@ def test_an_index_is_checked_where_it_is_asked_for(model, pairs, tmp_path, capsy
     assert main(["info", str(folder)]) == 0
     assert main(["info", str(folder), "--check"]) == 1
     assert "vectors.npy: damaged" in capsys.readouterr().err
+
+
+def test_embeddings_are_told_and_checked(model, pairs, tmp_path, capsys):
+    folder, source = tmp_path / "vectors", tmp_path / "lines.txt"
+    source.write_text("".join(f"{text}\n" for text, _ in pairs[:50]), encoding="utf-8")
+    embed_collection(source, folder, model, CollectionSettings("int8", shard_lines=20))
+    (found,) = described(capsys, folder, "--check")
+    assert (found["kind"], found["name"], found["properties"]["rows"]) == ("embeddings", "vectors", 50)
+    assert len(found["files"]) == 6 and found["files"]["shard-00002.npy"]["size"] == 248
+    assert found["checked"] == "50 embeddings, and all shards are what was written"
+    scales = (folder / "shard-00001.scales.npy").read_bytes()
+    (folder / "shard-00001.scales.npy").write_bytes(scales[:-1] + bytes([scales[-1] ^ 1]))
+    assert main(["info", str(folder)]) == 0
+    assert main(["info", str(folder), "--check"]) == 1
+    assert "shard-00001.scales.npy: damaged" in capsys.readouterr().err
+    (folder / "shard-00001.scales.npy").unlink()
+    assert main(["info", str(folder)]) == 1
+    assert "a shard is missing" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Collections embedded into shards are what encoding all lines gives, whoever did it, and however often it stopped."""
 
 import gzip
+import hashlib
 import io
 import json
 import shutil
@@ -59,7 +60,9 @@ def test_paths_are_names(texts, tmp_path, model):
     embed_collection(texts[:1], tmp_path / "names", model, SMALL)
     embed_collection([Path(texts[0])], tmp_path / "paths", Path(model), SMALL)
     embed_collection(texts[0], str(tmp_path / "one"), model, SMALL)
+    embed_collection(Path(texts[0]), tmp_path / "one path", model, SMALL)
     assert content(tmp_path / "names") == content(tmp_path / "paths") == content(tmp_path / "one")
+    assert content(tmp_path / "one") == content(tmp_path / "one path")
 
 
 def plain_reference(rows, dtype, dim, normalize):
@@ -127,7 +130,12 @@ def test_the_description_says_what_is_where(model, texts, tmp_path):
     ]  # fmt: skip
     places = [(shard["input"], shard["first_line"], shard["rows"]) for shard in found["shards"]]
     assert places == [(0, 1, 30), (0, 31, 10), (2, 1, 30), (2, 31, 20), (3, 1, 30), (3, 31, 10)]
-    assert content(tmp_path / "out")["shard-00004.npy"] == content(tmp_path / "out")["shard-00000.npy"]
+    there = content(tmp_path / "out")
+    assert there["shard-00004.npy"] == there["shard-00000.npy"]
+    written = {name: sha256 for shard in found["shards"] for name, sha256 in shard["sha256"].items()}
+    assert len(written) == 12
+    assert {**written, "embeddings.json": ""}.keys() == there.keys()
+    assert all(hashlib.sha256(there[name]).hexdigest() == sha256 for name, sha256 in written.items())
 
 
 @pytest.mark.parametrize("moment", ["killed", "asked"])
@@ -247,12 +255,17 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
         path = folder / "embeddings.json"
         path.write_text(path.read_text().replace("shard-00001.npy", "../good/shard-00001.npy"))
 
+    def unnamed(folder):
+        path = folder / "embeddings.json"
+        path.write_text(path.read_text().replace("shard-00001.scales.npy", "shard-00000.scales.npy"))
+
     assert "has no embeddings.json" in refused(lambda folder: (folder / "embeddings.json").unlink())
     assert "damaged" in refused(lambda folder: (folder / "embeddings.json").write_text("{"))
     assert "format 2" in refused(described(format_version=2))
     assert "no names of files" in refused(renamed)
     assert "rows, which" in refused(described(rows=10**15))
-    assert "damaged" in refused(described(dimension=7)) and "damaged" in refused(described(dtype="float32"))
+    assert "checksums of its files" in refused(unnamed)
+    assert "damaged" in refused(described(dimension=7)) and "checksums" in refused(described(dtype="float32"))
     assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.npy").write_bytes(b"\x93NUMPY"))
     assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.scales.npy").unlink())
 

@@ -97,10 +97,11 @@ def test_nothing_but_the_model_is_uploaded(hub, folder):
 
 
 def test_the_card_names_the_repository_and_the_licence(hub, folder):
-    push(folder, NAME, licence="cc-by-4.0")
+    push(folder, NAME, licence="cc-by-4.0", datasets=["their/bitext", "other/bitext", "their/bitext"])
     card = ModelCard(hub.repositories[NAME].head()["README.md"].decode())
     assert 'model = SentenceTransformer("me/p-sp-xx")\n' in card.text and "a path to" not in card.text
     assert (card.data.license, card.data.library_name) == ("cc-by-4.0", "sentence-transformers")
+    assert card.data.datasets == ["their/bitext", "other/bitext"]
     assert card.data.pipeline_tag == "sentence-similarity" and "st_paragram" in card.data.tags
     assert (folder / "README.md").read_text() == CARD
 
@@ -220,6 +221,7 @@ def test_what_is_no_sound_model_is_never_sent(hub, folder, harm):
         {"branch": "0" * 40},
         {"branch": "a..b"},
         {"licence": "CC BY 4.0"},
+        {"datasets": ["their/bitext", "data/en-es.h5/"]},
     ],
 )
 def test_names_that_no_hub_has(hub, folder, wrong):
