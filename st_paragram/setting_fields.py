@@ -103,8 +103,9 @@ class SettingField:
     def argument(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """What argparse needs to know of its options; `defaults` are shown in place of its own."""
         text, flag = self.told("option_help") or str(self.info.description), self.kinds == [bool]
-        if not flag:
-            text += f" (default: {_in_words(defaults[self.name]) if self.name in defaults else self.default})"
+        default = defaults.get(self.name, self.info.get_default(call_default_factory=True))
+        if not (flag or default is None or default == ""):  # what there is then, the text tells
+            text += f" (default: {_in_words(default)})"
         known: dict[str, Any] = {"help": text.replace("%", "%%")}
         if flag:
             return known | {"action": "store_false" if self.info.default else "store_true"}

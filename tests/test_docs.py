@@ -52,6 +52,14 @@ def test_public_names_stand_in_the_reference():
     assert not missing
 
 
+def test_tables_end_with_a_blank_line():
+    """What follows at once is a further row of them."""
+    pages = [*DOCS.glob("**/*.md"), *(DOCS.parent / name for name in ("README.md", "PACKAGE.md", "CHANGELOG.md"))]
+    ends = re.compile(r"^\|.*\n(?!\||\n|<!-- end of settings)(.+)", re.MULTILINE)
+    found = [(path.name, text) for path in pages for text in ends.findall(path.read_text(encoding="utf-8") + "\n")]
+    assert found == []
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("material")

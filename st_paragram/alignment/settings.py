@@ -23,7 +23,8 @@ class AlignmentSettings:
     )
     skip: float | None = setting(
         None,
-        "skip sentences whose score with each other is below this; none: 1 (ratio), 0 (distance) or 0.3 (absolute)",
+        "skip sentences whose score with each other is below this; if it is not given: 1 (ratio), 0 (distance) or 0.3 "
+        "(absolute)",
         option="--skip-below",
         metavar="SCORE",
     )

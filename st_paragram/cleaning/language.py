@@ -67,7 +67,7 @@ class Language(RowFilter):
     min_probability: float = setting(0.1, "least probability of the right language", least=0, most=1)
     min_other: float = setting(0.7, "least probability of a wrong language; lower ones are guesses", least=0, most=1)
     min_characters: int = setting(30, "shorter sides pass, for names and exclamations have no language", least=0)
-    model: Path | None = setting(None, "file of the model; none: lid/lid.176.bin or .ftz in the cache folder")
+    model: Path | None = setting(None, "file of the model; if not given: lid/lid.176.bin or .ftz in the cache folder")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it.

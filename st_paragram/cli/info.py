@@ -24,6 +24,7 @@ EPILOG = """\
   st-paragram info
 """
 
+_MOST = 12  # parts of a list that are shown
 #: What could steer the terminal, in texts that a stranger's file has: all control characters but line feeds.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -90,17 +91,25 @@ def _installation() -> tuple[str, dict[str, Any]]:
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
-    """One line a value; mappings are indented below their name, long lists and texts are cut."""
+    """One line a value; mappings and lists of them are indented below their name, long lists and texts are cut."""
     for name, value in values.items():
         label = f"{indent}{name.replace('_', ' ')}"
         if name == "files":
             yield label
             yield from _files(value, indent * 2)
-        elif isinstance(value, Mapping) and value:
+        elif isinstance(value, Mapping) and value and not _are_counts(value):
             yield label
             yield from _lines(value, indent + "  ")
+        elif isinstance(value, Sequence) and any(isinstance(part, Mapping) for part in value):
+            yield label
+            yield from (f"{indent}  {_shown(part)}" for part in value[:_MOST])
+            yield from [f"{indent}  ... ({len(value)} in all)"] * (len(value) > _MOST)
         elif name != "name" or indent != "  ":
             yield f"{label}: {_shown(value)}"
+
+
+def _are_counts(values: Mapping[str, Any]) -> bool:
+    return bool(values) and all(type(value) is int for value in values.values())
 
 
 def _files(files: Mapping[str, Mapping[str, Any]], indent: str) -> Iterator[str]:
@@ -119,8 +128,16 @@ def _shown(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name.replace('_', ' ')} {_shown(part)}" for name, part in value.items())
+        there = [(name, part) for name, part in value.items() if part != 0 or not _are_counts(value)]
+        parts = [f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in there]
+        return ", ".join(parts) or "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        shown = ", ".join(map(_shown, value[:12]))
-        return shown + (f", ... ({len(value)} in all)" if len(value) > 12 else "")
+        shown = ", ".join(map(_shown, value[:_MOST]))
+        return shown + (f", ... ({len(value)} in all)" if len(value) > _MOST else "")
     return " ".join(str(value).split())
+
+
+def _in_brackets(value: Any) -> str:  # noqa: ANN401
+    """A value within a line; what has several parts is in brackets."""
+    several = isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str))
+    return f"({_shown(value)})" if several and value else _shown(value)

@@ -24,7 +24,7 @@ class ParanmtSettings:
     min_length: int = setting(5, "fewest words that a side may have", least=1)
     max_length: int = setting(40, "most words that a side may have", least=1)
     columns: int | None = setting(
-        None, "number of columns of the texts; none: as many as the other options need", least=_TEXTS
+        None, "number of columns of the texts; if it is not given: as many as the other options need", least=_TEXTS
     )
     score_column: int = setting(3, "number of the column that has the score", least=_TEXTS + 1)
     model: str | None = setting(None, "compute the scores with this model (a directory or a name) instead")

@@ -64,14 +64,15 @@ class PrepareSettings:
     )
     vocab_size: int | None = setting(
         None,
-        "pieces of the vocabulary that is trained; none: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, and "
-        "50,000 (the paper's) for more, or the 200,000 most frequent words or trigrams; little text may give fewer",
+        "pieces of the vocabulary that is trained; if it is not given: 8,000 for up to 50,000 pairs, 20,000 for up to "
+        "1,000,000, and 50,000 (the paper's) for more, or the 200,000 most frequent words or trigrams; little text may "
+        "give fewer",
         least=8,
     )
     character_coverage: float | None = setting(
         None,
-        "share of the characters of the text that the vocabulary must cover; the rarest beyond it are dropped; none: "
-        "0.9995, or 0.9999 with Chinese or Japanese, or 0.99995 with several languages beside English",
+        "share of the characters of the text that the vocabulary must cover; the rarest beyond it are dropped; if it "
+        "is not given: 0.9995, or 0.9999 with Chinese or Japanese, or 0.99995 with several languages beside English",
         least=0.9,
         most=1,
     )

@@ -11,6 +11,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
+from st_paragram.cli import info
 from st_paragram.cli.main import main
 from st_paragram.embed_files import CollectionSettings, embed_collection
 from st_paragram.models import directory as model_directory
@@ -62,6 +63,29 @@ def test_a_store_tells_its_languages_and_preparation(store, vocabulary, capsys):
     assert found["tokenizers"] == [{"kind": "sentencepiece", "ids": len(vocabulary), **options}]
     assert found["settings"] == {"note": "made for tests"}
     assert list(found["files"]) == ["en-xx.h5"]
+
+
+def test_counts_are_told_in_a_line_and_long_lists_are_cut(model, capsys, monkeypatch):
+    sources = [
+        {"name": f"{number}.tsv", "rows": 0, "dropped": {"too short": number, "too long": 0}} for number in range(14)
+    ]
+    found = {
+        "name": "m",
+        "report": {"sources": sources, "all": {"too short": 0}},
+        "scores": [{"of": [1, 2]}],
+        "dropout": 0,
+    }
+    monkeypatch.setattr(info, "_describe", lambda name, check: ("model", found))
+    assert main(["info", "m"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == [
+        "model m",
+        "  report",
+        "    sources",
+        "      name 0.tsv, rows 0, dropped (none)",
+        "      name 1.tsv, rows 0, dropped (too short 1)",
+    ]
+    assert lines[15:] == ["      ... (14 in all)", "    all: none", "  scores", "    of (1, 2)", "  dropout: 0"]
 
 
 def test_an_index_tells_its_model_and_size(model, pairs, tmp_path, capsys):

@@ -17,7 +17,7 @@ class TransferSettings:
     rate_window: float = setting(60.0, "seconds over which the rate is taken", above=0)
     progress: int = setting(1 << 20, "new bytes after which failed tries are counted from one again", least=1)
     overlap: int = setting(1 << 16, "bytes before the end of a part that come once more and must be the same", least=1)
-    most_bytes: int | None = setting(None, "the largest size of a file in bytes; none for no limit")
+    most_bytes: int | None = setting(None, "the largest size of a file in bytes; there is no limit if it is not given")
 
     def wait(self, failures: int, chance: float, asked: float | None) -> float:
         """Seconds until the next try.
