@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.training_options import add_training_options, training_run
+from st_paragram.cli.training_options import FileHelp, add_training_options, training_run
 from st_paragram.training.processes import is_main_process
 from st_paragram.training.settings import TrainingSettings
 
@@ -58,6 +58,16 @@ A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
+
+_PAIRS = (
+    "a pair store (.h5), a text of two columns (repeatable), or `built-in` (default: data/en-{}.h5, or the built-in "
+    "bitext if there is no such file)"
+)
+_BITEXT = (
+    "a pair store (.h5) with all the languages, a folder of files en-LANG.tsv (also .gz, .xz), texts LANG-LANG:FILE "
+    "(repeatable), or `built-in` for one language (default: data/en-LANG.h5, or the built-in bitext if there is no "
+    "such file)"
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -118,13 +128,15 @@ def run(arguments: argparse.Namespace) -> int:
 def add_bitext_options(parser: argparse.ArgumentParser, default_config: str = "short") -> None:
     """Add the options of `train bitext`, for the command and for the recipes that do the same."""
     parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
-    add_training_options(parser, default_config)
+    files = FileHelp(_PAIRS.format("LANG"), "p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with another --encoder")
+    add_training_options(parser, default_config, files)
 
 
 def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `train paraphrase`, for the command and for the recipe that does the same."""
     parser.set_defaults(lang="en")
-    add_training_options(parser, default_config="paraphrase", tuning=False)
+    files = FileHelp(_PAIRS.format("en"), "p-sp-en; word-en, trigram-en or blstm-en with another --encoder")
+    add_training_options(parser, "paraphrase", files, tuning=False)
 
 
 def add_bgt_options(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +144,8 @@ def add_bgt_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.training.families import GENERATIVE
 
     parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
-    add_training_options(parser, "bgt_small", tuning=False, family=GENERATIVE)
+    files = FileHelp(_PAIRS.format("LANG"), "bgt-LANG; with another --objective its name and LANG")
+    add_training_options(parser, "bgt_small", files, tuning=False, family=GENERATIVE)
 
 
 def add_muse_options(parser: argparse.ArgumentParser) -> None:
@@ -149,7 +162,8 @@ def add_muse_options(parser: argparse.ArgumentParser) -> None:
         ("--nli", "label TAB premise TAB hypothesis"),
     ):
         tasks.add_argument(option, type=Path, metavar="DIR", help=f"a folder of files LANG.tsv with rows `{rows}`")
-    add_training_options(parser, "muse_small", tuning=False, family=DUAL_ENCODERS, data_option="--bitext")
+    files = FileHelp(_BITEXT, "muse-cnn or muse-transformer", "--bitext")
+    add_training_options(parser, "muse_small", files, tuning=False, family=DUAL_ENCODERS)
 
 
 def train_muse(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,30 +15,47 @@ if TYPE_CHECKING:
     from st_paragram.training.run import TrainingRun
 
 
+@dataclass(frozen=True)
+class FileHelp:
+    """What the help of a command says of the files that it reads and makes.
+
+    Args:
+        data: what can be trained on, and what is if nothing is named.
+        output: the model directory that is made if none is named.
+        option: for the data.
+    """
+
+    data: str
+    output: str
+    option: str = "--data"
+
+
 def add_training_options(
     parser: argparse.ArgumentParser,
     default_config: str,
+    files: FileHelp,
     tuning: bool = True,
     family: Family = ENCODERS,
-    data_option: str = "--data",
 ) -> None:
     """Add the options of data, output and settings.
 
     Args:
         parser: Takes them.
         default_config: The configuration that serves if none is named.
+        files: What is said of data and output.
         tuning: Add `--tune`.
         family: What kind of model is trained.
-        data_option: The name of the option for pairs of sentences.
     """
-    _add_file_options(parser, data_option)
+    _add_file_options(parser, files)
     shown = f"Each option overrides the configuration. The defaults shown are those of `{default_config}`."
     group = parser.add_argument_group("settings", shown)
+    other = family.built_in_config != default_config
+    built_in = f"; {family.built_in_config} for the built-in bitext" if other else ""
     group.add_argument(
         "--config",
         metavar="NAME|FILE.yaml",
         help=f"the configuration: {', '.join(config_names(family.configs))}, or a YAML file of settings (default: "
-        f"{default_config}; {family.built_in_config} for the built-in bitext)",
+        f"{default_config}{built_in})",
     )
     add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, family.configs)))
     parser.set_defaults(default_config=default_config, tune=False, family=family)
@@ -46,19 +64,18 @@ def add_training_options(
         group.add_argument("--tune", action="store_true", help=text)
 
 
-def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None:
+def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
     from st_paragram.preparation.settings import PrepareSettings
 
     group = parser.add_argument_group("data and output")
     add = group.add_argument
     add(
-        data_option,
+        files.option,
         dest="data",
         action="append",
         default=[],
         metavar="FILE",
-        help="what to train on: a pair store (.h5), a text of two columns (repeatable), or `built-in` (default: "
-        "data/en-LANG.h5, or the built-in bitext if there is no such file)",
+        help=f"what to train on: {files.data}",
     )
     add_setting_options(group, PrepareSettings, only=("vocab_size",))
     add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
@@ -74,15 +91,14 @@ def _add_file_options(parser: argparse.ArgumentParser, data_option: str) -> None
         type=Path,
         metavar="FILE.tsv",
         help="held-out translations, rows `english TAB other`; the share of them that is found is shown during the "
-        "training (default: none)",
+        "training",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
     add(
         "--output",
         type=Path,
         metavar="DIR",
-        help="the model directory to make (default: p-sp-LANG, with --encoder word-LANG, trigram-LANG or blstm-LANG; "
-        "for bgt: bgt-LANG, or the name of another --objective and LANG; for muse: muse-cnn or muse-transformer)",
+        help=f"the model directory to make (default: {files.output})",
     )
     add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
