@@ -11,6 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from st_paragram.value_words import MOST, are_counts, in_words
+
 DESCRIPTION = (
     "Tell what a model directory, a pair store, an index folder or a folder of embeddings holds: vocabulary, "
     "dimension, languages, training record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is "
@@ -24,7 +26,6 @@ EPILOG = """\
   st-paragram info
 """
 
-_MOST = 12  # parts of a list that are shown
 #: What could steer the terminal, in texts that a stranger's file has: all control characters but line feeds.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -97,47 +98,18 @@ def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
         if name == "files":
             yield label
             yield from _files(value, indent * 2)
-        elif isinstance(value, Mapping) and value and not _are_counts(value):
+        elif isinstance(value, Mapping) and value and not are_counts(value):
             yield label
             yield from _lines(value, indent + "  ")
         elif isinstance(value, Sequence) and any(isinstance(part, Mapping) for part in value):
             yield label
-            yield from (f"{indent}  {_shown(part)}" for part in value[:_MOST])
-            yield from [f"{indent}  ... ({len(value)} in all)"] * (len(value) > _MOST)
+            yield from (f"{indent}  {in_words(part)}" for part in value[:MOST])
+            yield from [f"{indent}  ... ({len(value)} in all)"] * (len(value) > MOST)
         elif name != "name" or indent != "  ":
-            yield f"{label}: {_shown(value)}"
-
-
-def _are_counts(values: Mapping[str, Any]) -> bool:
-    return bool(values) and all(type(value) is int for value in values.values())
+            yield f"{label}: {in_words(value)}"
 
 
 def _files(files: Mapping[str, Mapping[str, Any]], indent: str) -> Iterator[str]:
     width = max(map(len, files), default=0)
     for name, file in files.items():
         yield f"{indent}{name.ljust(width)}  {file['size']:>15,} bytes  sha256 {file['sha256']}"
-
-
-def _shown(value: Any) -> str:  # noqa: ANN401
-    if value is None or value in ({}, [], (), ""):
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, Mapping):
-        there = [(name, part) for name, part in value.items() if part != 0 or not _are_counts(value)]
-        parts = [f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in there]
-        return ", ".join(parts) or "none"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        shown = ", ".join(map(_shown, value[:_MOST]))
-        return shown + (f", ... ({len(value)} in all)" if len(value) > _MOST else "")
-    return " ".join(str(value).split())
-
-
-def _in_brackets(value: Any) -> str:  # noqa: ANN401
-    """A value within a line; what has several parts is in brackets."""
-    several = isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str))
-    return f"({_shown(value)})" if several and value else _shown(value)

@@ -13,8 +13,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from st_paragram.errors import ParagramError, ran_out
 
@@ -57,6 +58,30 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Refuses an option that it does not know itself, with its own usage, and names the one that may be meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
+        self._given = [str(word) for word in (sys.argv[1:] if args is None else args)]
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """End with usage, the message, and a guess where an option was misspelt."""
+        missing = message.startswith(("unrecognized arguments", "the following arguments are required"))
+        super().error(message + (self._guess() if missing else ""))
+
+    def _guess(self) -> str:
+        known = [option for action in self._actions for option in action.option_strings]
+        for word in (word.partition("=")[0] for word in self._given if word.startswith("--")):
+            if not any(option.startswith(word) for option in known):
+                like = get_close_matches(word, known, n=1)
+                return f" (there is no {word}; did you mean {like[0]}?)" if like else ""
+        return ""
+
+
 class _Version(argparse.Action):
     """Print the version; looking it up takes longer than everything else."""
 
@@ -69,7 +94,7 @@ class _Version(argparse.Action):
 
 def build_parser(called: str | None = None) -> argparse.ArgumentParser:
     """The parser, with the options of the command that is called; of the others only their names and help."""
-    parser = argparse.ArgumentParser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
+    parser = _Parser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, purpose in COMMANDS.items():
@@ -99,7 +124,7 @@ def run_script(name: str, command: str, description: str | None, given: Sequence
         given: arguments put before those of the command line.
     """
     module = _module(command)
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     module.add_options(parser)
     arguments = parser.parse_args([*given, *sys.argv[1:]])
     return run_reporting_errors(name, lambda: int(module.run(arguments)))

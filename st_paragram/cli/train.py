@@ -198,22 +198,31 @@ def train_on_pairs(arguments: argparse.Namespace) -> int:
 
 
 def _trained(described: TrainingRun) -> int:
+    from st_paragram.training.checkpoints import finished
     from st_paragram.training.run import run_training
 
     if not is_main_process():
         logging.getLogger().setLevel(logging.WARNING)  # the first process tells the rest
-    report = run_training(described, _write_start)
+    try:
+        report = run_training(described, _write_start)
+    except KeyboardInterrupt:
+        if is_main_process() and finished(described.checkpoints):
+            print(
+                f"a checkpoint is in {described.checkpoints}: the same command with --resume goes on", file=sys.stderr
+            )
+        raise
     if is_main_process():
-        sys.stdout.write(f"{_lines(report)}\n")
+        sys.stdout.write(f"{_lines(report, rough=described.development is None)}\n")
     return 0
 
 
 def _write_start(data: TrainingData, settings: AnySettings) -> None:
-    print(f"training on {data.description}: {len(data.store):,} pairs, {settings.extent}", flush=True)
+    pairs = f"{len(data.store):,} pairs{data.left_out}"
+    print(f"training on {data.description}: {pairs}, {settings.extent}", flush=True)
 
 
-def _lines(report: RunReport) -> str:
-    """The report as text."""
+def _lines(report: RunReport, rough: bool) -> str:
+    """The report as text; `rough`: the development pairs are the built-in ones."""
     name, best = report.development, report.best
     lines = [
         f"dropout {point.settings.dropout}  M {point.settings.megabatch_size}  {name} {100 * point.after.pearson:.1f}"
@@ -221,8 +230,12 @@ def _lines(report: RunReport) -> str:
         if isinstance(point.settings, TrainingSettings)
     ]
     before, after = 100 * best.before.pearson, 100 * best.after.pearson
-    lines.append(f"{name}, Pearson x 100: {before:.1f} before training, {after:.1f} after")
+    hint = " (rough built-in pairs, to see that it learns; --dev takes your own)" if rough else ""
+    lines.append(f"{name}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}")
     for score in best.translations:
         lines.append(f"{score.data}, translations found {score.model}: {100 * score.accuracy:.1f} %")
-    rate = f"{best.seconds:.0f} s at {best.pairs_per_second:.0f} pairs/s"
-    return "\n".join([*lines, f"trained for {rate}; model in {report.output}"])
+    rate = f"{best.seconds:.0f} s with evaluation and checkpoints, {best.pairs_per_second:,.0f} pairs/s in between"
+    lines.append(f"{rate}; model in {report.output}")
+    if report.built_in:
+        lines.append("It was trained on the built-in bitext: a demonstration, not a usable model.")
+    return "\n".join(lines)

@@ -77,7 +77,7 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
         metavar="FILE",
         help=f"what to train on: {files.data}",
     )
-    add_setting_options(group, PrepareSettings, only=("vocab_size",))
+    add_setting_options(group, PrepareSettings, only=("vocab_size", "drop_invalid"))
     add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
     add(
         "--dev",
@@ -118,6 +118,7 @@ def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
         family=family,
         overrides=given(arguments, family.settings),
         vocab_size=getattr(arguments, "vocab_size", None),
+        drop_invalid=getattr(arguments, "drop_invalid", False),
         workers=arguments.workers,
         development=arguments.dev,
         translations=arguments.dev_bitext,

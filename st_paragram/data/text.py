@@ -292,7 +292,7 @@ def _tabbed_rows(
 def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) -> str:
     found = f"{len(columns)} columns" if len(columns) > 1 else "1 column"
     last = columns[-1] if len(columns[-1]) <= 30 else columns[-1][:27] + "..."
-    remedy = "keep the two text columns alone, e.g. with cut -f"
+    remedy = "keep the two text columns alone, as `cut -f1,2 FILE` does"
     if len(columns) < expected or expected > 2:
         remedy = "put one tab between the texts" if expected == 2 else "correct the row, or say which columns there are"
     seen = f"row {row} has {found}, the last {last!r}, where {expected} are expected"

@@ -13,6 +13,7 @@ from st_paragram.models.training_record import TrainingRecord
 
 #: How a training record calls the model that was saved.
 AFTER = "after training"
+_BUILT_IN = "built-in-"
 
 
 def score_entry(task: str, name: str, address: str, metric: str, share: float, **more: Any) -> EvalResult:  # noqa: ANN401
@@ -35,7 +36,8 @@ def score_entry(task: str, name: str, address: str, metric: str, share: float, *
 def development_entries(record: TrainingRecord) -> list[EvalResult]:
     """Entries of what the trained model scored on development pairs and held-out translations.
 
-    A correlation that does not exist, since all scores were alike, has no entry.
+    A correlation that does not exist, since all scores were alike, has no entry; nor have the built-in pairs, which are
+    too few and too rough to compare models by.
     """
     return [*_correlations(record), *_accuracies(record)]
 
@@ -44,7 +46,7 @@ def _correlations(record: TrainingRecord) -> Iterator[EvalResult]:
     for score in record.scores:
         shares = {"pearson_cosine": score.correlation.pearson, "spearman_cosine": score.correlation.spearman}
         for metric, share in shares.items():
-            if score.model == AFTER and math.isfinite(share):
+            if score.model == AFTER and math.isfinite(share) and not score.data.startswith(_BUILT_IN):
                 yield score_entry("semantic-similarity", *_names(score.data), metric, share)
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from st_paragram.models.training_record import Score, TrainingRecord
 from st_paragram.tables import hundredths, markdown_table
+from st_paragram.value_words import in_words
+
+_OF_BLSTM = ("hidden_dim", "scramble")
 
 
 def training_parts(record: TrainingRecord) -> dict[str, object]:
@@ -15,9 +18,11 @@ def training_parts(record: TrainingRecord) -> dict[str, object]:
     init = record.settings.get("init")
     return {
         "tasks": _tasks(record),
-        "preparation": markdown_table(("preparation", "value"), _preparation(record)) if record.preparation else "",
+        "preparation": markdown_table(("preparation", "value"), _preparation(record), left=2)
+        if record.preparation
+        else "",
         "beginning": f"\nThe training began with the weights of `{_cell(init)}`.\n" if init else "",
-        "settings": markdown_table(("setting", "value"), _simple(record.settings)),
+        "settings": _values_table("setting", _settings(record)),
         "seconds": record.seconds,
         "rate": record.pairs_per_second,
         "machine": record.machine,
@@ -26,6 +31,10 @@ def training_parts(record: TrainingRecord) -> dict[str, object]:
         ),
         "translations": _translations(record),
     }
+
+
+def _values_table(of: str, rows: list[tuple[str, ...]]) -> str:
+    return markdown_table((of, "value"), rows, left=2)
 
 
 def _score_row(score: Score) -> tuple[str, ...]:
@@ -67,6 +76,12 @@ def _preparation(record: TrainingRecord) -> list[tuple[str, ...]]:
     return _simple(values)
 
 
+def _settings(record: TrainingRecord) -> list[tuple[str, ...]]:
+    """Rows of the settings that the encoder knows."""
+    others = () if record.settings.get("encoder") == "blstm" else _OF_BLSTM
+    return _simple({name: value for name, value in record.settings.items() if name not in others})
+
+
 def _simple(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rows of the plain values; nested reports stay in the store."""
     return [(name, _cell(value)) for name, value in values.items() if not isinstance(value, Mapping)]
@@ -74,5 +89,5 @@ def _simple(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def _cell(value: object) -> str:
     """A value as a card shows it: what names a file of the machine that trained is cut down to its last part."""
-    text = str(value)
+    text = in_words(value) if isinstance(value, list | tuple) else str(value)
     return PurePath(text).name if isinstance(value, str) and Path(text).is_absolute() else text

@@ -15,6 +15,7 @@ import pydantic
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.json_files import read_json
+from st_paragram.value_words import counted
 
 TRAINING_FILE = "training.json"
 
@@ -55,7 +56,7 @@ class TranslationScore:
 def _machine() -> str:
     import torch
 
-    return f"{platform.machine()}, {torch.get_num_threads()} threads"
+    return f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}"
 
 
 @dataclass(frozen=True)

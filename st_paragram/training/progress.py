@@ -42,6 +42,16 @@ class Progress:
         write_json(folder / _FILE, vars(self))
 
 
+def refuse_left(folder: Path) -> None:
+    """Refuse to begin where another run can be resumed.
+
+    Raises:
+        SettingsError: an earlier run has left checkpoints there.
+    """
+    if left := checkpoints.finished(folder):
+        raise SettingsError(f"{left[0]}: left by an earlier training run; resume it with --resume, or remove {folder}")
+
+
 def begin(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progress:
     """Begin a training run in `folder`.
 
@@ -49,8 +59,7 @@ def begin(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Prog
         SettingsError: an earlier run has left checkpoints there.
         StoreError: a store does not hold what was written into it.
     """
-    if left := checkpoints.finished(folder):
-        raise SettingsError(f"{left[0]}: left by an earlier training run; resume it with --resume, or remove {folder}")
+    refuse_left(folder)
     progress = Progress(settings, _contents(stores))
     progress.write(folder)
     return progress

@@ -20,6 +20,7 @@ from st_paragram.settings import read
 from st_paragram.training.dual_encoder_settings import DualEncoderSettings
 from st_paragram.training.families import ENCODERS, AnySettings, Family
 from st_paragram.training.processes import is_main_process
+from st_paragram.training.progress import refuse_left
 from st_paragram.training.settings import TrainingSettings, config_path
 from st_paragram.training.training_data import (
     BUILT_IN,
@@ -54,6 +55,7 @@ class TrainingRun:
         languages: The languages beside English that a dual encoder is trained on; all of the data if none is named.
         overrides: Settings that are stronger than those of the configuration.
         vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
+        drop_invalid: Drop rows of texts that cannot be read in place of refusing the text.
         workers: Processes that prepare texts.
         development: A file of graded pairs to watch the run with; None: the built-in ones.
         translations: A file of held-out translations to watch the run with, too.
@@ -74,6 +76,7 @@ class TrainingRun:
     languages: Sequence[str] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
     vocab_size: int | None = None
+    drop_invalid: bool = False
     workers: int = 1
     development: Path | None = None
     translations: Path | None = None
@@ -94,7 +97,8 @@ class TrainingRun:
             The settings, and the data that was chosen.
 
         Raises:
-            SettingsError: A setting or the configuration is refused, or there is nothing to train on or to resume.
+            SettingsError: A setting or the configuration is refused, there is nothing to train on or to resume, or an
+            earlier run can be resumed and is not to be.
             ModelDirectoryError: The output exists, or cannot be made.
             TextError: A file is missing.
             StoreError: The pair store is missing or refused.
@@ -110,8 +114,10 @@ class TrainingRun:
             task_files(folder, task)
         if self.resume and not self.tune and not self.checkpoints.is_dir():
             raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
+        if not self.resume:
+            refuse_left(self.checkpoints)
         preparation(self.language, self.vocab_size)
-        data = choose_data(self.language, self.data)
+        data = choose_data(self.language, self.data, self.drop_invalid)
         default = family.built_in_config if data == [BUILT_IN] else self.default_config
         settings = read(family.settings, config or config_path(default, family.configs), self.overrides)
         return settings, data
@@ -134,12 +140,14 @@ class RunReport:
         output: The model directory.
         development: The name of the pairs that the run was watched with.
         best: The report on the model that was saved.
+        built_in: It was trained on the built-in bitext.
         points: The reports on all points of a grid, best first; none if nothing was tuned.
     """
 
     output: Path
     development: str
     best: TrainingReport
+    built_in: bool
     points: tuple[TrainingReport, ...] = ()
 
 
@@ -176,7 +184,8 @@ def _run(
     if settings.init:
         find(settings.init)
     development, translations = _watched(run)
-    data = find_training_data(run.language, chosen, run.vocab_size, run.workers, settings.tokens)
+    how = preparation(run.language, run.vocab_size, settings.tokens, run.drop_invalid)
+    data = find_training_data(run.language, chosen, how, run.workers)
     tasks = None
     if isinstance(settings, DualEncoderSettings):
         tasks = other_tasks(run.tasks, data.store, settings, run.languages)
@@ -186,7 +195,7 @@ def _run(
     if is_main_process():
         save(best, data.store, development, run.output, run.description or data.description, run.overwrite)
         shutil.rmtree(run.checkpoints, ignore_errors=True)
-    return RunReport(run.output, development.name, best.report, points)
+    return RunReport(run.output, development.name, best.report, data.built_in, points)
 
 
 def _watched(run: TrainingRun) -> tuple[GradedPairs, Translations | None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from st_paragram.data.pair_store import PairStore
 from st_paragram.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.data.tasks.task_stores import TaskStore
-from st_paragram.data.text import TextSource, parse_source
+from st_paragram.data.text import TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.files import cache_folder, write_text
 from st_paragram.preparation.muse.stores import build_task_stores
@@ -19,6 +19,7 @@ from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.preparation.settings import PrepareSettings, Tokens
 from st_paragram.stages.executors import LocalExecutor
 from st_paragram.training.dual_encoder_settings import DualEncoderSettings
+from st_paragram.value_words import are_counts, in_words
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +63,23 @@ class TrainingData:
     description: str
     built_in: bool = False
 
+    @property
+    def left_out(self) -> str:
+        """How many rows of the texts are not among the pairs, and why, as far as the store tells."""
+        report = self.store.settings.get("report")
+        total = report.get("all") if isinstance(report, Mapping) else None
+        dropped = total.get("dropped") if isinstance(total, Mapping) else None
+        known = isinstance(dropped, Mapping) and are_counts(dropped) and any(dropped.values())
+        return f" (left out: {in_words(dropped)})" if known else ""
 
-def choose_data(language: str, data: Sequence[str] = ()) -> list[str]:
+
+def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = False) -> list[str]:
     """Choose what to train on, and refuse early, before any text is read, what cannot be trained on.
 
     Args:
         language: As in `find_training_data`.
         data: As in `find_training_data`.
+        drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
 
     Returns:
         `data`. If it is empty: `data/en-<language>.h5`, or else the built-in bitext (`[BUILT_IN]`), with a warning.
@@ -77,7 +88,7 @@ def choose_data(language: str, data: Sequence[str] = ()) -> list[str]:
         SettingsError: No language code, no data and no built-in bitext for the language, a store beside other data,
             or a store of another language.
         StoreError: The store is missing or refused.
-        TextError: A text is missing.
+        TextError: A text is missing, or its first row is refused.
     """
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
@@ -88,18 +99,20 @@ def choose_data(language: str, data: Sequence[str] = ()) -> list[str]:
     elif any(path.endswith(_STORE) for path in chosen):
         _open_store(chosen, language, check_ids=False)
     else:
-        for path in (path for spec in chosen for path in parse_source(spec, ("en", language)).paths):
-            if not Path(path).is_file():
-                raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
+        for source in (parse_source(spec, ("en", language)) for spec in chosen):
+            for path in source.paths:
+                if not Path(path).is_file():
+                    raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
+            if not drop_invalid:
+                next(read_pairs(source), None)
     return chosen
 
 
 def find_training_data(
     language: str,
     data: Sequence[str] = (),
-    vocab_size: int | None = None,
+    settings: PrepareSettings | None = None,
     workers: int = 1,
-    tokens: Tokens = "sentencepiece",
 ) -> TrainingData:
     """The pairs to train `language` on; texts are prepared, once, into a store of the cache.
 
@@ -107,32 +120,40 @@ def find_training_data(
         language: The language beside English; "en" for English paraphrases.
         data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty, as
             `choose_data` says.
-        vocab_size: Pieces of a vocabulary to train; ignored for a store, which has one.
+        settings: How texts are prepared, see `preparation`; ignored for a store.
         workers: Processes of a preparation.
-        tokens: What sentences are cut into, as `PrepareSettings` names it; ignored for a store.
 
     Raises:
         SettingsError: As in `choose_data`.
         StoreError: The store is refused.
         TextError: A text is refused.
     """
-    chosen = choose_data(language, data)
+    settings = settings or preparation(language)
+    chosen = choose_data(language, data, settings.drop_invalid)
     if chosen == [BUILT_IN]:
-        return _built_in(language, preparation(language, vocab_size, tokens), workers)
+        return _built_in(language, settings, workers)
     if any(path.endswith(_STORE) for path in chosen):
         return TrainingData(_open_store(chosen, language), Path(chosen[0]).name)
     sources = [parse_source(spec, ("en", language)) for spec in chosen]
     description = " + ".join(Path(source.name).name for source in sources)
-    return TrainingData(_prepare(sources, preparation(language, vocab_size, tokens), workers), description)
+    return TrainingData(_prepare(sources, settings, workers), description)
 
 
-def preparation(language: str, vocab_size: int | None = None, tokens: Tokens = "sentencepiece") -> PrepareSettings:
-    """How texts to train on are prepared; `vocab_size` and `tokens` as in `find_training_data`.
+def preparation(
+    language: str, vocab_size: int | None = None, tokens: Tokens = "sentencepiece", drop_invalid: bool = False
+) -> PrepareSettings:
+    """How texts to train on are prepared.
+
+    Args:
+        language: Beside English.
+        vocab_size: Pieces of the vocabulary; None: as `PrepareSettings` chooses.
+        tokens: What sentences are cut into, as `PrepareSettings` names it.
+        drop_invalid: Drop rows that cannot be read in place of refusing the text.
 
     Raises:
         SettingsError: One of them is refused.
     """
-    settings = PrepareSettings(languages=("en", language), tokens=tokens)
+    settings = PrepareSettings(languages=("en", language), tokens=tokens, drop_invalid=drop_invalid)
     return settings if vocab_size is None else replace(settings, vocab_size=vocab_size)
 
 

@@ -35,6 +35,10 @@ REFUSED = {
     "train paraphrase --help": "--config NAME|FILE.yaml",
     "train --help": "bitext",
     "train bitext": "--lang",
+    "train bitext --lang es --epcohs 3": "train bitext: error: unrecognized arguments: --epcohs 3 (there is no "
+    "--epcohs; did you mean --epochs?)",
+    "train bitext --lnag es": "are required: --lang (there is no --lnag; did you mean --lang?)",
+    "train bitext --lang es --zzz": "unrecognized arguments: --zzz\n",
     "train bitext --lang es --dim x": "--dim: invalid int value: 'x'",
     "train bitext --lang es --optimizer sgd": "--optimizer: invalid choice: 'sgd'",
     "train bitext --lang es --dim 0": "dim is 0; it must be at least 1",
@@ -45,6 +49,8 @@ REFUSED = {
     "train bitext --lang es --data none.tsv": "none.tsv: no such file",
     "train bitext --lang es --data none.h5": "none.h5: no such pair store",
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
+    "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, the last 'c', where 2 are expected",
+    "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
     "train bitext --lang es --dev none.tsv": "none.tsv: no such file",
     "train bitext --lang es --dev-bitext none.tsv": "none.tsv: no such file",
     "train bitext --lang ../es": "'../es' is no language code",
@@ -63,6 +69,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_help_and_refusals_come_before_heavy_imports(tmp_path):
     (tmp_path / "bad.yaml").write_text("dims: 3\n")
+    (tmp_path / "three.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "left.checkpoints" / "checkpoint-7").mkdir(parents=True)
+    (tmp_path / "left.checkpoints" / "checkpoint-7" / "files.json").write_text('{"stores": {}, "files": {}}')
     (tmp_path / "full").mkdir()
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "st_paragram.json").write_text("{}")
@@ -96,7 +105,8 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
     assert main(["train", "bitext", "--lang", "es", *data]) == 0
     out = capsys.readouterr().out
     assert "training on pairs.tsv: 400 pairs, 2 epochs\n" in out
-    assert "built-in-en-es, Pearson x 100: " in out and "; model in p-sp-es\n" in out
+    assert "built-in-en-es, Pearson x 100: " in out and out.endswith("; model in p-sp-es\n")
+    assert " (rough built-in pairs, to see that it learns; --dev takes your own)\n" in out
     quick = {"dim": 8, "epochs": 2, "batch_size": 16, "megabatch_size": 4, "anneal_interval": 5, "device": "cpu"}
     assert read_training_record("p-sp-es").settings == asdict(
         replace(read(TrainingSettings, config_path("small")), **quick)
@@ -104,6 +114,19 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
     assert main(["train", "paraphrase", *data, "--output", "mine"]) == 0
     assert read_training_record("mine").languages == ("en", "en")
     assert sorted(path.name for path in folder.iterdir()) == ["mine", "p-sp-es", "pairs.tsv"]
+
+
+def test_rows_that_cannot_be_read_are_dropped_where_that_is_asked_for(folder, capsys):
+    pairs = (folder / "pairs.tsv").read_bytes().split(b"\n")
+    (folder / "pairs.tsv").write_bytes(b"\n".join([b"one\ttwo\tthree", b"not \xff\tUTF-8", b"short\ts", *pairs]))
+    command = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK]
+    assert main(command) == 1
+    assert "row 2 is not UTF-8" in capsys.readouterr().err
+    assert main([*command, "--drop-invalid"]) == 0
+    told = (
+        "training on pairs.tsv: 400 pairs (left out: not UTF-8 1, wrong number of columns 1, too short 1), 2 epochs\n"
+    )
+    assert told in capsys.readouterr().out
 
 
 def test_a_training_run_in_python(folder):

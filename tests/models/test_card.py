@@ -110,3 +110,19 @@ def test_the_texts_are_listed_without_folders_of_the_machine():
     assert "| en-es.tsv | en-es | 12 | 10 |" in text and "/home/me" not in text
     assert "en-es.tsv" not in card_of(sources=False).text
     assert "en-es.tsv" not in card_of(replace(RECORD, preparation={"report": {"sources": "none"}})).text
+
+
+def test_built_in_pairs_are_no_score_for_the_hub():
+    scores = [Score("built-in-en-es", 140, "after training", Correlation(0.4, 0.4)), *RECORD.scores]
+    card = card_of(replace(RECORD, scores=scores))
+    assert {one.dataset_type for one in card.data.eval_results} == {"dev-set", "held-out"}
+    assert "| built-in-en-es (140) | after training | 40.0 | 40.0 |" in card.text
+
+
+def test_settings_are_words_and_those_of_the_encoder():
+    filters = [{"length": {"min_length": 3, "on": "both"}}, {"duplicates": {"on": ["pair"]}}]
+    settings = {"encoder": "sp", "dim": 4, "hidden_dim": 150, "scramble": 0.0}
+    text = card_of(replace(RECORD, preparation={"cleaning": filters}, settings=settings)).text
+    assert "| cleaning | length (min length 3, on both), duplicates (on (pair)) |" in text
+    assert "| dim | 4 |" in text and "hidden_dim" not in text
+    assert "| hidden_dim | 150 |" in card_of(replace(RECORD, settings={**settings, "encoder": "blstm"})).text

@@ -17,6 +17,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.settings import read
 from st_paragram.training import training_data, tune
 from st_paragram.training.settings import TrainingSettings
+from st_paragram.training.training_data import preparation
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -59,12 +60,12 @@ def test_train_bitext_from_text(folder, capsys):
 
 
 def test_the_same_text_is_prepared_once(folder, monkeypatch):
-    first = training_data.find_training_data("es", ["pairs.tsv"], 200)
+    first = training_data.find_training_data("es", ["pairs.tsv"], preparation("es", 200))
     monkeypatch.setattr("st_paragram.preparation.prepare.prepare", lambda *a, **k: 1 / 0)
-    again = training_data.find_training_data("es", ["pairs.tsv"], 200)
+    again = training_data.find_training_data("es", ["pairs.tsv"], preparation("es", 200))
     assert again.store.path == first.store.path
     with pytest.raises(ZeroDivisionError):
-        training_data.find_training_data("es", ["pairs.tsv"], 100)
+        training_data.find_training_data("es", ["pairs.tsv"], preparation("es", 100))
 
 
 def test_a_store_under_data_is_found(folder, capsys):
@@ -85,12 +86,13 @@ def test_a_store_under_data_is_found(folder, capsys):
     ],
 )
 def test_without_data_the_built_in_bitext_serves_with_a_warning(
-    folder, monkeypatch, caplog, name, arguments, model, advice
+    folder, monkeypatch, caplog, capsys, name, arguments, model, advice
 ):
     monkeypatch.setattr(training_data, "BUILT_IN_PAIRS", 300)
     assert recipe(name, *arguments, *QUICK) == 0
     warnings = [m for m in caplog.messages if "built-in bitext: a demonstration" in m and advice in m]
     assert len(warnings) == 1
+    assert capsys.readouterr().out.endswith("built-in bitext: a demonstration, not a usable model.\n")
     loaded = st_paragram.load(model)
     assert loaded.encode(["the woman"]).shape == (1, 8)
     assert "| negatives | opposite |" in Path(model, "README.md").read_text()
@@ -126,6 +128,7 @@ def test_ctrl_c_and_resume_give_the_same_model(folder, capsys, tmp_path_factory)
     os.kill(process.pid, signal.SIGINT)
     process.join()
     assert process.exitcode == 130 and "Traceback" not in forked.said(process, log)
+    assert "p-sp-es.checkpoints: the same command with --resume goes on\n" in forked.said(process, log)
     assert list(folder.glob("p-sp-es.checkpoints/checkpoint-*")) and not Path("p-sp-es").exists()
 
     assert recipe("train_bitext", *arguments) == 1

@@ -26,6 +26,7 @@ from st_paragram.training.mega_batch.random_negatives import random_negatives
 from st_paragram.training.mega_batch.schedule import MegaBatch, mega_batches
 from st_paragram.training.row_lazy_adam import RowLazyAdam
 from st_paragram.training.store_trainer import ONLY_STORE, StoreTrainer
+from st_paragram.value_words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +111,9 @@ class MegaBatchTrainer(StoreTrainer):
             obstacle = "compiled_step is False"
         how = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
         threads = torch.get_num_threads()
-        logger.info(f"step: {how}; mining: {self.precision.value}; device: {self.args.device}, {threads} threads")
+        logger.info(
+            f"step: {how}; mining: {self.precision.value}; device: {self.args.device}, {counted(threads, 'thread')}"
+        )
         if obstacle:
             return None
         assert isinstance(self.loss, MarginHardNegativeLoss)

@@ -1,0 +1,45 @@
+"""Values of JSON in one line of words, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: Parts of a list that are shown.
+MOST = 12
+
+
+def are_counts(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping has whole numbers alone, as reports have for what they counted."""
+    return bool(values) and all(type(value) is int for value in values.values())
+
+
+def in_words(value: Any) -> str:  # noqa: ANN401
+    """A value of JSON in one line: parts of parts in brackets, counts of nothing left out, long lists cut."""
+    if value is None or value in ({}, [], (), ""):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        there = [(name, part) for name, part in value.items() if part != 0 or not are_counts(value)]
+        parts = [f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in there]
+        return ", ".join(parts) or "none"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        shown = ", ".join(map(in_words, value[:MOST]))
+        return shown + (f", ... ({len(value)} in all)" if len(value) > MOST else "")
+    return " ".join(str(value).split())
+
+
+def _in_brackets(value: Any) -> str:  # noqa: ANN401
+    """A value within a line; what has several parts is in brackets."""
+    several = isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str))
+    return f"({in_words(value)})" if several and value else in_words(value)
+
+
+def counted(count: int, thing: str) -> str:
+    """How many there are of a thing whose plural ends in s."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
