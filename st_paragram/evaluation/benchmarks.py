@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,17 +73,22 @@ class Benchmark:
     on_hub: bool = False
 
 
+def _has_sts(folder: Path, names: Iterable[str]) -> bool:
+    """Whether there are files in a folder of one of these years of STS, or of the STS Benchmark."""
+    return any(any(place.iterdir()) for name in names for place in benchmark_folders(folder, name))
+
+
 #: In the order in which they are run.
 BENCHMARKS = {
     "sts": Benchmark(
-        lambda folder: any(benchmark_folders(folder, name) for name in catalogue.BENCHMARKS),
+        lambda folder: _has_sts(folder, catalogue.BENCHMARKS),
         f"{_RESULTS}:StsRun",
         f"{_RUNS}:sts",
         "st_paragram.evaluation.sts.sts_tables:sts_report",
         on_hub=True,
     ),
     "hard-sts": Benchmark(
-        lambda folder: any(benchmark_folders(folder, year) for year in catalogue.YEARS),
+        lambda folder: _has_sts(folder, catalogue.YEARS),
         f"{_RESULTS}:HardStsRun",
         f"{_RUNS}:hard_sts",
         "st_paragram.evaluation.sts.hard_tables:hard_sts_report",

@@ -121,7 +121,7 @@ def test_failures_name_the_address_and_keep_nothing_else_from_coming(tmp_path, s
     with pytest.raises(EvaluationError) as failed:
         fetch(tmp_path, server)
     message = str(failed.value)
-    assert "\n" not in message and "4 of 7 benchmarks" in message and "--hub" in message
+    assert "\n" not in message and "4 of 5 benchmarks" in message and "--hub" in message
     for path, says in (
         ("2/2f/STS2013-en-test.zip", "not there"),
         ("8/8c/STS2014-en-test.zip", "a web page"),
@@ -136,7 +136,7 @@ def test_no_server_no_name_and_no_patience(tmp_path, server):
     server.shutdown()
     server.server_close()
     for base in (server.base, "http://name.invalid/"):
-        with pytest.raises(EvaluationError, match=r"5 of 7"):
+        with pytest.raises(EvaluationError, match=r"5 of 5"):
             download_sts(tmp_path, base=base, settings=FAST)
 
 
@@ -152,7 +152,7 @@ def test_a_name_that_is_not_known_is_asked_for_once_and_the_advice_exists(tmp_pa
         download_sts(tmp_path)
     message = str(failed.value)
     assert set(asked) == {"ixa2.si.ehu.eus"} and len(asked) <= 2  # for its size, and for itself
-    assert message.startswith("5 of 7 benchmarks not complete: ") and "\n" not in message
+    assert message.startswith("5 of 5 benchmarks of STS could not be fetched: STS 2013") and "\n" not in message
     assert message.count("no address is known for ixa2.si.ehu.eus") == 1
     assert "`st-paragram evaluate --hub`" in message and "`st-paragram download --sets sts`" in message
     assert "--mirror" not in message and "--corpus" not in message and ".py" not in message

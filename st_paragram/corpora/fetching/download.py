@@ -91,7 +91,8 @@ def download(
         reasons = "; ".join(outcome.failures[index] for index in sorted(outcome.failures))
         only = {files[index].host for index in outcome.failures} <= outcome.unknown_hosts.keys()
         kind = HostNotFound if only else DownloadError
-        raise kind(f"{len(outcome.failures)} of {len(files)} files not fetched: {reasons}")
+        several = f"{len(outcome.failures)} of {len(files)} files not fetched: " if len(files) > 1 else ""
+        raise kind(several + reasons)
     return [
         Fetched(file, paths[index], index in outcome.received, manifest.entries[file.filename].sha256)
         for index, file in enumerate(files)

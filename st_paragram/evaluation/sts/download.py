@@ -113,21 +113,22 @@ def download_sts(
         try:
             written += _fetch_benchmark(archives, missing[archives.benchmark], folder, base, settings)
         except HostNotFound as error:  # the others are there too
-            raise EvaluationError(_incomplete(len(failures) + len(wanted) - number, [*failures, str(error)])) from error
+            lost = len(failures) + len(wanted) - number
+            raise EvaluationError(_incomplete(lost, len(wanted), [*failures, str(error)])) from error
         except ParagramError as error:
             logger.warning(str(error))
             failures.append(str(error))
     if failures:
-        raise EvaluationError(_incomplete(len(failures), failures))
+        raise EvaluationError(_incomplete(len(failures), len(wanted), failures))
     kept = [path for name, sets in paths.items() for info, path in sets.items() if info not in missing[name]]
     refused = tuple(name for name in forbidden if missing[name])
     return Downloaded(tuple(written), tuple(kept), refused)
 
 
-def _incomplete(count: int, reasons: Sequence[str]) -> str:
+def _incomplete(count: int, wanted: int, reasons: Sequence[str]) -> str:
     return (
-        f"{count} of {len(ARCHIVES)} benchmarks not complete: {'; '.join(reasons)}; `st-paragram download --sets sts` "
-        "fetches what is missing another time"
+        f"{count} of {wanted} benchmarks of STS could not be fetched: {'; '.join(reasons)}; "
+        "`st-paragram download --sets sts` fetches what is missing another time"
     )
 
 
