@@ -33,8 +33,9 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
         ModelDirectoryError: no such model, or no averaging model.
     """
     embedding = embedding_of(model_directory.load(model, device="cpu"))
-    if embedding.embedding_dimension != dim:
-        raise SettingsError(f"dim is {dim}, but {model} has {embedding.embedding_dimension} components; give it as dim")
+    own = embedding.embedding_dimension
+    if own != dim:
+        raise SettingsError(f"dim is {dim}, but {model} has {own} components; choose as many (--dim {own})")
     known = {piece: row for row in range(len(embedding.tokenizer)) if (piece := embedding.tokenizer.piece(row))}
     found = [(row, known[piece]) for row in range(len(tokenizer)) if (piece := tokenizer.piece(row)) and piece in known]
     found.append((tokenizer.unknown_id, embedding.tokenizer.unknown_id))
