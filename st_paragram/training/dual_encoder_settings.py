@@ -18,7 +18,8 @@ class DualEncoderSettings:
 
     architecture: Literal["cnn", "transformer"] = setting(
         "cnn",
-        "the encoder: convolutions, whose cost grows with the length of a text, or a transformer, better and dearer",
+        "the encoder: convolutions, whose cost grows with the length of a text, or a transformer, better and more "
+        "expensive",
     )
     dim: int = setting(512, "components of an embedding, of pieces and of sentences", least=1)
     layers: int = setting(2, "layers of the encoder; a cnn has 1 or 2", least=1)
@@ -30,7 +31,7 @@ class DualEncoderSettings:
     context_length: int = setting(256, "pieces of an answer's context that are read", least=1)
     keep_bag: bool = setting(
         True,
-        "the mean of a text's embeddings is part of its embedding",
+        "the mean of the embeddings of a text's pieces (the bag) is part of its embedding",
         option="--no-bag",
         option_help="leave the mean of a text's embeddings out of its embedding: the network alone, as in the paper",
     )
@@ -38,8 +39,8 @@ class DualEncoderSettings:
         0.1, "with the mean, how long the network's part is beside it before training; then it is learnt", above=0
     )
     scale: float = setting(20.0, "what cosines are multiplied by in the softmax over a batch", above=0)
-    margin: float = setting(0.3, "what comes off the cosine of a sentence and its translation", least=0)
-    qa_margin: float = setting(0.0, "what comes off the cosine of a question and its answer", least=0)
+    margin: float = setting(0.3, "what is subtracted from the cosine of a sentence and its translation", least=0)
+    qa_margin: float = setting(0.0, "what is subtracted from the cosine of a question and its answer", least=0)
     translation_share: float = setting(0.4, "share of the steps on translations, where there are all tasks", least=0)
     qa_share: float = setting(0.35, "share of the steps on questions and answers", least=0)
     response_share: float = setting(0.1, "share of the steps on utterances and responses", least=0)
@@ -49,7 +50,7 @@ class DualEncoderSettings:
     )
     batch_size: int = setting(256, "pairs of a batch, all of one task and language", least=2)
     length_buckets: int = setting(
-        4, "batches are drawn many at a time, sorted by length into so many parts: less is filled up", least=1
+        4, "batches are drawn many at a time, sorted by length into so many parts, so that less is padded", least=1
     )
     similar_batches: int = setting(
         8,
