@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import sentence_transformers
 import torch
 
@@ -115,7 +117,7 @@ def model_card(
     """
     languages = list(dict.fromkeys(code for side in record.languages for code in side.split("-")))
     note = plugin_note(record)
-    return _CARD.format(
+    card = _CARD.format(
         metadata=card_metadata(record, not note, licence).to_yaml(),
         language_names=listed(languages),
         name=record.name,
@@ -136,6 +138,7 @@ def model_card(
         st_version=sentence_transformers.__version__,
         torch_version=torch.__version__,
     )
+    return re.sub(r"\n{3,}", "\n\n", card)
 
 
 def openings(address: str | None, name: str, stock: bool) -> str:

@@ -56,8 +56,9 @@ def source_table(record: TrainingRecord) -> str:
     told = report.get("sources") if isinstance(report, Mapping) else None
     if not isinstance(told, list) or not all(isinstance(one, Mapping) for one in told) or not told:
         return ""
-    rows = [tuple(_cell(one.get(key)) for key in ("name", "languages", "rows", "kept")) for one in told]
-    return f"\n{markdown_table(('text', 'languages', 'pairs', 'kept'), rows)}\n"
+    keys = ("name", "languages", "dropped", "rows", "kept")
+    rows = [tuple(_cell(one.get(key)) for key in keys) for one in told]
+    return f"\n{markdown_table(('text', 'languages', 'left out', 'pairs', 'kept'), rows, left=3)}\n"
 
 
 def _tasks(record: TrainingRecord) -> str:
@@ -89,5 +90,5 @@ def _simple(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def _cell(value: object) -> str:
     """A value as a card shows it: what names a file of the machine that trained is cut down to its last part."""
-    text = in_words(value) if isinstance(value, list | tuple) else str(value)
+    text = str(value) if isinstance(value, str | int | float) else in_words(value)
     return PurePath(text).name if isinstance(value, str) and Path(text).is_absolute() else text

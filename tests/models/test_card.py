@@ -10,7 +10,15 @@ from st_paragram.models.card_texts import NO_LICENCE
 from st_paragram.models.citations import citations
 from st_paragram.models.training_record import Correlation, Score, TrainingRecord, TranslationScore
 
-SOURCES = [{"name": "/home/me/data/en-es.tsv", "languages": "en-es", "rows": 12, "kept": 10}]
+SOURCES = [
+    {
+        "name": "/home/me/data/en-es.tsv",
+        "languages": "en-es",
+        "rows": 12,
+        "kept": 10,
+        "dropped": {"too short": 2, "duplicate": 0},
+    }
+]
 RECORD = TrainingRecord(
     "m",
     ("en", "es-zh_cn"),
@@ -107,7 +115,7 @@ def test_the_model_to_begin_with(init, base, shown):
 
 def test_the_texts_are_listed_without_folders_of_the_machine():
     text = card_of().text
-    assert "| en-es.tsv | en-es | 12 | 10 |" in text and "/home/me" not in text
+    assert "| en-es.tsv | en-es | too short 2 | 12 | 10 |" in text and "\n\n\n" not in text and "/home/me" not in text
     assert "en-es.tsv" not in card_of(sources=False).text
     assert "en-es.tsv" not in card_of(replace(RECORD, preparation={"report": {"sources": "none"}})).text
 
