@@ -53,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"port is {arguments.port}; it must be from 0 to 65535")
     find(arguments.model)
 
-    from st_paragram.serving.run import listen, read_key, serve
+    from st_paragram.serving.run import check_packages, listen, read_key, serve
+
+    check_packages()
     from st_paragram.serving.served_model import ServedModel
 
     key = read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None

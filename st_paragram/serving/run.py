@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 _UNREAD_SECONDS = 60
 
 
+def check_packages() -> None:
+    """Refuse to begin without the packages of the extra `serve`.
+
+    Raises:
+        MissingExtraError: uvicorn, FastAPI, prometheus_client or h11 is not installed.
+    """
+    for package in ("uvicorn", "fastapi", "prometheus_client", "h11"):
+        require(package, "serve")
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 takes a free one.
 

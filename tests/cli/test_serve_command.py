@@ -38,6 +38,13 @@ def test_what_cannot_be_served_is_told_in_a_line(arguments, says, capsys, tmp_pa
     assert error.startswith("st-paragram serve: ") and says in error
 
 
+def test_a_missing_package_is_told_before_anything_is_announced(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", "--port", "0"]) == 1
+    told = capsys.readouterr()
+    assert 'pip install "st_paragram[serve]"' in told.err and told.out == ""
+
+
 def test_an_empty_key_and_a_taken_port(capsys, tmp_path):
     (tmp_path / "key.txt").write_text("\n")
     assert main(["serve", "--api-key-file", str(tmp_path / "key.txt")]) == 1

@@ -142,11 +142,22 @@ def test_metrics_count_requests_and_name_no_strange_paths(client):
         ({"input": "a", "dimensions": 0}, "dimensions"),
         ({"input": "a", "dimensions": "9"}, "dimensions"),
         ({"input": "a", "input_type": "query"}, "embeds all texts alike"),
-        ({}, "input: Field required"),
+        ({}, "input is missing"),
     ],
 )
 def test_a_wrong_request_is_told_why(client, request_, says):
     assert says in message(embed(client, **request_))
+
+
+def test_what_is_no_request_is_told_in_plain_words(client):
+    request_ = json.dumps({"pairs": [["a", "b"], ["c"]]})
+    answer = client.post("/score", content=request_, headers={"Content-Type": "application/json"})
+    assert message(answer) == "pairs[1][1] is missing" and answer.json()["error"]["param"] == "pairs[1][1]"
+    answer = client.post("/score", content=request_, headers={"Content-Type": "text/plain"})
+    assert message(answer).endswith("; send the header Content-Type: application/json")
+    answer = client.post("/score", content="[]", headers={"Content-Type": "application/json; charset=utf-8"})
+    assert message(answer) == "the body is no JSON object with the fields of a request"
+    assert "POST to /v1/embeddings" in message(client.get("/"), 404)
 
 
 def test_another_model_is_not_there(client):
