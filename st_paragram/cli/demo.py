@@ -30,7 +30,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help=f"model directories, names or hub ids to pick from on the page ({SHIPPED})",
     )
-    add("--host", default=_LOOPBACK[0], help="address to listen at; the default is for this machine only (%(default)s)")
+    add(
+        "--host",
+        default=_LOOPBACK[0],
+        help="address to listen at; the default is for this machine only (default: %(default)s)",
+    )
     add("--port", type=int, help="port to listen at (the first free one from 7860 on)")
     add("--open", action="store_true", help="open the page in a browser")
 

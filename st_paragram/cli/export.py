@@ -42,10 +42,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--to",
         choices=_FORMATS,
         default=_MODEL,
-        help="a model directory, a graph for ONNX Runtime, arrays for NumPy, or a folder for model2vec (%(default)s)",
+        help="a model directory, a graph for ONNX Runtime, arrays for NumPy, or a folder for model2vec (default: "
+        "%(default)s)",
     )
-    parser.add_argument("--dtype", choices=_TYPES, help="type of the table (as it is)")
-    parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (all)")
+    parser.add_argument("--dtype", choices=_TYPES, help="type of the table (default: as it is)")
+    parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (default: all)")
     parser.add_argument(
         "--normalize", action="store_true", help="scale every vector to length 1, whatever software reads the copy"
     )
@@ -83,12 +84,13 @@ def _model(arguments: argparse.Namespace) -> int:
     folder = find(arguments.model)
 
     from st_paragram.models import directory as model_directory
-    from st_paragram.models.averaging import embedding_of, gives_unit_vectors, opens_in_stock
+    from st_paragram.models.averaging import check_components, embedding_of, gives_unit_vectors, opens_in_stock
     from st_paragram.models.training_record import read_training_record
 
     own = model_directory.table_type(folder)  # refuses a model without a table
     kind = arguments.dtype or own.value
     model = model_directory.load(folder, device="cpu", truncate_dim=arguments.dim)
+    check_components(arguments.dim, embedding_of(model).embedding_dimension)
     dimension, tokenizer = embedding_of(model).embedding_dimension, embedding_of(model).tokenizer
     if arguments.stock and not opens_in_stock(tokenizer):
         seen = f"a model of {tokenizer.kind} ids, which st_paragram.load alone can open"

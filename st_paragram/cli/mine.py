@@ -32,7 +32,7 @@ A text has one sentence on each line, plain or compressed; with --ids, lines are
 
 The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their k nearest
 neighbours in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). On the texts
-that we tried, its F1 (the harmonic mean of precision and recall) was between 1.5 points higher and 4 points lower. A
+that we tried, its F1 (the harmonic mean of precision and recall) was from 4 points higher to 8 points lower. A
 threshold for one margin means nothing for another.
 
 All sentences are compared with all others as long as that takes only minutes. Beyond that, an inexact index is used,

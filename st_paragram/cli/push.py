@@ -28,7 +28,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("repository", metavar="OWNER/NAME", help="where on the hub; made if it is not there")
     parser.add_argument("--public", action="store_true", help="everybody may read it (default: only you)")
     parser.add_argument(
-        "--branch", "--revision", default="main", metavar="B", help="branch to push to; made if it is not there (main)"
+        "--branch",
+        "--revision",
+        default="main",
+        metavar="B",
+        help="branch to push to; made if it is not there (default: main)",
     )
     parser.add_argument("--message", metavar="TEXT", help="of the commit")
     parser.add_argument(

@@ -31,10 +31,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.serving.settings import ServingSettings
 
     add = parser.add_argument
-    add("model", nargs="?", default=SHIPPED, metavar="MODEL", help="model directory, name or hub id (%(default)s)")
-    add("--host", default="127.0.0.1", help="address to listen at; the default is for this machine only (%(default)s)")
-    add("--port", type=int, default=8080, help="port to listen at; 0 takes a free one (%(default)s)")
-    add("--name", metavar="NAME", help="what requests call the model (the last part of MODEL)")
+    add(
+        "model",
+        nargs="?",
+        default=SHIPPED,
+        metavar="MODEL",
+        help="model directory, name or hub id (default: %(default)s)",
+    )
+    add(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at; the default is for this machine only (default: %(default)s)",
+    )
+    add("--port", type=int, default=8080, help="port to listen at; 0 takes a free one (default: %(default)s)")
+    add("--name", metavar="NAME", help="what requests call the model (default: the last part of MODEL)")
     add("--index", type=Path, metavar="FOLDER", help="an index of st-paragram index, built with this model")
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
     add_setting_options(parser, ServingSettings)

@@ -16,6 +16,7 @@ from st_paragram.conversion.onnx_export import write_onnx
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
 from st_paragram.models import checksums_file, directory
+from st_paragram.models.averaging import check_components, embedding_of
 from st_paragram.models.configuration import AVERAGING, read_configuration
 from st_paragram.models.encoder import with_unit_vectors
 from st_paragram.models.find import find
@@ -114,6 +115,7 @@ def _read(folder: Path, kind: str, settings: ExportSettings) -> ExportedModel:
         raise ModelDirectoryError(f"{folder}: {seen}; only averaging models can be exported to {kind}")
     own = directory.table_type(folder)
     model = directory.load(folder, device="cpu", truncate_dim=settings.truncate_dim)
+    check_components(settings.truncate_dim, embedding_of(model).embedding_dimension)
     model = with_unit_vectors(model) if settings.normalize else model
     return exported_model(model, settings.dtype or own, folder)
 

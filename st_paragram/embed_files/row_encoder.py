@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.embed_files.settings import RowSettings
-from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -50,13 +49,12 @@ class RowEncoder:
         Raises:
             SettingsError: The model has fewer components than are to be kept.
         """
+        from st_paragram.models.averaging import check_components
         from st_paragram.models.batch_size import batch_size
 
         dimension = model.get_embedding_dimension()
         assert dimension is not None
-        if settings.dim is not None and settings.dim > dimension:
-            seen = f"dim is {settings.dim}, and the embeddings of this model have {dimension} components"
-            raise SettingsError(f"{seen}; choose at most {dimension}")
+        check_components(settings.dim, dimension)
         self.dimension: int = settings.dim or dimension
         self._model, self._settings, self._batch_size = model, settings, batch_size(model)
 

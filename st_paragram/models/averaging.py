@@ -195,6 +195,17 @@ def check_dimension(truncate_dim: int | None) -> None:
         raise SettingsError(f"truncate_dim is {truncate_dim}; keep at least 1 component")
 
 
+def check_components(dim: int | None, dimension: int) -> None:
+    """Refuse to keep more components than there are.
+
+    Raises:
+        SettingsError: `dim` is larger than the dimension of a model.
+    """
+    if dim is not None and dim > dimension:
+        seen = f"dim is {dim}, and the embeddings of this model have {dimension} components"
+        raise SettingsError(f"{seen}; choose at most {dimension}")
+
+
 def opens_in_stock(tokenizer: Tokenizer) -> bool:
     """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
     words = isinstance(tokenizer, WordTokenizer) and tokenizer.splitter is Splitter.REGEX

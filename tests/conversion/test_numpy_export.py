@@ -151,3 +151,13 @@ def test_stock_goes_with_model_directories_alone(vocabulary, tmp_path, capsys):
     source = saved_model(vocabulary, tmp_path / "m")
     assert main(["export", str(source), str(tmp_path / "n"), "--to", "numpy", "--stock"]) == 1
     assert "leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["model", "numpy"])
+def test_more_components_than_there_are_cannot_be_kept(vocabulary, tmp_path, capsys, kind):
+    source = saved_model(vocabulary, tmp_path / "m")
+    own = model_directory.load(source).get_embedding_dimension()
+    assert main(["export", str(source), str(tmp_path / "n"), "--to", kind, "--dim", str(own + 1)]) == 1
+    assert f"dim is {own + 1}, and the embeddings of this model have {own} components" in capsys.readouterr().err
+    assert not (tmp_path / "n").exists()
+    assert main(["export", str(source), str(tmp_path / "n"), "--to", kind, "--dim", str(own)]) == 0
