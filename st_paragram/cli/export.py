@@ -17,9 +17,9 @@ DESCRIPTION = (
     "opens wherever the original does; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing."
 )
 EPILOG = """\
-  st-paragram export p-sp-es p-sp-es-small --dtype int8 --dim 150
-  st-paragram export p-sp-es p-sp-es-unit --normalize          # for a vector store that knows no cosine
-  st-paragram export p-sp-es p-sp-es-onnx --to onnx            # pip install "st_paragram[onnx]"
+  st-paragram export p-sp-es small-es --dtype int8 --dim 150
+  st-paragram export p-sp-es unit-es --normalize                    # for a vector store that knows no cosine
+  st-paragram export p-sp-es onnx-es --to onnx                      # pip install "st_paragram[onnx]"
 """
 
 _MODEL = "model"

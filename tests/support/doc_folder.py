@@ -31,7 +31,7 @@ def make_folder(folder: Path) -> Path:
     assert main(prepare.split()) == 0
     torch.manual_seed(0)
     vocabulary = st_paragram.PairStore(folder / "data/en-es.h5").tokenizer()
-    model = st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 16))
+    model = st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 160))
     for name in ("p-sp-es", "p-sp-en"):
         st_paragram.save(model, folder / name)
     generator = new_generator(vocabulary)
