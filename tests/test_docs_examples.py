@@ -30,7 +30,7 @@ RUN = {"align", "embed", "export", "generate", "get", "index", "info", "inspect"
 TESTED_ELSEWHERE = {"integrations.md": "test_integrations.py"}
 LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "toml", "ini", "diff", "bibtex", "html"}
 #: Blocks that cannot be run here, by page: a new one is entered with a thought.
-NOT_RUN = {"docs/evaluation.md": 1, "docs/large_collections.md": 1}
+NOT_RUN = {"docs/evaluation.md": 1, "docs/large_collections.md": 1, "docs/serving.md": 1}
 
 #: Packages of the extra `examples` that development does without.
 LARGE = ("lancedb",)
@@ -95,7 +95,7 @@ def run_command(words: list[str], where: str, capsys) -> None:
     assert status == 0, f"{where}: {' '.join(words)}: {capsys.readouterr().err}"
 
 
-SLOW = ("five_minutes.md", "serving.md")  # one trains a model, the other starts a server
+SLOW = ("five_minutes.md",)  # it trains a model
 
 
 @pytest.mark.parametrize(
