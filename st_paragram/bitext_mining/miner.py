@@ -18,6 +18,7 @@ from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import check_output, file_digest
 from st_paragram.models.find import find
 from st_paragram.stages.work import Work, work_folder
+from st_paragram.value_words import counted
 
 
 def mine(
@@ -41,17 +42,17 @@ def mine(
 
     Raises:
         TextError: A text cannot be read.
-        MiningError: A text has too few sentences, embeddings have no direction, or the output exists.
+        MiningError: A text has too few sentences, or embeddings have no direction.
         SettingsError: Settings are refused.
         ModelDirectoryError: There is no such model.
         MissingExtraError: faiss is not installed.
-        ParagramError: The output cannot be made, or another run is at work in the folder.
+        ParagramError: The output exists or cannot be made, or another run is at work in the folder.
     """
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
     _check(texts, output, settings)
     identities = tuple(map(file_digest, texts))
     if not work.folder_for(output).exists():  # else the output may be what was made there
-        _check_free(output, overwrite)
+        check_output(output, overwrite)
     found = find(model)
     from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
 
@@ -59,7 +60,7 @@ def mine(
         sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats)
         pipeline = build(sentences, output, found, fingerprint(found), settings, work.workers)
         if not pipeline.made_output():
-            _check_free(output, overwrite)
+            check_output(output, overwrite)
         times = work.run(pipeline.stages)
         report = pipeline.report(times)
         pipeline.forget_others()
@@ -69,11 +70,6 @@ def mine(
 def _check(texts: Sequence[str], output: Path, settings: MiningSettings) -> None:
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
-        seen = f"{len(texts)} texts, where {wanted} are needed"
+        seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
         raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
     check_output(output, overwrite=True)  # whether it can be made at all
-
-
-def _check_free(output: Path, overwrite: bool) -> None:
-    if output.exists() and not overwrite:
-        raise MiningError(f"{output}: exists already; choose another name or allow it to be replaced (--overwrite)")

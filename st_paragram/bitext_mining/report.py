@@ -8,6 +8,7 @@ from typing import Any
 from st_paragram.search.effort import describe_recall
 from st_paragram.search.sentences import SentenceCounts
 from st_paragram.stages.executors import StageTime
+from st_paragram.value_words import counted
 
 
 @dataclass(frozen=True)
@@ -88,4 +89,5 @@ def _of_text(name: str, counts: SentenceCounts) -> str:
     }
     shown = ", ".join(f"{count:,} {what}" for what, count in left_out.items() if count)
     most = f"; the most frequent occurs {counts.most_repeated:,} times" if counts.most_repeated > 1 else ""
-    return f"{name}: {counts.lines:,} lines, {counts.sentences:,} sentences ({shown or 'nothing left out'}{most})"
+    read = f"{counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
+    return f"{name}: {read} ({shown or 'nothing left out'}{most})"

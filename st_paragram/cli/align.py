@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.alignment.settings import AlignmentSettings
-from st_paragram.cli.common_options import add_model_option, check_input, model_name
+from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
 from st_paragram.errors import SettingsError
 from st_paragram.settings import add_setting_options, given
+from st_paragram.value_words import counted
 
 if TYPE_CHECKING:
     from st_paragram.alignment.document_list import DocumentPair
@@ -41,7 +41,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
     add = parser.add_argument_group("work").add_argument
-    add("--workers", type=int, default=1, help="processes that share the pairs of documents (default: %(default)s)")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that share the pairs of documents (default: %(default)s)",
+    )
     add("--work", type=Path, metavar="DIR", help="keep the results here, so that later runs redo only what has changed")
 
 
@@ -60,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     model = model_name(arguments)
     work = Work(arguments.work, arguments.work is not None, executor=LocalExecutor(arguments.workers))
     report = mine_documents(documents, arguments.output, model, settings, arguments.overwrite, work)
-    what = f"{report.pairs:,} pairs from {report.documents:,} pairs of documents"
-    print(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences", file=sys.stderr)
+    what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
+    say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences")
     return 0
 
 

@@ -59,6 +59,11 @@ def check_input(path: str) -> None:
     file_digest(path)
 
 
+def say(line: str) -> None:
+    """Tell what was done, on standard error: standard output is for results."""
+    print(line, file=sys.stderr)
+
+
 @contextmanager
 def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
     """Standard output, or a file that takes its name when all is written."""

@@ -28,14 +28,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="*",
         metavar="MODEL",
-        help=f"model directories, names or hub ids to pick from on the page ({SHIPPED})",
+        help=f"model directories, names or hub ids to pick from on the page (default: {SHIPPED})",
     )
     add(
         "--host",
         default=_LOOPBACK[0],
         help="address to listen at; the default is for this machine only (default: %(default)s)",
     )
-    add("--port", type=int, help="port to listen at (the first free one from 7860 on)")
+    add("--port", type=int, help="port to listen at (default: the first free one from 7860 on)")
     add("--open", action="store_true", help="open the page in a browser")
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_folder, model_name
+from st_paragram.cli.common_options import add_model_option, check_input, model_folder, model_name, say
 from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.embed_files.settings import CollectionSettings, RowSettings
 from st_paragram.errors import SettingsError
 from st_paragram.files import check_output
 from st_paragram.settings import add_setting_options, given
+from st_paragram.value_words import counted
 
 if TYPE_CHECKING:
     from st_paragram.embed_files import EncodingReport
@@ -71,8 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
     _check_one(arguments)
     check_output(Path(arguments.output), arguments.overwrite)
     report = _run_one(arguments, settings)
-    resumed = f", {report.resumed} of them by an earlier run" if report.resumed else ""
-    _say(f"{arguments.output}: {report.lines} lines{resumed}; {report.blank} blank (they have the unknown embedding)")
+    resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
+    lines = f"{counted(report.lines, 'line')}{resumed}"
+    say(f"{arguments.output}: {lines}; {report.blank:,} blank (they have the unknown embedding)")
     return 0
 
 
@@ -106,8 +107,8 @@ def _run_sharded(arguments: argparse.Namespace, settings: CollectionSettings) ->
     work = Work(arguments.work, arguments.work is not None, executor=executor)
     report = embed_collection(arguments.files, output, model, settings, arguments.overwrite, work)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
-    made = f"{report.lines:,} lines to {report.shards:,} shards{resumed}, {report.bytes:,} bytes"
-    _say(f"{output}: {made}; {report.blank:,} blank lines (they have the unknown embedding)")
+    made = f"{counted(report.lines, 'line')} to {counted(report.shards, 'shard')}{resumed}, {report.bytes:,} bytes"
+    say(f"{output}: {made}; {report.blank:,} blank (they have the unknown embedding)")
     return 0
 
 
@@ -119,7 +120,3 @@ def _check_one(arguments: argparse.Namespace) -> None:
     told += ["workers"] * (arguments.workers != 1) + ["executor"] * (arguments.executor != "local")
     if told:
         raise SettingsError(f"--{told[0].replace('_', '-')} is for a folder of shards; add --sharded")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -10,6 +10,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.files import check_output_folder, size
 from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.find import find
+from st_paragram.value_words import counted
 
 DESCRIPTION = (
     "Copy a model: with its table in another type, with fewer components, with vectors of length 1, or in a form that "
@@ -102,7 +103,7 @@ def _model(arguments: argparse.Namespace) -> int:
     model_directory.save(model, output, text, arguments.overwrite, kind, None, training, arguments.normalize)
     new_size = model_directory.weights_size(output)
     print(
-        f"{arguments.output}: {dimension} components, {kind}{unit}; {new_size / 1e6:.1f} MB of weights, "
+        f"{arguments.output}: {counted(dimension, 'component')}, {kind}{unit}; {new_size / 1e6:.1f} MB of weights, "
         f"{new_size / old_size:.0%} of the original",
         file=sys.stderr,
     )

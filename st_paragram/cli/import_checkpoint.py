@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.cli.common_options import check_input
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import check_output_folder
 from st_paragram.models.configuration import CONFIG_FILE
@@ -51,7 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="tokenize texts by Moses' rules of a language first, or `none` (default: as the settings say)",
     )
     parser.add_argument(
-        "--segment", choices=("none", "jieba"), default="none", help="word segmentation of Chinese (none)"
+        "--segment",
+        choices=("none", "jieba"),
+        default="none",
+        help="word segmentation of Chinese (default: %(default)s)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
 
@@ -65,8 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind = "model directory of st_paragram"
     check_output_folder(arguments.output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
     for path in filter(None, (arguments.checkpoint, arguments.sentencepiece)):
-        if not path.is_file():
-            raise ModelDirectoryError(f"{path}: no such file; check the path")
+        check_input(str(path))
 
     from st_paragram.conversion.original_import import import_checkpoint
     from st_paragram.conversion.original_settings import ImportSettings

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_name
+from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
 from st_paragram.errors import MiningError
 from st_paragram.files import check_output_folder
 from st_paragram.search.settings import FLAT, SearchSettings
 from st_paragram.settings import add_setting_options, given
+from st_paragram.value_words import counted
 
 DESCRIPTION = (
     "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a line, and "
@@ -58,14 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
     model = model_name(arguments)
     built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite, arguments.answers)
     metadata, counts = built.metadata, built.sentences.counts
-    print(
-        f"{arguments.output}: {counts.sentences:,} sentences of {counts.lines:,} lines ({counts.repeated:,} repeated, "
-        f"{counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too frequent)"
-    )
+    sentences = f"{counted(counts.sentences, 'sentence')} of {counted(counts.lines, 'line')}"
+    left_out = f"{counts.repeated:,} repeated, {counts.blank + counts.near_empty:,} blank or nearly so"
+    say(f"{arguments.output}: {sentences} ({left_out}, {counts.boilerplate:,} too frequent)")
     found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
     how = "exact search" if metadata.factory == FLAT else f"finds {found}"
-    stored = f"{metadata.vector_type} vectors of {metadata.dimension} components by {metadata.model}"
-    print(f"{metadata.factory}: {how}; {stored}{', of answers' if arguments.answers else ''}")
+    stored = f"{metadata.vector_type} vectors of {counted(metadata.dimension, 'component')} by {metadata.model}"
+    say(f"{metadata.factory}: {how}; {stored}{', of answers' if arguments.answers else ''}")
     if metadata.recall < settings.recall:
-        print(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
+        say(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
     return 0

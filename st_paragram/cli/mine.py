@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.bitext_mining.candidates import Candidates
 from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.cli.common_options import add_model_option, check_input, model_name
+from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
 from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.errors import SettingsError
 from st_paragram.settings import add_setting_options, given
+from st_paragram.value_words import counted
 
 if TYPE_CHECKING:
     from st_paragram.stages.work import Work
@@ -69,13 +69,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--force",
         metavar="STAGE",
-        help="do this stage (sentences, embed, index, effort, search or pairs) and those after it again",
+        help="do this stage and those after it again although nothing has changed, e.g. because a kept result is "
+        "damaged: sentences, embed, index, effort, search or pairs",
     )
     add_executor_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Mine and print the numbers; returns the exit status.
+    """Mine and tell the numbers; returns the exit status.
 
     Raises:
         ParagramError: Texts, settings or the model are refused.
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.documents:
         return _mine_documents(arguments, model, settings, work)
     report = mine(texts, arguments.output, model, settings, arguments.overwrite, work)
-    sys.stdout.write(f"{report.table()}\n{arguments.output}: {report.pairs:,} pairs\n")
+    say(f"{report.table()}\n{arguments.output}: {counted(report.pairs, 'pair')}")
     return 0
 
 
@@ -110,8 +111,8 @@ def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningS
     if arguments.source or arguments.target or arguments.one_text:
         raise SettingsError("--documents is given beside --source, --target or --paraphrase; give the list alone")
     report = mine_documents(arguments.documents, arguments.output, model, settings, arguments.overwrite, work)
-    seen = f"{report.documents:,} pairs of documents with {report.source:,} and {report.target:,} sentences"
-    sys.stdout.write(f"{seen}\n{arguments.output}: {report.pairs:,} pairs\n")
+    seen = f"{counted(report.documents, 'pair')} of documents with {report.source:,} and {report.target:,} sentences"
+    say(f"{seen}\n{arguments.output}: {counted(report.pairs, 'pair')}")
     return 0
 
 

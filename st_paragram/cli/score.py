@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.settings import MarginSettings
-from st_paragram.cli.common_options import add_model_option, check_input, model_folder
+from st_paragram.cli.common_options import add_model_option, check_input, model_folder, say
 from st_paragram.errors import SettingsError
 from st_paragram.files import check_output, output_files
 from st_paragram.settings import add_setting_options, given
+from st_paragram.value_words import counted
 
 if TYPE_CHECKING:
     from st_paragram.bitext_mining.score_report import LabelledPairs
@@ -116,7 +116,7 @@ def _score(
         if labelled:
             sample = np.round([score for score, _, _ in score_pairs(model, labelled.pairs, scorer=scorer)], 6)
         report = score_file(model, source, arguments.output, arguments.overwrite, scorer, kept, arguments.sort)
-    print(f"{arguments.output}: {report.pairs} pairs; {report.blank} with a blank side", file=sys.stderr)
+    say(f"{arguments.output}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
     if kept is None:
         return 0
     scores = np.frombuffer(kept)
@@ -126,7 +126,7 @@ def _score(
     if arguments.plot:
         label = f"{settings.margin.value} margin, k = {settings.k}" if _has_background(arguments) else "cosine"
         plot(scores, arguments.plot, label, cuts, sample, labelled.right if labelled else None)
-        print(f"{arguments.plot}: histogram of {len(scores):,} scores", file=sys.stderr)
+        say(f"{arguments.plot}: histogram of {counted(len(scores), 'score')}")
     return 0
 
 

@@ -30,12 +30,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("folder", type=Path, metavar="FOLDER", help="an index that st-paragram index has made")
     add("query", nargs="*", metavar="QUERY", help="a sentence to look for")
     add("--queries", metavar="FILE", help="a query a line, plain or compressed, or -; blank lines are passed over")
-    add("-k", type=int, default=10, help="how many sentences to show for each query (default: %(default)s)")
+    add(
+        "-k", type=int, default=10, metavar="N", help="how many sentences to show for each query (default: %(default)s)"
+    )
     add("--threshold", type=float, metavar="COSINE", help="show no sentence with a lower cosine (default: none)")
     add("--output", type=Path, metavar="OUT.tsv", help="the file to make (default: standard output)")
     add("--overwrite", action="store_true", help="replace an output that exists")
-    add("--model", metavar="NAME", help="where the model of the index is (the name that it was built with)")
-    add("--effort", type=int, help="lists (IVF) or nodes (HNSW) looked at for a query (as measured for the index)")
+    add("--model", metavar="NAME", help="where the model of the index is (default: the name that it was built with)")
+    add(
+        "--effort",
+        type=int,
+        metavar="N",
+        help="how many lists (IVF) or nodes (HNSW) of an inexact index are looked at for a query: more of them find "
+        "more and take longer (default: the number that was measured when the index was made)",
+    )
     add_setting_options(parser, SearchSettings, only=("memory",))
 
 

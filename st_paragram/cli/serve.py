@@ -56,16 +56,16 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: model, index, settings, host or port are refused, or a package is missing.
     """
+    from st_paragram.serving.packages import check_packages
     from st_paragram.serving.settings import ServingSettings
 
     settings = ServingSettings(**given(arguments, ServingSettings))
     if not 0 <= arguments.port <= 65_535:
         raise SettingsError(f"port is {arguments.port}; it must be from 0 to 65535")
+    check_packages()
     find(arguments.model)
 
-    from st_paragram.serving.run import check_packages, listen, read_key, serve
-
-    check_packages()
+    from st_paragram.serving.run import listen, read_key, serve
     from st_paragram.serving.served_model import ServedModel
 
     key = read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
@@ -73,6 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
     served = ServedModel(arguments.model, arguments.name, arguments.index)
     host, port = listening.getsockname()[:2]
     where = f"[{host}]" if ":" in host else host
-    print(f"{served.name} ({served.dimension} components) answers at http://{where}:{port} until Ctrl-C.", flush=True)
-    serve(listening, served, settings, key)
+    answers = f"{served.name} ({served.dimension} components) answers at http://{where}:{port} until Ctrl-C."
+    serve(listening, served, settings, key, ready=lambda: print(answers, flush=True))
     return 0

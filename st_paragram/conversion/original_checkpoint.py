@@ -103,7 +103,8 @@ def _plain_values_only() -> Iterator[None]:
 
 def _digest(path: Path) -> str:
     if not path.is_file():
-        raise ModelDirectoryError(f"{path}: no such file; check the path")
+        seen = "is a folder; name a file" if path.is_dir() else "no such file or directory; check the path"
+        raise ModelDirectoryError(f"{path}: {seen}")
     try:
         return content_digest(path)
     except OSError as error:

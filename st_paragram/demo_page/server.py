@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -58,11 +59,22 @@ def served(names: Sequence[str], host: str = LOOPBACK, port: int | None = None, 
             )
         except (OSError, ValueError) as error:
             where = f"{host}, port {port}" if port else host
-            raise SettingsError(f"the page cannot listen at {where}; choose another --port or --host") from error
+            seen = f"the page cannot listen at {where}{_reason(host, port)}"
+            raise SettingsError(f"{seen}; choose another --port or --host") from error
         try:
             yield str(local)
         finally:
             blocks.close(verbose=False)
+
+
+def _reason(host: str, port: int | None) -> str:
+    """Why a place cannot be listened at, in brackets; Gradio says only that it cannot."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
+        try:
+            tried.bind((host, port or 0))
+        except (OSError, OverflowError) as error:
+            return f" ({getattr(error, 'strerror', None) or error})"
+    return ""
 
 
 def serve_until_stopped() -> None:

@@ -108,7 +108,9 @@ def check_one_file(settings: RowSettings) -> None:
     """
     if settings.dtype is NumberType.INT8:
         seen = "dtype is int8, which needs the scale of each row beside the matrix"
-        raise SettingsError(f"{seen}; choose float16 or float32, or make a folder with --sharded (embed_collection)")
+        raise SettingsError(
+            f"{seen}; choose float16 or float32, or make a folder (--sharded, or embed_collection in Python)"
+        )
 
 
 def _embed(

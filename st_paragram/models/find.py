@@ -42,8 +42,8 @@ def find(name: str | Path) -> Path:
     if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
         return _from_hub(name, looked)
     raise ModelDirectoryError(
-        f"no model {short(name)}; looked for {looked}; give a path, take {SHIPPED}, train a model with `st-paragram "
-        "train`, or give one of the hub as owner/name"
+        f"no model {short(name)}; looked for {looked}; give a path, take {SHIPPED}, or train a model with `st-paragram "
+        "train`; a model of the hub needs its owner, as owner/name"
     )
 
 

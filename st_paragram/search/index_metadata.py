@@ -101,8 +101,7 @@ def read_metadata(folder: Path) -> IndexMetadata:
     """
     path = folder / METADATA_FILE
     if not path.is_file():
-        seen = "has no index.json: it is no index, or was never finished" if folder.is_dir() else "no such index folder"
-        raise MiningError(f"{folder}: {seen}; build one with st-paragram index")
+        raise MiningError(f"{folder}: {_instead(folder)}; build one with st-paragram index")
     try:
         values: dict[str, Any] = read_json(path)
         version = values["format_version"]
@@ -119,6 +118,13 @@ def read_metadata(folder: Path) -> IndexMetadata:
         raise MiningError(f"{path}: not what st-paragram index writes ({one_line(error)}); {_AGAIN}") from error
     _check_vectors(folder / VECTORS, metadata)
     return metadata
+
+
+def _instead(folder: Path) -> str:
+    """What there is in place of an index."""
+    if folder.is_dir():
+        return "has no index.json: it is no index, or was never finished"
+    return "is a file, and an index is a folder" if folder.exists() else "no such index folder"
 
 
 def check_files(folder: Path, metadata: IndexMetadata) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.errors import SettingsError
 from st_paragram.serving.batching import TooBusy
+from st_paragram.serving.refusals import reason
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
-_NO_OBJECT = "the body is no JSON object with the fields of a request"
 _UNKNOWN_ADDRESS = (
     "there is nothing at this address; POST to /v1/embeddings, /score or /search, "
     "or GET /v1/models, /health or /metrics"
@@ -40,20 +40,6 @@ def answer(status: int, message: str, field: str | None = None) -> Response:
     return JSONResponse(body(status, message, field), status, headers=headers)
 
 
-def _invalid_request(error: dict[str, Any], content_type: str | None) -> Response:
-    """The answer to a body that has not the fields of a request; `error` as pydantic describes it."""
-    if error["type"] == "json_invalid":
-        return answer(400, f"the body is no JSON, from character {error['loc'][-1]} on")
-    places = error["loc"][1:]
-    if not places:
-        is_json = (content_type or "").partition(";")[0].strip().lower() == "application/json"
-        return answer(400, _NO_OBJECT if is_json else f"{_NO_OBJECT}; send the header Content-Type: application/json")
-    field = "".join(f"[{place}]" if isinstance(place, int) else f".{place:.80}" for place in places).removeprefix(".")
-    shown = field.encode("ascii", "backslashreplace").decode()
-    missing = error["type"] == "missing"
-    return answer(400, f"{shown} is missing" if missing else f"{shown}: {error['msg'][:200]}", shown)
-
-
 def handle_errors(app: FastAPI) -> None:
     """Have an application answer every error in this form."""
     from fastapi.exceptions import RequestValidationError
@@ -69,13 +55,15 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> Response:
-        return _invalid_request(error.errors()[0], request.headers.get("content-type"))
+        content_type = request.headers.get("content-type", "")
+        return answer(400, *reason(error.errors()[0], request.scope["path"], error.body, content_type))
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> Response:
-        unknown = error.status_code == 404
-        refusal = answer(error.status_code, _UNKNOWN_ADDRESS if unknown else str(error.detail))
-        refusal.headers.update(error.headers or {})  # 405 names the methods that are allowed
+        headers = error.headers or {}  # 405 names the methods that are allowed
+        told = {404: _UNKNOWN_ADDRESS, 405: f"this method is not allowed here; use {headers.get('Allow', 'another')}"}
+        refusal = answer(error.status_code, told.get(error.status_code, str(error.detail)))
+        refusal.headers.update(headers)
         return refusal
 
     @app.exception_handler(SettingsError)

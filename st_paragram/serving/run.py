@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.extras import require
 from st_paragram.serving.app import build_app
 from st_paragram.serving.guard import App
+from st_paragram.serving.packages import check_packages
 from st_paragram.serving.served_model import ServedModel
 from st_paragram.serving.settings import ServingSettings
 
@@ -19,16 +21,6 @@ if TYPE_CHECKING:
     from uvicorn import Config
 
 _UNREAD_SECONDS = 60
-
-
-def check_packages() -> None:
-    """Refuse to begin without the packages of the extra `serve`.
-
-    Raises:
-        MissingExtraError: uvicorn, FastAPI, prometheus_client or h11 is not installed.
-    """
-    for package in ("uvicorn", "fastapi", "prometheus_client", "h11"):
-        require(package, "serve")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -55,7 +47,13 @@ def listen(host: str, port: int) -> socket.socket:
         raise SettingsError(f"{seen}; choose another --host or --port") from error
 
 
-def serve(listening: socket.socket, served: ServedModel, settings: ServingSettings, key: str | None = None) -> None:
+def serve(
+    listening: socket.socket,
+    served: ServedModel,
+    settings: ServingSettings,
+    key: str | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
     """Answer requests until SIGINT or SIGTERM; requests under way are finished first.
 
     Args:
@@ -63,13 +61,17 @@ def serve(listening: socket.socket, served: ServedModel, settings: ServingSettin
         served: the model.
         settings: limits.
         key: what clients must send; None: nothing.
+        ready: is called when requests are answered from now on.
 
     Raises:
-        MissingExtraError: uvicorn, FastAPI or prometheus_client is not installed.
+        MissingExtraError: uvicorn, FastAPI, prometheus_client or h11 is not installed.
     """
-    uvicorn = require("uvicorn", "serve")
+    check_packages()
+    from st_paragram.serving.announcing import AnnouncingServer
+
     with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
-        uvicorn.Server(configuration(build_app(served, settings, key), settings)).run(sockets=[listening])
+        config = configuration(build_app(served, settings, key), settings)
+        AnnouncingServer(config, ready).run(sockets=[listening])
 
 
 def configuration(app: App, settings: ServingSettings) -> Config:

@@ -47,3 +47,11 @@ class SearchRequest(_Request):
     k: _Number = 10
     threshold: Annotated[float, Field(ge=-1, le=1)] | None = None
     model: StrictStr | None = None
+
+
+#: What is sent to each address.
+REQUESTS: dict[str, type[BaseModel]] = {
+    "/v1/embeddings": EmbeddingsRequest,
+    "/score": ScoreRequest,
+    "/search": SearchRequest,
+}

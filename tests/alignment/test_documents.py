@@ -284,6 +284,7 @@ def test_command(model, embed, documents, tmp_path, capsys):
     assert "exists" in capsys.readouterr().err
     settings = ["--margin", "distance", "--skip-below", 0.3, "--neighbours", 2, "--all", "--overwrite"]
     assert command([*one, *settings]) == 0
+    assert "from 1 pair of documents with" in capsys.readouterr().err
     rows = [line.split("\t") for line in (tmp_path / "out.tsv").read_text(encoding="utf-8").split("\n")[:-1]]
     assert any(not other for _, _, other in rows)
     assert " ".join(one for _, one, _ in rows if one) == " ".join(filter(None, lines(documents.parent / "a0.txt")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -10,10 +11,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import partial
 
 import pytest
 
 from st_paragram.cli.main import main
+from st_paragram.errors import SettingsError
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("fastapi")
@@ -40,9 +43,34 @@ def test_what_cannot_be_served_is_told_in_a_line(arguments, says, capsys, tmp_pa
 
 def test_a_missing_package_is_told_before_anything_is_announced(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "st_paragram.serving.run", None)  # it imports torch, which takes seconds
     assert main(["serve", "--port", "0"]) == 1
     told = capsys.readouterr()
     assert 'pip install "st_paragram[serve]"' in told.err and told.out == ""
+
+
+def test_nothing_is_announced_that_does_not_answer(capsys, monkeypatch):
+    def refuse(*args):
+        raise SettingsError("no application")
+
+    monkeypatch.setattr("st_paragram.serving.run.build_app", refuse)
+    assert main(["serve", "--port", "0"]) == 1
+    told = capsys.readouterr()
+    assert "no application" in told.err and told.out == ""
+
+
+def test_what_is_announced_answers(capsys, monkeypatch):
+    """At the port that was found, from the moment of the announcement on."""
+    answered = []
+
+    async def ask_once(server):
+        url = re.search(r"answers at (http://127\.0\.0\.1:\d+) ", capsys.readouterr().out)[1]
+        request = partial(urllib.request.urlopen, f"{url}/health", timeout=20)
+        answered.append((await asyncio.to_thread(request)).status)
+
+    monkeypatch.setattr("uvicorn.Server.main_loop", ask_once)
+    assert main(["serve", "--port", "0"]) == 0
+    assert answered == [200]
 
 
 def test_an_empty_key_and_a_taken_port(capsys, tmp_path):

@@ -43,13 +43,13 @@ REFUSED = [
     ([*MINE, "--source", "none", "--target", "b", *MODEL], "none: no such file"),
     ([*MINE, "--source", "a", "--target", ".", *MODEL], ".: is a folder; name a file"),
     ([*MINE, *BOTH, "--model", "nobody"], "no model 'nobody'; looked for nobody,"),
-    (["mine", "--output", "old", *BOTH, *MODEL], "old: exists already"),
+    (["mine", "--output", "old", *BOTH, *MODEL], "old exists; choose another name or give --overwrite"),
     (["mine", "--output", "a/new", *BOTH, *MODEL], "a is no folder that can be written to"),
     ([*MINE, *BOTH, *MODEL, "--memory", "1M"], "memory is 1,048,576 bytes; give at least 256M"),
     ([*MINE, *BOTH, *MODEL, "-k", "0"], "k is 0; it must be at least 1"),
     ([*MINE, "--documents", "list", *MODEL], "list, row 2: none: no such file"),
     (["align", "--output", "new", "--source", "none", "--target", "b", *MODEL], "none: no such file"),
-    (["align", "--output", "old", *BOTH, *MODEL], "old exists"),
+    (["align", "--output", "old", *BOTH, *MODEL], "old exists; choose another name or give --overwrite"),
     (["align", "--output", "new", *BOTH, "--model", "nobody"], "no model 'nobody'"),
     (["align", "--output", "new", "--documents", "list", *MODEL], "list, row 2: none: no such file"),
     (["index", "none", "--output", "new", *MODEL], "none: no such file"),
@@ -57,16 +57,18 @@ REFUSED = [
     (["index", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["search", "none", "query"], "none: no such index folder"),
     (["search", "model", "query"], "model: has no index.json"),
+    (["search", "old", "query"], "old: is a file, and an index is a folder"),
     (["search", "none", "query", "--output", "old"], "old exists"),
     (["score", "none", "--output", "new", *MODEL], "none: no such file"),
-    (["score", "pairs", "--output", "old", *MODEL], "old exists"),
+    (["score", "pairs", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
     (["score", "pairs", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["score", "pairs", "--output", "new", "--background-source", "none", "--background-target", "b"], "none: no such"),
     (["score", "pairs", "--output", "new", "--labels", "none", *MODEL], "none: no such file"),
     (["embed", "none", "--output", "new", *MODEL], "none: no such file"),
-    (["embed", "a", "--output", "old", *MODEL], "old exists"),
+    (["embed", "a", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
     (["embed", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["export", "nobody", "new"], "no model 'nobody'"),
+    (["export", "all-MiniLM-L6-v2", "new"], "a model of the hub needs its owner, as owner/name"),
     (["export", "model", "old"], "old exists and is no model directory"),
 ]
 
@@ -99,5 +101,7 @@ def test_help_shows_every_default(ended):
     for option in ("--most-repeats N, --max-repeats N", "-k N", "--recall X", "--precision {float16,int8}"):
         assert option in helps["mine"]
     assert "--neighbours N" in helps["align"] and "--skip-below SCORE" in helps["align"] and "--all" in helps["align"]
+    assert "-k N" in helps["search"] and "default: the number that was measured" in helps["search"]
+    assert "although nothing has changed" in helps["mine"]
     assert "--margin {ratio,distance,absolute}" in helps["score"] and "(default: 0.95)" in helps["score"]
     assert "--max-repeats" in helps["index"] and "(default: auto)" in helps["index"]

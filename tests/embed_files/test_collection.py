@@ -277,6 +277,8 @@ def test_the_command(model, texts, lines, tmp_path, capsys):
     assert "90 lines to 7 shards" in capsys.readouterr().err
     assert main(["embed", *texts, *sharded]) == 1
     assert "exists; choose another name or give --overwrite" in capsys.readouterr().err
+    assert main(["embed", texts[2], *sharded[:3], "--output", str(tmp_path / "small")]) == 0
+    assert "small: 50 lines to 1 shard, " in capsys.readouterr().err
     assert main(["embed", texts[2], "--model", model, "--output", one, "--dtype", "float16", "--dim", "4"]) == 0
     matrix = np.load(one)
     assert (matrix.dtype, matrix.shape) == (np.float16, (50, 4))

@@ -139,7 +139,7 @@ def run(*words):
 def test_commands(tmp_path, source, model, vocabulary, capsys):
     folder = tmp_path / "a.index"
     assert run("index", "--answers", "--model", model, source, "--output", folder) == 0
-    assert capsys.readouterr().out.endswith(f"float16 vectors of 4 components by {model}, of answers\n")
+    assert capsys.readouterr().err.endswith(f"float16 vectors of 4 components by {model}, of answers\n")
     assert run("search", folder, "who", "-k", 1) == 0
     assert capsys.readouterr().out == "1.000000\t4\tanna\n"
     assert run("info", folder) == 0

@@ -136,28 +136,56 @@ def test_metrics_count_requests_and_name_no_strange_paths(client):
         ({"input": ["a", " "]}, "text 1 of input is empty"),
         ({"input": ["a"] * 7}, "7 texts; at most 6"),
         ({"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
-        ({"input": [[1, 2]]}, "should be a valid string"),
-        ({"input": 3}, "should be a valid string"),
+        ({"input": [[1, 2]]}, "input must be a text or a list of texts"),
+        ({"input": 3}, "input must be a text or a list of texts"),
+        ({"input": "a", "model": 3}, "model must be a text"),
         ({"input": "a", "encoding_format": "hex"}, "encoding_format"),
-        ({"input": "a", "dimensions": 0}, "dimensions"),
-        ({"input": "a", "dimensions": "9"}, "dimensions"),
+        ({"input": "a", "dimensions": 0}, "dimensions must be at least 1"),
+        ({"input": "a", "dimensions": 2**31}, "dimensions must be at most 2147483647"),
+        ({"input": "a", "dimensions": "9"}, "dimensions must be a whole number"),
         ({"input": "a", "input_type": "query"}, "embeds all texts alike"),
         ({}, "input is missing"),
+        ({"texts": ["a"], "inputs": 1, "user": "x", "a text": 1}, "input is missing; unknown fields: texts, inputs"),
     ],
 )
 def test_a_wrong_request_is_told_why(client, request_, says):
     assert says in message(embed(client, **request_))
 
 
-def test_what_is_no_request_is_told_in_plain_words(client):
-    request_ = json.dumps({"pairs": [["a", "b"], ["c"]]})
-    answer = client.post("/score", content=request_, headers={"Content-Type": "application/json"})
-    assert message(answer) == "pairs[1][1] is missing" and answer.json()["error"]["param"] == "pairs[1][1]"
-    answer = client.post("/score", content=request_, headers={"Content-Type": "text/plain"})
-    assert message(answer).endswith("; send the header Content-Type: application/json")
-    answer = client.post("/score", content="[]", headers={"Content-Type": "application/json; charset=utf-8"})
-    assert message(answer) == "the body is no JSON object with the fields of a request"
-    assert "POST to /v1/embeddings" in message(client.get("/"), 404)
+@pytest.mark.parametrize(
+    ("pairs", "says", "field"),
+    [
+        ([["a", "b"], ["c"]], "pairs[1] has 1 text, 2 are needed", "pairs[1]"),
+        ([["a", "b", "c"]], "pairs[0] has 3 texts, 2 are needed", "pairs[0]"),
+        ([[]], "pairs[0] has 0 texts, 2 are needed", "pairs[0]"),
+        (["a"], "pairs[0] must be a list of 2 texts", "pairs[0]"),
+        ([["a", 3]], "pairs[0][1] must be a text", "pairs[0][1]"),
+    ],
+)
+def test_what_is_no_pair_is_told_in_plain_words(client, pairs, says, field):
+    answer = client.post("/score", json={"pairs": pairs})
+    assert (message(answer), answer.json()["error"]["param"]) == (says, field)
+
+
+def test_the_header_that_is_missing_is_named(client):
+    pairs = json.dumps({"pairs": [["a", "b"]]})
+    for headers in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}):
+        answer = client.post("/score", content=pairs, headers=headers)
+        assert "with the header Content-Type: application/json" in message(answer)
+    for kind in ("application/json; charset=utf-8", "Application/JSON"):
+        assert client.post("/score", content=pairs, headers={"Content-Type": kind}).status_code == 200
+        told = message(client.post("/score", content="[]", headers={"Content-Type": kind}))
+        assert told == "the body must be a JSON object with the fields of a request"
+
+
+def test_a_wrong_address_or_method_is_told_what_there_is(client):
+    told = message(client.get("/"), 404)
+    assert all(address in told for address in ("/v1/embeddings", "/score", "/search", "/v1/models", "/health"))
+    assert message(client.get("/score"), 405) == "this method is not allowed here; use POST"
+
+
+def test_unknown_fields_pass_where_nothing_is_missing(client):
+    assert embed(client, input="a", user="somebody", store=True).status_code == 200
 
 
 def test_another_model_is_not_there(client):
