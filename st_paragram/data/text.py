@@ -154,14 +154,14 @@ def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSou
 
 
 def read_pairs(
-    source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool = False
+    source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool | None = None
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a source, as `read_rows` does, without further columns."""
     return ((row[0], row[1]) for row in read_rows(source, counts, drop_invalid))
 
 
 def read_rows(
-    source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool = False
+    source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool | None = None
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
 
@@ -169,7 +169,7 @@ def read_rows(
         source: the text.
         counts: added to while reading; complete when the iterator is exhausted.
         drop_invalid: drop and count rows that are not UTF-8 or have a wrong number of columns instead of
-            refusing the text.
+            refusing the text; None: refuse it, and do not advise to drop them, since that cannot be asked for.
 
     Raises:
         TextError: the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
@@ -228,7 +228,7 @@ def _base(code: str) -> str:
 
 
 def _line_blocks(
-    name: str, stream: ByteStream, counts: ReadCounts, drop_invalid: bool
+    name: str, stream: ByteStream, counts: ReadCounts, drop_invalid: bool | None
 ) -> Iterator[Iterable[str | _BadRow]]:
     """Decode blocks into cleaned lines; a line that must be dropped becomes a `_BadRow`."""
     row = 0
@@ -247,14 +247,14 @@ def _line_blocks(
         yield lines
 
 
-def _decode_line(name: str, row: int, line: bytes, counts: ReadCounts, drop_invalid: bool) -> str | _BadRow:
+def _decode_line(name: str, row: int, line: bytes, counts: ReadCounts, drop_invalid: bool | None) -> str | _BadRow:
     try:
         return _clean(line.decode("utf-8"), counts)
     except UnicodeDecodeError as error:
         if drop_invalid:
             return _BadRow.INVALID
         seen = f"row {row} is not UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} of the row)"
-        raise TextError(f"{name}: {seen}; convert the file with iconv, or drop such rows (--drop-invalid)") from error
+        raise TextError(f"{name}: {seen}; convert the file with iconv{_or_drop(drop_invalid)}") from error
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
@@ -271,7 +271,7 @@ def _clean(text: str, counts: ReadCounts) -> str:
 
 
 def _tabbed_rows(
-    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int, drop_invalid: bool
+    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int, drop_invalid: bool | None
 ) -> Iterator[tuple[str, ...]]:
     for row, line in enumerate(lines, 1):
         counts.rows += 1
@@ -286,7 +286,7 @@ def _tabbed_rows(
         elif drop_invalid:
             counts.wrong_columns += 1
         else:
-            raise TextError(_wrong_columns(name, row, columns, expected))
+            raise TextError(_wrong_columns(name, row, columns, expected) + _or_drop(drop_invalid))
 
 
 def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) -> str:
@@ -296,7 +296,11 @@ def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int)
     if len(columns) < expected or expected > 2:
         remedy = "put one tab between the texts" if expected == 2 else "correct the row, or say which columns there are"
     seen = f"row {row} has {found}, the last {last!r}, where {expected} are expected"
-    return f"{name}: {seen}; {remedy}, or drop such rows (--drop-invalid)"
+    return f"{name}: {seen}; {remedy}"
+
+
+def _or_drop(drop_invalid: bool | None) -> str:
+    return "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
 
 
 def _moses_pairs(

@@ -92,7 +92,7 @@ def prepare(
     with work_folder(work, output, StoreError) as folder:
         pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
         if output.exists() and not overwrite and pipeline.store.pending():
-            raise StoreError(f"{output}: exists already; choose another name or allow it to be replaced (--overwrite)")
+            raise StoreError(f"{output} exists; choose another name or give --overwrite")
         times = work.run(pipeline.stages)
         report = pipeline.store.report()
         if work.rejects:

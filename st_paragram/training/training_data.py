@@ -104,7 +104,7 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
                 if not Path(path).is_file():
                     raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
             if not drop_invalid:
-                next(read_pairs(source), None)
+                next(read_pairs(source, drop_invalid=False), None)
     return chosen
 
 

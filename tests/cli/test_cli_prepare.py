@@ -104,7 +104,7 @@ def test_a_vocabulary_file(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     path = text(tmp_path / "a.tsv")
     command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="exists; choose another name or give --overwrite"):
         command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5")
     command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5", "--overwrite")
     with pytest.raises(SettingsError, match="no text given"):

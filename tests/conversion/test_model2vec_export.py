@@ -22,7 +22,8 @@ def test_vectors_are_those_of_the_native_reader(vocabulary, tmp_path, dtype, nor
     assert main(["export", str(source), str(small), "--dtype", dtype, "--dim", "30"]) == 0
     native = st_paragram.load(small, device="cpu").encode(KNOWN, normalize_embeddings=normalize)
     reader = model2vec.StaticModel.from_pretrained(folder)
-    assert (reader.normalize, reader.max_length, reader.embedding_dtype) == (normalize, None, dtype)
+    assert (reader.normalize, reader.embedding_dtype) == (normalize, dtype)
+    assert getattr(reader, "max_length", None) is None  # old versions do not read it
     rounding = {"rtol": 5e-3, "atol": 5e-3} if dtype == "float16" else {"rtol": 1e-4, "atol": 2e-6}  # sums float16
     rows = reader.encode(KNOWN)
     np.testing.assert_allclose(rows.astype(np.float32), native, **rounding)

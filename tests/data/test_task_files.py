@@ -263,7 +263,8 @@ def test_refusals_leave_nothing_behind(folders, tmp_path, vocabulary, caplog):
     write(folders["response"] / "fr.tsv", RESPONSE + "alone\n")
     with pytest.raises(TextError, match=r"fr\.tsv: 1 of 3 rows are bad"):
         build_task_stores({"response": folders["response"]}, vocabulary, tmp_path / "out", 9)
-    assert sorted(path.name[:3] for path in (tmp_path / "out").rglob("*.*")) == ["en-", "in-"]
+    left = {path.name[:3] for path in (tmp_path / "out").rglob("*.*")}
+    assert left - {"in-"} == {"en-"}  # old versions of filelock remove the lock when it is released
     with pytest.raises(SettingsError, match="context_length is 0; it must be at least 1"):
         build_task_stores(folders, vocabulary, tmp_path / "out", 9, 0)
     write(folders["response"] / "fr.tsv", RESPONSE * 10 + "alone\n")

@@ -235,7 +235,7 @@ def test_invalid_rows_are_dropped_on_demand(tmp_path: Path) -> None:
 
 def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"row 2 has 1 column.*or drop such rows \(--drop-invalid\)"):
-        read(write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n"))
+        read(write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n"), drop_invalid=False)
     path = write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n\n \t\t\n\xff\n\0\nf\tg")
     pairs, counts = read(path, drop_invalid=True)
     assert pairs == [("a", "b"), ("", ""), ("", ""), ("f", "g")]  # a row of nothing but spaces is a blank one
@@ -279,3 +279,13 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster(tmp_path):
     assert time.perf_counter() - started < 5
     assert rows == [("a" + " " * 100_000 + "b", "c")]
     assert (counts.trailing_returns, counts.inner_returns) == (1, 100_000)
+
+
+@pytest.mark.parametrize("content", [b"a\tb\tc\n", b"a\xff\tb\n"])
+def test_dropping_is_advised_where_it_can_be_asked_for(tmp_path, content):
+    path = tmp_path / "rows.tsv"
+    path.write_bytes(content)
+    for drop_invalid, advised in ((None, False), (False, True)):
+        with pytest.raises(TextError) as raised:
+            list(read_pairs(parse_source(str(path), EN_ES), drop_invalid=drop_invalid))
+        assert ("--drop-invalid" in str(raised.value)) == advised

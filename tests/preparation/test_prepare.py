@@ -291,7 +291,7 @@ def test_a_bad_text_leaves_nothing_behind(workers: int, tmp_path: Path) -> None:
 
 def test_an_output_is_not_overwritten_unasked(tmp_path: Path) -> None:
     run(tmp_path, corpus())
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="exists; choose another name or give --overwrite"):
         run(tmp_path, corpus())
     run(tmp_path, corpus(seed=1), overwrite=True)
     with pytest.raises(StoreError, match="is a folder"):

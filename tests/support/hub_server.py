@@ -152,7 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self.say(403, {"error": f"You don't have the rights to create a model under the namespace {owner}"})
         if name in self.server.repositories:
             return self.say(409, {"error": "You already created this model repo"})
-        self.server.new(name, asked.get("visibility", "public") == "private")
+        told = asked.get("visibility") or ("private" if asked.get("private") else "public")  # as older clients say it
+        self.server.new(name, told == "private")
         return self.say(200, {"url": f"{self.server.url}/{name}", "name": name})
 
     def model(self, name, rest, body):
