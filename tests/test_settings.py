@@ -250,7 +250,7 @@ def test_help_shows_every_default_and_what_flags_do() -> None:
     for text in (
         "--dim N components, 100 % of them (default: 300)",
         "--rate X learning rate (default: 0.5)",
-        "--share X share of the rows (default: none)",
+        "--share X share of the rows",
         "--kind {near,far} which rows (default: far)",
         "--of {left,right} which side (default: left)",
         "--keep-case tell cases apart --no-trim",
