@@ -121,7 +121,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def piece(self, piece_id: int) -> str | None:
         """The piece with a meta symbol where a word begins; None for the unknown, control and unused pieces."""
-        processor = self.processor
+        processor, piece_id = self.processor, int(piece_id)  # 0.2.1 knows no ids of numpy
         if processor.is_unknown(piece_id) or processor.is_control(piece_id) or processor.is_unused(piece_id):
             return None
         with _utf8_expected():

@@ -114,3 +114,4 @@ def test_pieces_as_they_are_shown(vocabulary):
     assert shown[:3] == [None, None, None] and None not in shown[3:]  # unknown, <s>, </s>
     ids = vocabulary.encode(["ba ce"])[0].tolist()
     assert "".join(vocabulary.piece(piece_id) for piece_id in ids) == "\u2581ba\u2581ce"
+    assert vocabulary.piece(vocabulary.encode(["ba ce"])[0][0]) == vocabulary.piece(ids[0])  # also of numpy's numbers
