@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from st_paragram.core.threads import usable_cores
+
 LIBRARIES = (
     "st_paragram",
     "torch",
@@ -80,11 +82,6 @@ def describe_machine() -> MachineDescription:
         commit=_commit(),
         libraries={name: installed_version(name) for name in LIBRARIES},
     )
-
-
-def usable_cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def installed_version(package: str) -> str:

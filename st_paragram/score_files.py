@@ -10,19 +10,16 @@ from itertools import islice
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from st_paragram.core.models import TextEncoder, batch_size
 from st_paragram.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, TextError
 from st_paragram.files import atomic, output_files
-from st_paragram.models.batch_size import batch_size
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
@@ -44,7 +41,7 @@ def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
 
 
 def score_pairs(
-    model: SentenceTransformer,
+    model: TextEncoder,
     pairs: Iterable[tuple[str, str]],
     report: ScoringReport | None = None,
     scorer: Scorer = cosines,
@@ -52,7 +49,7 @@ def score_pairs(
     """Yield (score, first, second) for pairs of texts, in order.
 
     Args:
-        model: Any SentenceTransformer.
+        model: An `Encoder` or any SentenceTransformer.
         pairs: Of texts.
         report: Counts pairs, and those with a blank side.
         scorer: Scores pairs of embeddings of length 1.
@@ -75,7 +72,7 @@ def score_pairs(
 
 
 def score_file(
-    model: SentenceTransformer,
+    model: TextEncoder,
     source: TextSource,
     output: str | Path,
     overwrite: bool = False,
@@ -86,7 +83,7 @@ def score_file(
     """Score a file of pairs; write `score TAB first TAB second` per pair.
 
     Args:
-        model: Any SentenceTransformer.
+        model: An `Encoder` or any SentenceTransformer.
         source: The pairs.
         output: The file to make.
         overwrite: Replace an existing output.

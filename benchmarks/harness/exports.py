@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.averaging import table_type
 from st_paragram.extras import require
 from st_paragram.files import size
 
@@ -50,11 +51,11 @@ def _readers(model: str, folder: Path, threads: int) -> tuple[dict[str, Encode],
     import torch
 
     from st_paragram.conversion.exports import FORMATS, ExportSettings, export_model
+    from st_paragram.core.find import find
     from st_paragram.models import directory
-    from st_paragram.models.find import find
 
     torch.set_num_threads(threads)
-    own = directory.table_type(find(model)).value
+    own = table_type(find(model)).value
     native = directory.load(model, device="cpu")
     first = f"native, {own}"
     readers: dict[str, Encode] = {first: lambda texts: np.asarray(native.encode(texts))}

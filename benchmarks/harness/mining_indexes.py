@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from st_paragram.core.threads import usable_cores
 from st_paragram.data.lines import read_lines
-from st_paragram.machine import usable_cores
 from st_paragram.search import indexes
 from st_paragram.search.effort import EFFORTS, recall
 from st_paragram.search.neighbours import Neighbours

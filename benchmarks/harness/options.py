@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs import Inputs
-from st_paragram.machine import usable_cores
+from st_paragram.core.threads import usable_cores
 
 _QUICK: dict[str, Any] = {"vocab_size": 4_000, "dim": 128, "count": 6_000, "slow_count": 64, "megabatch_size": 8}
 _QUICK |= {"rounds": 2, "anneal_interval": 4, "memory_mib": 32, "quick": True}

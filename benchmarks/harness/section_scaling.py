@@ -13,7 +13,7 @@ from harness.section_encode import arguments
 from harness.section_train import ours
 from harness.timing import interleave, rows
 from harness.units import Unit
-from st_paragram.machine import usable_cores
+from st_paragram.core.threads import usable_cores
 
 _ROUNDS = 3
 _LEAST_STEPS = 60  # of a round

@@ -13,9 +13,9 @@ from st_paragram.alignment.scores import Embed, unit_vectors
 from st_paragram.alignment.settings import AlignmentSettings
 from st_paragram.bitext_mining.candidates import candidate_pairs
 from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.core.cached_model import cached_model
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, digest
-from st_paragram.models.cached_model import cached_model
 from st_paragram.search.neighbours import nearest_neighbours
 from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage

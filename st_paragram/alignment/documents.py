@@ -15,10 +15,10 @@ from st_paragram.alignment.document_list import DocumentPair, check_pairs, read_
 from st_paragram.alignment.document_stage import DocumentStage, Settings
 from st_paragram.alignment.settings import AlignmentSettings
 from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.core.find import find
+from st_paragram.core.threads import usable_cores
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import atomic, check_output
-from st_paragram.machine import usable_cores
-from st_paragram.models.find import find
 from st_paragram.stages.executors import StageTime
 from st_paragram.stages.metadata import read_metadata
 from st_paragram.stages.work import Work, prune, work_folder
@@ -92,7 +92,7 @@ def mine_documents(
 
 
 def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, workers: int) -> DocumentStage:
-    from st_paragram.models.directory import fingerprint
+    from st_paragram.core.architectures import fingerprint
 
     threads = max(1, usable_cores() // workers)
     plan = write_plan(pairs, folder)

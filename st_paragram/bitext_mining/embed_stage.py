@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from st_paragram.bitext_mining.sentence_stage import SentenceStage
+from st_paragram.core.cached_model import cached_model
 from st_paragram.files import atomic, digest
-from st_paragram.models.cached_model import cached_model
 from st_paragram.search.vectors import StoredVectors, VectorType, blocks, pack
 from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage

@@ -14,9 +14,9 @@ from st_paragram.bitext_mining.pipeline import build
 from st_paragram.bitext_mining.report import MiningReport
 from st_paragram.bitext_mining.sentence_stage import SentenceStage
 from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.core.find import find
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.files import check_output, file_digest
-from st_paragram.models.find import find
 from st_paragram.stages.work import Work, work_folder
 from st_paragram.value_words import counted
 
@@ -54,7 +54,7 @@ def mine(
     if not work.folder_for(output).exists():  # else the output may be what was made there
         check_output(output, overwrite)
     found = find(model)
-    from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
+    from st_paragram.core.architectures import fingerprint
 
     with work_folder(work, output, MiningError) as folder:
         sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats)

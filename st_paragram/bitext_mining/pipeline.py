@@ -14,8 +14,8 @@ from st_paragram.bitext_mining.search_plan import SearchPlan
 from st_paragram.bitext_mining.search_stage import SearchStage
 from st_paragram.bitext_mining.sentence_stage import SentenceStage
 from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.core.threads import usable_cores
 from st_paragram.errors import ParagramError
-from st_paragram.machine import usable_cores
 from st_paragram.search.settings import FLAT
 from st_paragram.stages.executors import StageTime
 from st_paragram.stages.metadata import read_metadata

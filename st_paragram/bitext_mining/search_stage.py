@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from st_paragram.bitext_mining.effort_stage import EffortStage
 from st_paragram.bitext_mining.index_stage import IndexStage
 from st_paragram.bitext_mining.search_plan import SearchPlan
+from st_paragram.core.threads import usable_cores
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, digest
-from st_paragram.machine import usable_cores
 from st_paragram.npy_files import read_npz
 from st_paragram.search import indexes
 from st_paragram.search.neighbours import Neighbours, Vectors

@@ -19,7 +19,7 @@ from st_paragram.errors import SettingsError, TextError
 from st_paragram.settings import setting
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from st_paragram.core.models import TextEncoder
 
 _BATCH = 2048  # pairs embedded at a time: 2 x 8 MB of embeddings at 1024 dimensions
 
@@ -78,8 +78,8 @@ class ParaphraseScore(RowFilter):
         """
         options = super().identity()
         if self.model is not None:
-            from st_paragram.models.directory import fingerprint
-            from st_paragram.models.find import find
+            from st_paragram.core.architectures import fingerprint
+            from st_paragram.core.find import find
 
             options.update(column=None, model=fingerprint(find(self.model)))
         return options
@@ -106,14 +106,12 @@ class ParaphraseScore(RowFilter):
         return np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0)
 
     @cached_property
-    def _encoder(self) -> SentenceTransformer:
-        import torch
-
-        from st_paragram.models.directory import load
+    def _encoder(self) -> TextEncoder:
+        from st_paragram.core.models import load_encoder
 
         if multiprocessing.parent_process() is not None or os.getpid() != self.__dict__["_made_in"]:
-            torch.set_num_threads(1)  # a worker: the other cores have workers of their own
-        return load(self.model or "", device="cpu")
+            return load_encoder(self.model or "", num_threads=1)  # a worker: the other cores have their own workers
+        return load_encoder(self.model or "")
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: every process loads its own."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from st_paragram.core.find import SHIPPED, find
 from st_paragram.errors import SettingsError
-from st_paragram.models.find import SHIPPED, find
 
 DESCRIPTION = (
     "Open a page that shows in the browser what models do: the cosine of two sentences and what each piece "

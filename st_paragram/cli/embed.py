@@ -82,14 +82,15 @@ def _run_one(arguments: argparse.Namespace, settings: RowSettings) -> EncodingRe
 
     check_one_file(settings)
     folder = model_folder(arguments)
-    from st_paragram.models import directory as model_directory
+    from st_paragram.core.architectures import fingerprint
+    from st_paragram.core.models import load_encoder
 
     return embed_file(
-        model_directory.load(folder),
+        load_encoder(folder),
         arguments.files[0],
         arguments.output,
         normalize=settings.normalize,
-        identity=model_directory.fingerprint(folder),
+        identity=fingerprint(folder),
         overwrite=arguments.overwrite,
         dtype=settings.dtype,
         dim=settings.dim,

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.find import find
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.files import check_output_folder, size
-from st_paragram.models.configuration import CONFIG_FILE
-from st_paragram.models.find import find
 from st_paragram.value_words import counted
 
 DESCRIPTION = (
@@ -84,24 +84,24 @@ def _model(arguments: argparse.Namespace) -> int:
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
     folder = find(arguments.model)
 
-    from st_paragram.models import directory as model_directory
-    from st_paragram.models.averaging import check_components, embedding_of, gives_unit_vectors, opens_in_stock
-    from st_paragram.models.training_record import read_training_record
+    from st_paragram.core.architectures import weights_size
+    from st_paragram.core.averaging import check_components, opens_in_stock, table_type
+    from st_paragram.core.encoder import Encoder
+    from st_paragram.models.training_record import training_text
 
-    own = model_directory.table_type(folder)  # refuses a model without a table
+    own = table_type(folder)  # refuses a model without a table
     kind = arguments.dtype or own.value
-    model = model_directory.load(folder, device="cpu", truncate_dim=arguments.dim)
-    check_components(arguments.dim, embedding_of(model).embedding_dimension)
-    dimension, tokenizer = embedding_of(model).embedding_dimension, embedding_of(model).tokenizer
+    encoder = Encoder(folder)
+    check_components(arguments.dim, encoder.model.table.dimension)
+    dimension, tokenizer = arguments.dim or encoder.model.table.dimension, encoder.tokenizer
     if arguments.stock and not opens_in_stock(tokenizer):
         seen = f"a model of {tokenizer.kind} ids, which st_paragram.load alone can open"
         raise ModelDirectoryError(f"{folder}: {seen}; export it without --stock")
-    unit = f", {_UNIT}" if arguments.normalize or gives_unit_vectors(model) else ""
-    old_size = model_directory.weights_size(folder)
+    unit = f", {_UNIT}" if arguments.normalize or encoder.model.unit_vectors else ""
+    old_size = weights_size(folder)
     text = _card(folder) + _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
-    training = read_training_record(folder)
-    model_directory.save(model, output, text, arguments.overwrite, kind, None, training, arguments.normalize)
-    new_size = model_directory.weights_size(output)
+    encoder.save(output, text, arguments.overwrite, kind, arguments.dim, arguments.normalize, training_text(folder))
+    new_size = weights_size(output)
     print(
         f"{arguments.output}: {counted(dimension, 'component')}, {kind}{unit}; {new_size / 1e6:.1f} MB of weights, "
         f"{new_size / old_size:.0%} of the original",

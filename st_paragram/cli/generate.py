@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from st_paragram.cli.common_options import check_input, output_opened
+from st_paragram.core.configuration import GENERATIVE, read_configuration
+from st_paragram.core.find import SHIPPED, find
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.files import STDIN, check_output
 from st_paragram.generation.settings import NEEDED, TASKS, GenerationSettings
-from st_paragram.models.configuration import GENERATIVE, read_configuration
-from st_paragram.models.find import SHIPPED, find
 from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.find import SHIPPED, shipped_folder
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import check_output_folder
-from st_paragram.models.configuration import CONFIG_FILE
-from st_paragram.models.find import SHIPPED, shipped_folder
 
 DESCRIPTION = (
     f"Write {SHIPPED}, the small model of eight languages that comes with st_paragram, into a directory that "
@@ -39,12 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
     output = arguments.output or Path(arguments.name)
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
-    from st_paragram.models import directory as model_directory
-    from st_paragram.models.training_record import read_training_record
+    from st_paragram.core.encoder import Encoder
+    from st_paragram.models.training_record import training_text
 
     folder = shipped_folder()
-    model, training = model_directory.load(folder, device="cpu"), read_training_record(folder)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    model_directory.save(model, output, card, arguments.overwrite, training=training)
-    print(f"{output}: {model.get_embedding_dimension()} components; its README.md is the model card", file=sys.stderr)
+    encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")
+    encoder.save(output, card, arguments.overwrite, training=training_text(folder))
+    print(f"{output}: {encoder.dimension} components; its README.md is the model card", file=sys.stderr)
     return 0

@@ -79,8 +79,8 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
         from st_paragram.embed_files.summary import check_embeddings, describe_embeddings
 
         return "embeddings", path, describe_embeddings, check_embeddings
+    from st_paragram.core.find import find
     from st_paragram.models.description import check_model, describe_model
-    from st_paragram.models.find import find
 
     return "model", find(name), describe_model, check_model
 

@@ -105,11 +105,11 @@ def _score(
     import numpy as np
 
     from st_paragram.bitext_mining.score_report import plot, suggest, table
+    from st_paragram.core.models import load_encoder
     from st_paragram.data.text import TextSource
-    from st_paragram.models.directory import load
     from st_paragram.score_files import score_file, score_pairs
 
-    model, source = load(folder), TextSource((arguments.file,), ("first", "second"))
+    model, source = load_encoder(folder), TextSource((arguments.file,), ("first", "second"))
     kept = array("d") if arguments.plot or labelled else None
     sample = None
     with _scorer(arguments, source, folder, settings, labelled.pairs if labelled else []) as scorer:

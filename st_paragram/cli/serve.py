@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from st_paragram.core.find import SHIPPED, find
 from st_paragram.errors import SettingsError
-from st_paragram.models.find import SHIPPED, find
 from st_paragram.settings import add_setting_options, given
 
 DESCRIPTION = (

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import tokenizers
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from torch import Tensor
 
+from st_paragram.core import averaging
+from st_paragram.core.averaging import AveragingModel
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging
-from st_paragram.modules.compact_embedding import TableType
-from st_paragram.tokenizers.base import Tokenizer
-from st_paragram.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
-from st_paragram.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
+from st_paragram.tokenizers.sentencepiece import Segmentation
 
-_SENTENCEPIECE = (SentencePieceTokenizer, SentencePieceSubsetTokenizer)
+if TYPE_CHECKING:
+    import tokenizers
+
+_SENTENCEPIECE = ("sentencepiece", "sentencepiece-subset")
 
 
 @dataclass(frozen=True)
@@ -63,36 +62,30 @@ class ExportedModel:
         return copy
 
 
-def exported_model(model: SentenceTransformer, dtype: TableType | str | None, folder: Path) -> ExportedModel:
+def exported_model(model: AveragingModel, folder: Path) -> ExportedModel:
     """Take an averaging model apart.
 
     Args:
-        model: as `directory.load` gives it.
-        dtype: type of the table; as it is if None.
+        model: as it is to be exported.
         folder: of the model, for messages.
 
     Raises:
-        ModelDirectoryError: another pipeline, or one that other software could not repeat: words as Moses finds them,
-            trigrams, two vocabularies, jieba, a prompt before every text, vectors cut off at the end.
-        SettingsError: no such type, or numbers too large for float16.
+        ModelDirectoryError: a model that other software could not repeat: words as Moses finds them, trigrams, two
+            vocabularies, jieba, a prompt before every text, vectors cut off at the end.
     """
-    embedding = averaging.embedding_of(model)
-    tokenizer = embedding.tokenizer
-    if obstacle := _obstacle(model, tokenizer):
+    tokenizer = model.tokenizer
+    if obstacle := _obstacle(model):
         raise ModelDirectoryError(f"{folder}: a model {obstacle}; take it as it is, with st_paragram.load")
     stock = averaging.stock_tokenizer(tokenizer)
     assert stock is not None  # as `_obstacle` found
-    table = averaging.table_to_save(embedding, dtype)
-    weight, scale = (table, None) if isinstance(table, Tensor) else (table.weight, table.scale)
-    unknown_id = tokenizer.unknown_id
     return ExportedModel(
-        weight.numpy(),
-        None if scale is None else scale.numpy(),
-        unknown_id,
-        sorted({unknown_id, *tokenizer.options.get("dropped", ())}),
-        averaging.gives_unit_vectors(model),
+        model.table.weight,
+        model.table.scale,
+        tokenizer.unknown_id,
+        sorted({tokenizer.unknown_id, *tokenizer.options.get("dropped", ())}),
+        model.unit_vectors,
         stock,
-        tokenizer.content if isinstance(tokenizer, _SENTENCEPIECE) else None,
+        tokenizer.content if tokenizer.kind in _SENTENCEPIECE else None,
         bool(tokenizer.options["lower_case"]),
     )
 
@@ -104,15 +97,17 @@ def write_tokenizer(model: ExportedModel, folder: Path) -> None:
         (folder / "sentencepiece.model").write_bytes(model.sentencepiece)
 
 
-def _obstacle(model: SentenceTransformer, tokenizer: Tokenizer) -> str | None:
+def _obstacle(model: AveragingModel) -> str | None:
     """What an export could not repeat, in words."""
+    tokenizer, settings = model.tokenizer, model.settings
     if not averaging.opens_in_stock(tokenizer):
         return f"of {tokenizer.kind} ids, which the tokenizers library cannot make"
     if tokenizer.options.get("segmentation", Segmentation.NONE.value) != Segmentation.NONE.value:
         return f"whose texts {tokenizer.options['segmentation']} segments, which the tokenizers library cannot do"
-    if model.prompts.get(model.default_prompt_name or ""):
-        return f"with the prompt {model.default_prompt_name!r} before every text, which an export would leave out"
-    width = averaging.embedding_of(model).embedding_dimension
-    if model.truncate_dim is not None and model.truncate_dim < width:
-        return f"whose vectors are cut to {model.truncate_dim} components (export it with --dim {model.truncate_dim})"
+    default = settings.get("default_prompt_name")
+    if (settings.get("prompts") or {}).get(default or ""):
+        return f"with the prompt {default!r} before every text, which an export would leave out"
+    cut = settings.get("truncate_dim")
+    if cut is not None and cut < model.table.dimension:
+        return f"whose vectors are cut to {cut} components (export it with --dim {cut})"
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ from st_paragram.conversion.exported_model import ExportedModel, exported_model
 from st_paragram.conversion.model2vec_export import write_model2vec
 from st_paragram.conversion.numpy_export import write_numpy
 from st_paragram.conversion.onnx_export import write_onnx
+from st_paragram.core import checksums_file
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.averaging import check_components, stored_table
+from st_paragram.core.configuration import AVERAGING, read_configuration
+from st_paragram.core.encoder import Encoder
+from st_paragram.core.find import find
+from st_paragram.core.table import TableType
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
-from st_paragram.models import checksums_file, directory
-from st_paragram.models.averaging import check_components, embedding_of
-from st_paragram.models.configuration import AVERAGING, read_configuration
-from st_paragram.models.encoder import with_unit_vectors
-from st_paragram.models.find import find
-from st_paragram.modules.compact_embedding import TableType
 from st_paragram.version import installed_version
 
 #: The file that every exported folder has.
@@ -68,7 +69,7 @@ def export_model(name: str | Path, output: str | Path, kind: str, settings: Expo
     """Write an averaging model for other software, the whole folder or nothing.
 
     Args:
-        name: of the model, as in `directory.load`.
+        name: of the model, as of `Encoder`.
         output: the folder to make.
         kind: a name in `FORMATS`.
         settings: what to change.
@@ -113,11 +114,11 @@ def _read(folder: Path, kind: str, settings: ExportSettings) -> ExportedModel:
     if architecture != AVERAGING:
         seen = f"a model of architecture {architecture!r}"
         raise ModelDirectoryError(f"{folder}: {seen}; only averaging models can be exported to {kind}")
-    own = directory.table_type(folder)
-    model = directory.load(folder, device="cpu", truncate_dim=settings.truncate_dim)
-    check_components(settings.truncate_dim, embedding_of(model).embedding_dimension)
-    model = with_unit_vectors(model) if settings.normalize else model
-    return exported_model(model, settings.dtype or own, folder)
+    model = Encoder(folder).model
+    check_components(settings.truncate_dim, model.table.dimension)
+    table = stored_table(model.table, settings.dtype, settings.truncate_dim)
+    model = replace(model, table=table, unit_vectors=model.unit_vectors or settings.normalize)
+    return exported_model(model, folder)
 
 
 def _description(model: ExportedModel, kind: str, folder: Path) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def _description(model: ExportedModel, kind: str, folder: Path) -> dict[str, Any
     return {
         "format": kind,
         "model": folder.resolve().name,
-        "fingerprint": directory.fingerprint(folder),
+        "fingerprint": fingerprint(folder),
         "st_paragram": installed_version(),
         "dimension": model.dimension,
         "vocabulary_size": len(model.table),

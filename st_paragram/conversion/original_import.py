@@ -9,6 +9,8 @@ from st_paragram.conversion.original_checkpoint import OriginalCheckpoint, read_
 from st_paragram.conversion.original_report import ImportReport
 from st_paragram.conversion.original_rows import ImportedRows, exact_rows, shared_rows
 from st_paragram.conversion.original_settings import ImportSettings, Reading, reading
+from st_paragram.core import averaging as averaging_files
+from st_paragram.core.directory import check_free
 from st_paragram.damage import one_line
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import averaging, directory
@@ -43,7 +45,7 @@ def import_checkpoint(
         MissingExtraError: Moses or jieba is needed and not installed.
     """
     settings = settings or ImportSettings()
-    directory.check_free(output, overwrite)
+    check_free(output, overwrite)
     model = None if sentencepiece is None else _read_model(Path(sentencepiece))
     source = read_checkpoint(checkpoint)
     how = reading(source, settings, model)
@@ -58,7 +60,7 @@ def import_checkpoint(
 
 def opens_in_stock(encoder: ParagramEncoder) -> bool:
     """Whether sentence-transformers alone opens the model."""
-    return averaging.opens_in_stock(averaging.embedding_of(encoder).tokenizer)
+    return averaging_files.opens_in_stock(averaging.embedding_of(encoder).tokenizer)
 
 
 def _read_model(path: Path) -> bytes:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from st_paragram.errors import SettingsError
-from st_paragram.models.configuration import (
+from st_paragram.core.configuration import (
     AVERAGING,
     DUAL_ENCODER,
     GENERATIVE,
@@ -18,7 +17,8 @@ from st_paragram.models.configuration import (
     STOCK,
     read_configuration,
 )
-from st_paragram.models.find import find
+from st_paragram.core.find import find
+from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

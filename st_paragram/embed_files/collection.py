@@ -92,10 +92,10 @@ def embed_collection(
     names, model = tuple(map(str, [texts] if isinstance(texts, str | Path) else texts)), str(model)
     check_collection(names, output, settings, overwrite)
     identities = tuple(map(file_digest, names))
-    from st_paragram.models.find import find
+    from st_paragram.core.find import find
 
     found = find(model)
-    from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
+    from st_paragram.core.architectures import fingerprint
 
     with _work_folder(work, output, overwrite) as folder:
         lines = LineStage(folder, names, identities, settings.shard_lines)

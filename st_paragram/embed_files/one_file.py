@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from tqdm import tqdm
 
+from st_paragram.core.models import TextEncoder
 from st_paragram.data.lines import read_lines
 from st_paragram.data.streams import stream_name
 from st_paragram.embed_files.npy_shards import little_endian, write_header
@@ -23,9 +24,6 @@ from st_paragram.embed_files.settings import RowSettings
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.files import STDIN, file_digest, output_files
 from st_paragram.settings import read
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class _Rows:
 
 
 def embed_file(
-    model: SentenceTransformer,
+    model: TextEncoder,
     source: str,
     output: str | Path,
     normalize: bool = False,
@@ -78,7 +76,7 @@ def embed_file(
     `numpy.load(output, mmap_mode="r")`. A blank line gets the embedding of the unknown piece and is counted.
 
     Args:
-        model: Any SentenceTransformer.
+        model: An `Encoder` or any SentenceTransformer.
         source: A text file, plain or compressed, or `-`.
         output: The file to make.
         normalize: Scale rows to length 1.
@@ -113,9 +111,7 @@ def check_one_file(settings: RowSettings) -> None:
         )
 
 
-def _embed(
-    model: SentenceTransformer, source: str, output: Path, settings: RowSettings, identity: str
-) -> EncodingReport:
+def _embed(model: TextEncoder, source: str, output: Path, settings: RowSettings, identity: str) -> EncodingReport:
     rows = _Rows(RowEncoder(model, settings), settings.dtype)
     lines = _not_empty(read_lines(source), source)  # nothing is touched before the input is known to be readable
     how = {"normalize": settings.normalize, "dimension": rows.dimension, "dtype": rows.dtype.value}

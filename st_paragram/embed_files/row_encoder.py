@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.averaging import check_components
+from st_paragram.core.models import TextEncoder, batch_size
 from st_paragram.embed_files.settings import RowSettings
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 _LINES = 1 << 14  # lines encoded and written at a time
 _CHARACTERS = 1 << 26  # fewer lines if these are together longer than this
@@ -43,15 +41,12 @@ class RowEncoder:
         dimension: Components of a row, D.
     """
 
-    def __init__(self, model: SentenceTransformer, settings: RowSettings) -> None:
+    def __init__(self, model: TextEncoder, settings: RowSettings) -> None:
         """Look at the model.
 
         Raises:
             SettingsError: The model has fewer components than are to be kept.
         """
-        from st_paragram.models.averaging import check_components
-        from st_paragram.models.batch_size import batch_size
-
         dimension = model.get_embedding_dimension()
         assert dimension is not None
         check_components(settings.dim, dimension)

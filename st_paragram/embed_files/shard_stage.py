@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from st_paragram.checksums import content_digests
+from st_paragram.core.cached_model import cached_model
+from st_paragram.core.threads import usable_cores, usable_threads
 from st_paragram.data.streams import stream_name
 from st_paragram.embed_files.line_stage import LineStage
 from st_paragram.embed_files.number_types import pack
@@ -16,8 +18,6 @@ from st_paragram.embed_files.settings import CollectionSettings
 from st_paragram.embed_files.shard_files import ShardShape, shard_files
 from st_paragram.embed_files.shard_formats import shard_writer
 from st_paragram.files import digest
-from st_paragram.machine import usable_cores
-from st_paragram.models.cached_model import cached_model
 from st_paragram.stages.metadata import metadata_file, output_state, read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
 
@@ -112,6 +112,4 @@ class ShardStage(Stage):
 
     def _threads(self) -> int:
         """Threads of the process that does a task: its share of the cores, or fewer if its environment says so."""
-        import torch
-
-        return max(1, min(usable_cores() // self.processes, torch.get_num_threads()))
+        return max(1, min(usable_cores() // self.processes, usable_threads()))

@@ -8,12 +8,12 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.find import find
 from st_paragram.models import directory as model_directory
 from st_paragram.models import stock
 from st_paragram.models.averaging import embedding_of
-from st_paragram.models.configuration import CONFIG_FILE
 from st_paragram.models.encoder import pipeline
-from st_paragram.models.find import find
 from st_paragram.models.recurrent import recurrent_modules, recurrent_pipeline
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import pydantic
 
+from st_paragram.core.find import cached_commit
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.benchmarks import run_types
@@ -20,7 +21,6 @@ from st_paragram.evaluation.results import BenchmarkRun
 from st_paragram.files import write_text
 from st_paragram.json_files import read_json
 from st_paragram.machine import MachineDescription, describe_machine
-from st_paragram.models.find import cached_commit
 
 Run = TypeVar("Run", bound=BenchmarkRun)
 

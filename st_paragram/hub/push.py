@@ -12,6 +12,7 @@ from huggingface_hub import HfApi, constants
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
+from st_paragram.core.find import find
 from st_paragram.damage import one_line, short
 from st_paragram.errors import SettingsError
 from st_paragram.hub import repository as repositories
@@ -20,7 +21,6 @@ from st_paragram.hub.hub_card import hub_card
 from st_paragram.hub.model_files import model_files
 from st_paragram.hub.repository import DEFAULT_BRANCH, Content, Repository
 from st_paragram.hub.score_records import scores_of
-from st_paragram.models.find import find
 
 TOKEN_VARIABLE = "HF_TOKEN"
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.-]*")

@@ -10,12 +10,9 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.damage import DAMAGED, one_line, short
-from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, dual_encoder, generative, own_modules, recurrent, stock
-from st_paragram.models.configuration import (
+from st_paragram.core.architectures import check_architecture
+from st_paragram.core.configuration import (
     AVERAGING,
-    CONFIG_FILE,
     DUAL_ENCODER,
     GENERATIVE,
     OWN_MODULES,
@@ -23,9 +20,11 @@ from st_paragram.models.configuration import (
     STOCK,
     STOCK_CONFIG_FILE,
 )
+from st_paragram.core.table import TableType
+from st_paragram.damage import DAMAGED, one_line
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.models import averaging, dual_encoder, generative, own_modules, recurrent, stock
 from st_paragram.models.encoder import ParagramEncoder, pipeline
-from st_paragram.modules.compact_embedding import TableType
-from st_paragram.modules.token_embedding import WEIGHTS_FILE
 from st_paragram.tokenizers.bilingual import BilingualTokenizer
 
 logger = logging.getLogger(__name__)
@@ -41,7 +40,6 @@ class Architecture:
         write: pipeline, folder, type of the table and number of components (None: as they are).
         read: folder, entries of `st_paragram.json`, device, number of components; gives the pipeline.
         read_weights: fills a pipeline of the same kind and shape from a folder.
-        files: patterns of the files that make the model; what its fingerprint is taken of, in this order.
     """
 
     holds: Callable[[SentenceTransformer], bool]
@@ -49,30 +47,26 @@ class Architecture:
     write: Callable[[SentenceTransformer, Path, TableType | str | None, int | None], None]
     read: Callable[[Path, dict[str, Any], str | None, int | None], SentenceTransformer]
     read_weights: Callable[[Path, SentenceTransformer], None]
-    files: tuple[str, ...]
 
 
 def _read_averaging(
     folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None
 ) -> ParagramEncoder:
-    embedding = averaging.read(folder, values, truncate_dim)
-    settings = averaging.read_pipeline_settings(folder)
+    embedding, stored = averaging.read(folder, values, truncate_dim)
     try:
-        model = pipeline(embedding, device, values.get("normalize", False), **settings)
+        model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
     except DAMAGED as error:
         path = folder / STOCK_CONFIG_FILE
         raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error
     if (card := folder / "README.md").is_file():
-        # As the stock reader does it: saving the model again keeps its card.
+        # As sentence-transformers does it: saving the model again keeps its card.
         model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
     model.eval()
     if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
         both = " and ".join(tokenizer.languages)
-        logger.warning(f"{folder}: a vocabulary of each of {both}; texts are read as {tokenizer.language} unless told")
+        logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {tokenizer.language} by default")
     return model
 
-
-_PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 
 #: The first that holds a pipeline is its architecture.
 ARCHITECTURES: dict[str, Architecture] = {
@@ -82,7 +76,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=averaging.write,
         read=_read_averaging,
         read_weights=averaging.read_weights,
-        files=(CONFIG_FILE, "*.model", WEIGHTS_FILE),
     ),
     RECURRENT: Architecture(
         holds=lambda model: recurrent.recurrent_modules(model) is not None,
@@ -90,7 +83,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=recurrent.write,
         read=recurrent.read,
         read_weights=recurrent.read_weights,
-        files=(CONFIG_FILE, "*.model", "*.safetensors"),
     ),
     GENERATIVE: Architecture(
         holds=lambda model: isinstance(model, generative.GenerativeEncoder),
@@ -98,7 +90,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=generative.write,
         read=generative.read,
         read_weights=generative.read_weights,
-        files=_PIPELINE_FILES,
     ),
     DUAL_ENCODER: Architecture(
         holds=lambda model: isinstance(model, dual_encoder.DualEncoder),
@@ -106,7 +97,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=dual_encoder.write,
         read=dual_encoder.read,
         read_weights=dual_encoder.read_weights,
-        files=_PIPELINE_FILES,
     ),
     STOCK: Architecture(
         holds=stock.holds,
@@ -114,7 +104,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=stock.write,
         read=stock.read,
         read_weights=stock.read_weights,
-        files=_PIPELINE_FILES,
     ),
     OWN_MODULES: Architecture(
         holds=lambda model: True,
@@ -122,7 +111,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         write=own_modules.write,
         read=own_modules.read,
         read_weights=own_modules.read_weights,
-        files=_PIPELINE_FILES,
     ),
 }
 
@@ -138,7 +126,5 @@ def architecture_named(name: str, folder: Path) -> Architecture:
     Raises:
         ModelDirectoryError: there is none of this name.
     """
-    if name not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
-        raise ModelDirectoryError(f"{folder}: architecture {short(name)}, this st_paragram knows {known}; update it")
+    check_architecture(name, folder)
     return ARCHITECTURES[name]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
+from st_paragram.core.embed import BATCH_SIZE
 from st_paragram.models.averaging import averaging_embedding
-from st_paragram.models.encoder import BATCH_SIZE
 
 #: For networks: what their layers compute of so many texts stays in a processor's cache.
 OF_NETWORKS = 128

@@ -7,15 +7,15 @@ import re
 import sentence_transformers
 import torch
 
+from st_paragram.core.configuration import CHECKSUMS_FILE
 from st_paragram.models.card_metadata import card_metadata
 from st_paragram.models.card_tables import source_table, training_parts
-from st_paragram.models.card_texts import JIEBA_NOTE, licence_sentence, listed, plugin_note, summary, table_note
+from st_paragram.models.card_texts import JIEBA_NOTE, licence_sentence, listed, plugin_note, summary
 from st_paragram.models.citations import citations
-from st_paragram.models.configuration import CHECKSUMS_FILE
 from st_paragram.models.training_record import TrainingRecord
 from st_paragram.version import installed_version
 
-__all__ = ["model_card", "openings", "table_note"]
+__all__ = ["model_card", "openings"]
 
 _CARD = """\
 ---

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from st_paragram.models.training_record import TrainingRecord
-from st_paragram.modules.compact_embedding import TableType
 
 _PARAPHRASTIC = """\
 the mean of {averaged}, trained on pairs of sentences with the
@@ -59,27 +58,6 @@ This model segments Chinese with jieba before sentencepiece, as in the paper. `s
 NO_LICENCE = """\
 No licence has been stated for this model yet. Whoever publishes it chooses one that the licences of the training text
 allow: `st-paragram push --licence` puts it here."""
-
-_TABLE_NOTES = {
-    TableType.FLOAT16: """
-## Table of float16
-
-Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer` computes and returns
-float16.
-""",
-    TableType.INT8: """
-## Table of int8
-
-A quarter of the size of float32: 8-bit integers with one scale a row. `st_paragram.load` keeps them as they are in
-memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one stops with
-an error about tensors that "can require gradients".
-""",
-}
-
-
-def table_note(table_type: str | None) -> str:
-    """What readers should know of a table of this type; empty for float32, or for models without a table."""
-    return _TABLE_NOTES.get(TableType(table_type), "") if table_type else ""
 
 
 def licence_sentence(licence: str | None) -> str:

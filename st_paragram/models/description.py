@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_paragram.core.checksums_file import check
+from st_paragram.core.configuration import CHECKSUMS_FILE, read_configuration
+from st_paragram.core.models import load_encoder
 from st_paragram.files import FileDescription, describe_files
-from st_paragram.models.checksums_file import check
-from st_paragram.models.configuration import CHECKSUMS_FILE, read_configuration
 from st_paragram.models.training_record import TrainingRecord, read_training_record
 
 _LICENCE = re.compile(r"^licen[sc]e:\s*(.+)$", re.MULTILINE)
@@ -70,9 +71,7 @@ def check_model(folder: Path) -> str:
     Raises:
         ModelDirectoryError: it is none, a file is not what was saved, or it cannot be loaded.
     """
-    from st_paragram.models import directory
-
     compared = check(folder)
-    dimension = directory.load(folder, device="cpu").get_embedding_dimension()
+    dimension = load_encoder(folder).get_embedding_dimension()
     sound = "all files are what was saved" if compared else f"there is no {CHECKSUMS_FILE} to compare files with"
     return f"embeddings of {dimension} components, and {sound}"

@@ -1,26 +1,21 @@
-"""Model directories: save, load, check and tell them apart. What they may hold is in `architectures`."""
+"""Model directories of all architectures as SentenceTransformers: save, load, check."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.damage import one_line
-from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import atomic_folder, check_output_folder, output_lock
-from st_paragram.models import averaging, checksums_file
+from st_paragram.core import directory
+from st_paragram.core.averaging import check_dimension
+from st_paragram.core.checksums_file import Seal
+from st_paragram.core.configuration import read_configuration
+from st_paragram.core.directory import check_free
+from st_paragram.core.find import find
+from st_paragram.core.table import TableType
 from st_paragram.models.architectures import architecture_named, architecture_of
-from st_paragram.models.card import table_note
-from st_paragram.models.configuration import AVERAGING, CONFIG_FILE, file_of, read_configuration
 from st_paragram.models.encoder import with_unit_vectors
-from st_paragram.models.find import find
-from st_paragram.models.training_record import TRAINING_FILE, TrainingRecord
-from st_paragram.modules.compact_embedding import TableType
-from st_paragram.modules.token_embedding import WEIGHTS_FILE
+from st_paragram.models.training_record import TrainingRecord
 
 
 def save(
@@ -54,31 +49,12 @@ def save(
         SettingsError: no such type, a dimension below 1, numbers too large for float16, or a type or a dimension for
             a pipeline without a table.
     """
-    path = Path(path)
     check_free(path, overwrite)
     model = with_unit_vectors(model) if normalize else model
     architecture = architecture_of(model)
     architecture.check(model)
-    with output_lock(path, partial(check_free, path, overwrite), ModelDirectoryError), atomic_folder(path) as new:
-        architecture.write(model, new, dtype, truncate_dim)
-        note = table_note(read_configuration(new).values.get("table_type"))
-        if note not in card:
-            card += note
-        if card:
-            (new / "README.md").write_text(card.lstrip("\n"), encoding="utf-8")
-        if training:
-            (new / TRAINING_FILE).write_text(training.as_json(), encoding="utf-8")
-        checksums_file.write_checksums(new)
-    return path
-
-
-def check_free(path: str | Path, overwrite: bool = False) -> None:
-    """Refuse early, before hours of training, a place that `save` would refuse.
-
-    Raises:
-        ModelDirectoryError: `path` exists, and is no model directory or must not be overwritten; or it cannot be made.
-    """
-    check_output_folder(Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
+    files = directory.Files(card, training.as_json() if training else None)
+    return directory.save(path, lambda new: architecture.write(model, new, dtype, truncate_dim), files, overwrite)
 
 
 def check_savable(model: SentenceTransformer) -> None:
@@ -111,57 +87,10 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
             was saved.
         SettingsError: a `truncate_dim` below 1.
     """
-    averaging.check_dimension(truncate_dim)
+    check_dimension(truncate_dim)
     folder = find(name)
-    configuration = read_configuration(folder)
+    configuration, seal = read_configuration(folder), Seal(folder)
     architecture = architecture_named(configuration.architecture, folder)
     model = architecture.read(folder, configuration.values, device, truncate_dim)
-    checksums_file.check(folder)
+    seal.close()
     return model
-
-
-def fingerprint(folder: Path) -> str:
-    """What tells a model directory from another: SHA-256 of its configuration, tokenizer and weights.
-
-    Raises:
-        ModelDirectoryError: it is none, or a file cannot be read.
-    """
-    digest = hashlib.sha256()
-    for path in _files(folder):
-        try:
-            with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-        except OSError as error:
-            raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error)}); check the file") from error
-    return digest.hexdigest()
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """The files that make a model."""
-    for pattern in architecture_named(read_configuration(folder).architecture, folder).files:
-        if "*" not in pattern:
-            yield file_of(folder, pattern)
-        else:
-            yield from sorted(path for path in folder.rglob(pattern) if path.name != TRAINING_FILE)
-
-
-def table_type(folder: Path) -> TableType:
-    """How the numbers of an averaging model's table are stored.
-
-    Raises:
-        ModelDirectoryError: another model, which has no such table.
-    """
-    configuration = read_configuration(folder)
-    if configuration.architecture != AVERAGING:
-        raise ModelDirectoryError(
-            f"{folder}: a model of architecture {configuration.architecture!r}; only averaging models have a table "
-            "that can be stored in another type or with fewer components"
-        )
-    return TableType(averaging.checked(folder, configuration.values).table_type)
-
-
-def weights_size(folder: Path) -> int:
-    """Bytes of a model directory's weights."""
-    weights = sorted(folder.rglob("*.safetensors")) or [file_of(folder, WEIGHTS_FILE)]
-    return sum(path.stat().st_size for path in weights)

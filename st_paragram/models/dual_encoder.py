@@ -25,18 +25,19 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
+from st_paragram.core import averaging
+from st_paragram.core.configuration import DUAL_ENCODER, Configuration, damaged, file_of, write_configuration
+from st_paragram.core.table import TableType
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.models import averaging, stock
-from st_paragram.models.configuration import DUAL_ENCODER, Configuration, damaged, file_of, write_configuration
+from st_paragram.models import stock
 from st_paragram.models.stock_convolution import read_convolution, stock_modules, write_convolution
 from st_paragram.models.tensors_file import read_tensors
-from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.convolution_encoder import ConvolutionEncoder
 from st_paragram.modules.sentence_vectors import SentenceVectors, tensors
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.t5_encoder import is_t5
-from st_paragram.modules.token_embedding import TokenEmbedding, tokenizer_file
+from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.modules.towers import TaskHeads, context_vectors, towers
 from st_paragram.modules.transformer_encoder import special_ids
 from st_paragram.tokenizers.base import Tokenizer
@@ -233,7 +234,7 @@ def write(
         write_convolution(encoder, folder)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.heads.state_dict().items()}
     save_file(state, folder / _HEADS)
-    (folder / tokenizer_file(model.sentencepiece.kind)).write_bytes(model.sentencepiece.content)
+    (folder / averaging.tokenizer_file(model.sentencepiece.kind)).write_bytes(model.sentencepiece.content)
     write_configuration(folder, Configuration(DUAL_ENCODER, asdict(model.values)))
 
 
@@ -259,7 +260,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         ModelDirectoryError: a file is missing or damaged, or does not fit the others.
     """
     stored = _checked(folder, values)
-    path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
+    path = file_of(folder, averaging.tokenizer_file(SentencePieceTokenizer.kind))
     try:
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
     except (SettingsError, *DAMAGED) as error:
@@ -327,7 +328,7 @@ def read_weights(folder: Path, into: SentenceTransformer) -> None:
     Raises:
         ModelDirectoryError: it cannot be read, or holds another pipeline.
     """
-    from st_paragram.models.configuration import read_configuration
+    from st_paragram.core.configuration import read_configuration
 
     stored = read(folder, read_configuration(folder).values, "cpu", None)
     assert isinstance(into, DualEncoder)

@@ -5,31 +5,28 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
-from tqdm.autonotebook import tqdm
 
+from st_paragram.core.averaging import PIPELINE_SETTINGS
+from st_paragram.core.embed import BATCH_SIZE, Embedding
 from st_paragram.errors import SettingsError
 from st_paragram.models import averaging
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.mean_pool import MeanPool
-from st_paragram.modules.row_means import row_means
+from st_paragram.modules.row_means import in_numpy, is_plain
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.tokenizers.bilingual import BilingualTokenizer
-
-#: Texts tokenised and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
-BATCH_SIZE = 4096
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -62,6 +59,12 @@ class _Call:
     chunk_size: int | None = None
     task: str | None = None
     processing_kwargs: Any = None
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether the base class would show a progress bar."""
+        bar = self.show_progress_bar
+        return _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if bar is None else bar
 
     def texts(self) -> list[str] | None:
         """The texts, if this call asks for no more than embeddings of texts, on the CPU and in this process."""
@@ -150,7 +153,7 @@ class ParagramEncoder(SentenceTransformer):
         tokenizer = embedding.tokenizer.in_language(language)
         table = embedding.embedding
         first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
-        settings = {name: getattr(self, name) for name in averaging.PIPELINE_SETTINGS}
+        settings = {name: getattr(self, name) for name in PIPELINE_SETTINGS}
         return pipeline(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
 
     def save(
@@ -175,7 +178,7 @@ class ParagramEncoder(SentenceTransformer):
     def _plain_embedding(self) -> TokenEmbedding | None:
         """The first module, if the pipeline is what `pipeline` makes, on the CPU and without extras."""
         embedding = averaging.averaging_embedding(self)
-        if embedding is None or embedding.embedding.weight.device.type != "cpu":
+        if embedding is None or not is_plain(embedding.embedding):
             return None
         inherited = (type(self).forward, type(self).preprocess) == (
             SentenceTransformer.forward,
@@ -196,29 +199,23 @@ class ParagramEncoder(SentenceTransformer):
         return True
 
     def _embeddings(self, texts: list[str], tokens: TokenEmbedding, call: _Call) -> Tensor:
-        """Embeddings in the order of the texts, (N, D) or, truncated, fewer columns."""
+        """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
         if any(module.training for module in (self, *self.children())):
             self.eval()
-        table = tokens.embedding
-        dtype = torch.float32 if isinstance(table, CompactEmbedding) else table.weight.dtype
-        truncate_dim = self.truncate_dim if call.truncate_dim is None else call.truncate_dim
-        width = len(range(table.embedding_dim)[:truncate_dim])
-        unit_vectors = averaging.gives_unit_vectors(self)  # the whole vector has length 1, whatever is cut off then
-        # Ordinary memory: huge pages for every result would have to be found anew, which can take longer than encoding.
-        rows = torch.empty((len(texts), width), dtype=dtype)
-        for first in _steps(len(texts), call):
-            features = tokens.preprocess(texts[first : first + call.batch_size], prompt=call.prompt)
-            if tokens.before_lookup is not None:
-                tokens.before_lookup(features["input_ids"])
-            ids, offsets = features["input_ids"][0], features["cu_seq_lens_q"]
-            out = rows[first : first + call.batch_size]
-            if width == table.embedding_dim:
-                row_means(table, ids, offsets, out, unit_vectors or call.normalize_embeddings)
-            else:
-                out.copy_(row_means(table, ids, offsets, normalized=unit_vectors)[:, :width])
-                if call.normalize_embeddings:
-                    out.copy_(F.normalize(out))
-        return rows
+        hook = tokens.before_lookup
+        rows = Embedding(
+            tokens.tokenizer,
+            in_numpy(tokens.embedding),
+            averaging.gives_unit_vectors(self),
+            call.normalize_embeddings,
+            self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
+            call.prompt,
+            call.batch_size,
+            tokens.num_threads or torch.get_num_threads(),
+            call.shows_progress,
+            None if hook is None else lambda ids: hook(torch.from_numpy(ids)[None]),
+        ).of(texts)
+        return torch.from_numpy(rows)
 
 
 def pipeline(
@@ -249,17 +246,8 @@ def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
     embedding = averaging.embedding_of(model)
     if averaging.gives_unit_vectors(model):
         return model
-    settings = {name: getattr(model, name) for name in averaging.PIPELINE_SETTINGS}
+    settings = {name: getattr(model, name) for name in PIPELINE_SETTINGS}
     return pipeline(embedding, str(model.device), normalize=True, **settings)
-
-
-def _steps(count: int, call: _Call) -> Iterable[int]:
-    """Where batches begin, with the base class's progress bar if it would show one."""
-    steps = range(0, count, call.batch_size)
-    bar = call.show_progress_bar
-    if bar is None:
-        bar = _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
-    return tqdm(steps, desc="Batches") if bar else steps
 
 
 def _as_asked(rows: Tensor, call: _Call) -> Any:  # noqa: ANN401 - as many types as `encode` returns

@@ -21,15 +21,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.core import averaging
+from st_paragram.core.configuration import GENERATIVE, Configuration, damaged, file_of, write_configuration
+from st_paragram.core.table import TableType
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.models import averaging, stock
-from st_paragram.models.configuration import GENERATIVE, Configuration, damaged, file_of, write_configuration
+from st_paragram.models import stock
 from st_paragram.modules.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.modules.compact_embedding import TableType, is_finite
+from st_paragram.modules.compact_embedding import is_finite
 from st_paragram.modules.gaussian_latent import GaussianEncoder
 from st_paragram.modules.generative_objective import SIDES, Side
-from st_paragram.modules.token_embedding import tokenizer_file
 from st_paragram.modules.transformer_encoder import special_ids
 from st_paragram.tokenizers.base import Tokenizer
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -102,7 +103,7 @@ def write(
             stock.write(cast("GaussianEncoder", generator.languages[side]).pipeline, folder / f"language-{language}")
     (folder / _DECODERS).parent.mkdir(exist_ok=True)
     save_file(_own_tensors(generator), folder / _DECODERS)
-    (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
+    (folder / averaging.tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
     values = {
         "languages": list(model.languages),
         "language_encoders": [side for side in SIDES if side in generator.languages],
@@ -126,7 +127,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     """
     model = stock.read(folder, {}, device, truncate_dim)
     first, second = _checked(folder, values)["languages"]
-    path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
+    path = file_of(folder, averaging.tokenizer_file(SentencePieceTokenizer.kind))
     try:
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **values["tokenizer_options"])
     except (SettingsError, *DAMAGED) as error:

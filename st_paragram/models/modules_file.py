@@ -8,19 +8,15 @@ weights are safetensors, since what is pickled could run code.
 from __future__ import annotations
 
 import importlib
-import json
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from sentence_transformers.base.modules import Module
 
+from st_paragram.core.configuration import file_of
+from st_paragram.core.stock_files import MODULES_FILE
 from st_paragram.damage import printable
-from st_paragram.files import write_text
 from st_paragram.json_files import read_json
-from st_paragram.models.configuration import file_of
-
-MODULES_FILE = "modules.json"
 
 
 @dataclass(frozen=True)
@@ -55,13 +51,6 @@ def read_modules(folder: Path, packages: tuple[str, ...]) -> list[ModuleEntry]:
         if not (path.parent / "model.safetensors").is_file():
             raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
     return [ModuleEntry(_kind(entry["type"], packages), _path(folder, entry["path"])) for entry in entries]
-
-
-def name_modules(folder: Path, package: str) -> None:
-    """Name the classes of all modules as a package has them: `Pooling` becomes `package.Pooling`."""
-    entries: list[dict[str, Any]] = read_json(folder / MODULES_FILE)
-    named = [entry | {"type": f"{package}.{entry['type'].rpartition('.')[2]}"} for entry in entries]
-    write_text(folder / MODULES_FILE, json.dumps(named, indent=2) + "\n")
 
 
 def _kind(name: str, packages: tuple[str, ...]) -> type[Module]:

@@ -12,14 +12,14 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
+from st_paragram.core.averaging import read_pipeline_settings
+from st_paragram.core.configuration import OWN_MODULES, damaged
+from st_paragram.core.table import TableType
 from st_paragram.damage import printable
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import stock
-from st_paragram.models.averaging import read_pipeline_settings
-from st_paragram.models.configuration import OWN_MODULES, damaged
 from st_paragram.models.modules_file import read_modules
 from st_paragram.models.stock_sizes import check_sizes
-from st_paragram.modules.compact_embedding import TableType
 
 PACKAGES = ("sentence_transformers.", "st_paragram.")
 

@@ -23,16 +23,17 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import Tensor, nn
 
+from st_paragram.core import averaging
+from st_paragram.core.configuration import RECURRENT, WEIGHTS_FILE, Configuration, damaged, write_configuration
+from st_paragram.core.table import TableType
 from st_paragram.damage import short
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, stock
-from st_paragram.models.configuration import RECURRENT, Configuration, damaged, write_configuration
+from st_paragram.models import stock
 from st_paragram.models.tensors_file import read_tensors
 from st_paragram.modules.bilstm import BiLSTM
-from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import token_embedding
-from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding, tokenizer_file
+from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.native import huge_pages
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
@@ -107,7 +108,7 @@ def write(
     with torch.random.fork_rng(devices=[]):  # a checkpoint must not move the generator that training draws from
         whole = _stock_pipeline(model, embedding, lstm)
     stock.write(whole, folder, dtype, truncate_dim, RECURRENT)
-    (folder / tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
+    (folder / averaging.tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
     values = {
         "embedding_dimension": embedding.embedding_dimension,
         "hidden_dim": lstm.hidden_dim,

@@ -12,13 +12,14 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.core.averaging import read_pipeline_settings
+from st_paragram.core.configuration import STOCK, Configuration, damaged, write_configuration
+from st_paragram.core.table import TableType
 from st_paragram.damage import one_line, printable
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.models.averaging import read_pipeline_settings
-from st_paragram.models.configuration import STOCK, Configuration, damaged, write_configuration
 from st_paragram.models.modules_file import read_modules
 from st_paragram.models.stock_sizes import check_sizes
-from st_paragram.modules.compact_embedding import TableType, is_finite
+from st_paragram.modules.compact_embedding import is_finite
 from st_paragram.modules.progress_bars import no_progress_bars
 
 PACKAGES = ("sentence_transformers.",)

@@ -25,11 +25,12 @@ from safetensors.torch import save_file
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Pooling, Transformer
 from torch import Tensor, nn
 
+from st_paragram.core.configuration import WEIGHTS_FILE
 from st_paragram.errors import SettingsError
 from st_paragram.models.tensors_file import read_tensors
 from st_paragram.modules.convolution_encoder import ConvolutionEncoder
 from st_paragram.modules.progress_bars import no_progress_bars
-from st_paragram.modules.token_embedding import WEIGHTS_FILE, TokenEmbedding
+from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.modules.transformer_encoder import special_ids, stock_tokenizer
 from st_paragram.native import huge_pages
 

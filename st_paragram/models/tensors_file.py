@@ -9,9 +9,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from st_paragram.core.configuration import file_of
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models.configuration import file_of
 from st_paragram.modules.compact_embedding import is_finite
 
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import pydantic
 
+from st_paragram.core.configuration import TRAINING_FILE
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.json_files import read_json
 from st_paragram.value_words import counted
-
-TRAINING_FILE = "training.json"
 
 
 @dataclass(frozen=True)
@@ -115,3 +114,13 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
         raise ModelDirectoryError(
             f"{path}: not the record of a training run ({one_line(error)}); remove it or train again"
         ) from error
+
+
+def training_text(directory: str | Path) -> str | None:
+    """The record kept in a model directory, as text to keep in a copy; None if it has none.
+
+    Raises:
+        ModelDirectoryError: the file is there but broken.
+    """
+    record = read_training_record(directory)
+    return None if record is None else record.as_json()

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 import torch
 from torch import Tensor, nn
 
+from st_paragram.core.table import Table, TableType
 from st_paragram.errors import SettingsError
 from st_paragram.native import huge_pages
-
-_ROWS = 4096  # rows converted at a time, so that no second table of float32 stands in memory
-_LARGEST = 127  # of the integers in use; -128 has no counterpart
-
-
-class TableType(str, Enum):
-    """How the numbers of an embedding table are stored."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
-
-    @classmethod
-    def of(cls, name: TableType | str) -> TableType:
-        """The type called `name`.
-
-        Raises:
-            SettingsError: there is no such type.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            raise SettingsError(f"no table type {name!r}; choose {', '.join(kind.value for kind in cls)}") from None
 
 
 class CompactEmbedding(nn.Module):
@@ -62,9 +38,7 @@ class CompactEmbedding(nn.Module):
 
     @classmethod
     def from_rows(cls, table: Tensor, kind: TableType) -> CompactEmbedding:
-        """Round a table.
-
-        int8 is symmetric: the largest component of a row, in absolute value, becomes 127. float16 holds up to 65,504.
+        """Round a table, see `Table.converted`.
 
         Args:
             table: float32 (V, D) on the CPU.
@@ -74,23 +48,10 @@ class CompactEmbedding(nn.Module):
             SettingsError: another kind, or a component too large for float16.
         """
         if kind is TableType.FLOAT32:
-            raise SettingsError("float32 is no compact type; keep the table as it is")
-        if kind is TableType.FLOAT16:
-            weight = huge_pages.empty(tuple(table.shape), torch.float16).copy_(table)
-            if not is_finite(weight):
-                raise SettingsError("components above 65,504 do not fit float16; choose int8 or float32")
-            return cls(weight)
-        weight = huge_pages.empty(tuple(table.shape), torch.int8)
-        scale = torch.empty(len(table))
-        for first in range(0, len(table), _ROWS):
-            block = slice(first, first + _ROWS)
-            rows = table[block]
-            largest = rows.abs().amax(dim=1) if rows.shape[1] else rows.new_zeros(len(rows))
-            scale[block] = largest / _LARGEST
-            # A row of zeros, or of numbers so small that their scale is none, stays zero.
-            divisor = torch.where(scale[block] > 0, scale[block], 1.0)
-            weight[block] = (rows / divisor[:, None]).round_().clamp_(-_LARGEST, _LARGEST)
-        return cls(weight, scale)
+            raise SettingsError("float32 is not a compact type; keep the table as it is")
+        rounded = Table(table.detach().numpy()).converted(kind)
+        weight = huge_pages.copy_of(torch.from_numpy(rounded.weight))
+        return cls(weight, None if rounded.scale is None else torch.from_numpy(rounded.scale))
 
     @property
     def num_embeddings(self) -> int:

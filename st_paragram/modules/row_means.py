@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from st_paragram.core.table import Table
 from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.native import kernels
 
@@ -35,7 +34,10 @@ def row_means(
         ValueError, RuntimeError: an id outside the table, or offsets that do not fit the ids.
     """
     if kernel_serves(embedding):
-        return _by_kernel(embedding, ids, offsets, out, normalized)
+        out = torch.empty(len(offsets) - 1, embedding.embedding_dim) if out is None else out
+        arrays = (ids.contiguous().numpy(), offsets.contiguous().numpy(), out.numpy())
+        in_numpy(embedding).means(*arrays, normalized, torch.get_num_threads())
+        return out
     if isinstance(embedding, CompactEmbedding):
         every_token = torch.arange(len(ids), device=ids.device)
         means = F.embedding_bag(every_token, embedding(ids), offsets, mode="mean", include_last_offset=True)
@@ -47,7 +49,12 @@ def row_means(
 
 
 def kernel_serves(embedding: nn.Embedding | CompactEmbedding) -> bool:
-    """Whether the compiled kernels can read this table: one of their types, on the CPU, when they are there."""
+    """Whether the compiled kernels can read this table, and are there."""
+    return is_plain(embedding) and kernels() is not None
+
+
+def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
+    """Whether a table can be read as it is: on the CPU, of a type that `Table` has, not wrapped by anything."""
     table = embedding.weight
     compact = isinstance(embedding, CompactEmbedding)
     return (
@@ -58,31 +65,14 @@ def kernel_serves(embedding: nn.Embedding | CompactEmbedding) -> bool:
         and (not compact or embedding.scale is None or embedding.scale.dtype == torch.float32)
         and not torch.compiler.is_compiling()
         and table.data_ptr() % table.element_size() == 0  # not so in some files, which are mapped as they are
-        and kernels() is not None
     )
 
 
-def _by_kernel(
-    embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: Tensor, out: Tensor | None, normalized: bool
-) -> Tensor:
-    if out is None:
-        out = torch.empty(len(offsets) - 1, embedding.embedding_dim)
-    table = embedding.weight.detach().numpy()
-    arguments = (_narrow(ids), offsets.contiguous().numpy(), out.numpy(), normalized)
-    threads = torch.get_num_threads()
-    if isinstance(embedding, nn.Embedding):
-        kernels().mean_rows(table, *arguments, threads)
-    elif embedding.scale is None:
-        kernels().mean_rows_f16(table.view(np.uint16), *arguments, threads)
+def in_numpy(embedding: nn.Embedding | CompactEmbedding) -> Table:
+    """The table in NumPy arrays, which share its memory where it is on the CPU; other floats become float32."""
+    weight, scale = embedding.weight.detach().cpu(), None
+    if isinstance(embedding, CompactEmbedding):
+        scale = None if embedding.scale is None else embedding.scale.detach().cpu().float().contiguous().numpy()
     else:
-        kernels().mean_rows_i8(table, embedding.scale.contiguous().numpy(), *arguments, threads)
-    return out
-
-
-def _narrow(ids: Tensor) -> NDArray[np.int32]:
-    """Ids as the kernels take them; those that do not fit would become others, and are refused."""
-    wide = ids.contiguous().numpy()
-    narrow = wide.astype(np.int32, copy=False)
-    if narrow is not wide and not np.array_equal(narrow, wide):
-        raise ValueError(f"ids from {wide.min()} to {wide.max()}; no table has so many rows")
-    return narrow
+        weight = weight.float()
+    return Table(weight.contiguous().numpy(), scale)

@@ -11,6 +11,8 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 
+from st_paragram.core.averaging import tokenizer_file
+from st_paragram.core.configuration import WEIGHTS_FILE
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.file_modes import follow_umask
 from st_paragram.json_files import read_json
@@ -18,14 +20,8 @@ from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.flat_features import FlatFeatures, flat_features
 from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
 
-WEIGHTS_FILE = "model.safetensors"
 _Module = TypeVar("_Module", bound="TokenEmbedding")
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
-
-
-def tokenizer_file(kind: str) -> str:
-    """The file that holds a tokenizer's content, by its kind: `sentencepiece.model`."""
-    return f"{kind}.model"
 
 
 class TokenEmbedding(InputModule):

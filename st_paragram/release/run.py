@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from st_paragram.core.averaging import tokenizer_file
+from st_paragram.core.configuration import CONFIG_FILE
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import digest, file_digest, write_json, write_text
 from st_paragram.json_files import read_json
-from st_paragram.models.configuration import CONFIG_FILE
-from st_paragram.modules.token_embedding import tokenizer_file
 from st_paragram.preparation.prepare import prepare_cached
 from st_paragram.release.card import release_card
 from st_paragram.release.description import Packing

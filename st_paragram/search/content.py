@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from st_paragram.core.encoder import Encoder
+from st_paragram.core.models import TextEncoder
 from st_paragram.damage import printable
 from st_paragram.errors import SettingsError
 from st_paragram.search.neighbours import Vectors
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 _ROUTES = {"query", "document"}  # as sentence-transformers' `encode_query` and `encode_document` name them
 
@@ -28,7 +27,7 @@ class Content(str, Enum):
     SENTENCES = "sentences"
     ANSWERS = "answers"
 
-    def check(self, model: SentenceTransformer, name: str) -> None:
+    def check(self, model: TextEncoder, name: str) -> None:
         """Refuse a model that has no such vectors.
 
         Args:
@@ -43,19 +42,20 @@ class Content(str, Enum):
             seen = f"{printable(name)} has no question and answer towers"
             raise SettingsError(f"{seen}; train a model that has with st-paragram train muse, or leave out --answers")
 
-    def embed_texts(self, model: SentenceTransformer, texts: Sequence[str]) -> Vectors:
+    def embed_texts(self, model: TextEncoder, texts: Sequence[str]) -> Vectors:
         """Vectors of what is searched, float32 (n, D), of any length."""
         encode: Any = model.encode_document if self is Content.ANSWERS else model.encode
         return np.asarray(encode(list(texts), show_progress_bar=False), dtype=np.float32)
 
-    def embed_queries(self, model: SentenceTransformer, queries: Sequence[str]) -> Vectors:
+    def embed_queries(self, model: TextEncoder, queries: Sequence[str]) -> Vectors:
         """Vectors of what is asked, float32 (q, D), of any length."""
         encode: Any = model.encode_query if self is Content.ANSWERS else model.encode
         return np.asarray(encode(list(queries), show_progress_bar=False), dtype=np.float32)
 
 
-def has_towers(model: SentenceTransformer) -> bool:
+def has_towers(model: TextEncoder) -> bool:
     """Whether a model embeds questions and answers apart."""
-    from sentence_transformers.sentence_transformer.modules import Router
-
-    return any(isinstance(module, Router) and set(module.sub_modules) >= _ROUTES for module in model)
+    if isinstance(model, Encoder):
+        return False
+    modules: Any = model  # a SentenceTransformer is a sequence of them; `Router` is the kind that has sub-modules
+    return any(set(getattr(module, "sub_modules", ())) >= _ROUTES for module in modules)

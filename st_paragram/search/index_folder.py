@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 from tqdm import tqdm
 
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.find import find, with_commit
+from st_paragram.core.models import TextEncoder, load_encoder
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, check_output_folder, locked, output_lock
-from st_paragram.models.find import find, with_commit
 from st_paragram.search import indexes
 from st_paragram.search.content import Content
 from st_paragram.search.effort import find_effort
@@ -34,9 +36,6 @@ from st_paragram.search.settings import FLAT, SearchSettings
 from st_paragram.search.stored_search import rows_at_a_time
 from st_paragram.search.vectors import StoredVectors, blocks, even_size, pack
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
 NEIGHBOURS = 10  # that recall_at_k is the share of
 _EMBED_ROWS = 1 << 14
 _USUAL_QUERIES = 10_000  # that an index answers in its life, for choosing one: exact up to 1M sentences of 1024
@@ -49,10 +48,7 @@ def build(
     check = partial(check_output_folder, output, overwrite, METADATA_FILE, "index", MiningError)
     check()
     path = find(model)
-    from st_paragram.models import directory as model_directory  # torch, after all that can be refused without
-
-    fingerprint = model_directory.fingerprint(path)
-    encoder = model_directory.load(path)
+    encoder = load_encoder(path)
     content.check(encoder, model)
     with output_lock(output, check, MiningError), _unfinished(output) as part:
         counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
@@ -60,7 +56,7 @@ def build(
         metadata = IndexMetadata(
             format_version=FORMAT_VERSION,
             model=with_commit(model, path),
-            fingerprint=fingerprint,
+            fingerprint=fingerprint(path),
             source=source,
             lines=counts.lines,
             sentences=counts.sentences,
@@ -111,7 +107,7 @@ def _rename(part: Path, output: Path) -> None:
 def _write_vectors(
     sentences: Sentences,
     path: Path,
-    model: SentenceTransformer,
+    model: TextEncoder,
     settings: SearchSettings,
     content: Content,
     source: str,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.threads import usable_cores
 from st_paragram.damage import one_line, printable
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.machine import usable_cores
 from st_paragram.search.neighbours import import_faiss
 from st_paragram.search.settings import AUTO, FLAT
 from st_paragram.search.vectors import StoredVectors, blocks

@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.find import find
+from st_paragram.core.models import TextEncoder, load_encoder
+from st_paragram.core.threads import usable_threads
 from st_paragram.damage import DAMAGED, one_line, printable
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
-from st_paragram.models.find import find
 from st_paragram.search import index_folder, indexes
 from st_paragram.search.content import Content
 from st_paragram.search.effort import Effort, find_effort
@@ -28,9 +31,6 @@ from st_paragram.search.sentences import Sentences
 from st_paragram.search.settings import FLAT, SearchSettings
 from st_paragram.search.stored_search import approximate, exact, rows_at_a_time
 from st_paragram.search.vectors import StoredVectors
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 DEFAULT_MEMORY = SearchSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
@@ -125,11 +125,9 @@ class SearchIndex:
         return Content(self.metadata.content)
 
     @cached_property
-    def encoder(self) -> SentenceTransformer:
+    def encoder(self) -> TextEncoder:
         """The model."""
-        from st_paragram.models import directory as model_directory
-
-        return model_directory.load(self.model)
+        return load_encoder(self.model)
 
     @cached_property
     def vectors(self) -> StoredVectors:
@@ -186,14 +184,12 @@ class SearchIndex:
             SettingsError: k is below 1.
             MissingExtraError: faiss is not installed.
         """
-        import torch
-
         if k < 1:
             raise SettingsError(f"{k} neighbours are wanted; ask for at least 1")
         if queries.ndim != 2 or queries.shape[1] != self.metadata.dimension:
             seen = f"vectors of shape {queries.shape} for an index of {self.metadata.dimension} components"
             raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(self.metadata.model)}")
-        indexes.use_threads(torch.get_num_threads())
+        indexes.use_threads(usable_threads())
         k = min(k, len(self))
         if self.metadata.factory == FLAT:
             found = exact(queries, self.vectors, k, rows_at_a_time(self.memory, self.metadata.dimension))
@@ -227,8 +223,6 @@ class SearchIndex:
             raise ModelDirectoryError(
                 f"{self.folder} was built with {printable(name)}: {error}; or name it with --model"
             ) from error
-        from st_paragram.models.directory import fingerprint  # torch, after all that can be refused without
-
         own, other = self.metadata.fingerprint, fingerprint(path)
         if own != other:
             built = (

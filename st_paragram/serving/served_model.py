@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
+from st_paragram.core.find import find
 from st_paragram.errors import SettingsError
 from st_paragram.models import averaging
 from st_paragram.models import directory as model_directory
 from st_paragram.models.batch_size import batch_size
-from st_paragram.models.find import find
 from st_paragram.search.content import Content, has_towers
 from st_paragram.serving.batching import Kind, Rows
 

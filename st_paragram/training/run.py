@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.find import find
 from st_paragram.data.tasks.task_files import task_files
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.files import check_output_folder, output_lock
-from st_paragram.models.configuration import CONFIG_FILE
-from st_paragram.models.find import find
 from st_paragram.settings import read
 from st_paragram.training.dual_encoder_settings import DualEncoderSettings
 from st_paragram.training.families import ENCODERS, AnySettings, Family

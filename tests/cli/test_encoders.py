@@ -10,9 +10,9 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.cli.main import main
+from st_paragram.core.configuration import read_configuration
 from st_paragram.data.pair_store import PairStore
 from st_paragram.models.averaging import embedding_of
-from st_paragram.models.configuration import read_configuration
 from st_paragram.tokenizers.bilingual import BilingualTokenizer
 
 SMALL = "--dim 16 --epochs 12 --batch-size 16 --megabatch-size 4 --learning-rate 0.02 --device cpu".split()  # noqa: SIM905

@@ -11,6 +11,7 @@ from support.dual_encoder import new_model
 from support.generative import new_generator
 
 import st_paragram
+from st_paragram.core.find import shipped_folder
 from st_paragram.demo_page import alignment_tab, nearest_tab, sentences_tab, style_tab
 from st_paragram.demo_page.answers import answering
 from st_paragram.demo_page.comparison import _shown, compare, cosine_of
@@ -19,7 +20,6 @@ from st_paragram.demo_page.nearest import nearest
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError, TextError
 from st_paragram.models import directory
 from st_paragram.models.encoder import pipeline
-from st_paragram.models.find import shipped_folder
 from st_paragram.models.generative import GenerativeEncoder
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.tokenizers.bilingual import BilingualTokenizer, Sharing

@@ -4,8 +4,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
 
 import st_paragram
+from st_paragram.core.embed import BATCH_SIZE
 from st_paragram.models.batch_size import OF_NETWORKS, batch_size
-from st_paragram.models.encoder import BATCH_SIZE
 
 
 def test_means_take_many_texts_in_either_reader(tmp_path):

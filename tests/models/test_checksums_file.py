@@ -11,10 +11,10 @@ import torch
 from support.stock import lstm_pipeline
 
 import st_paragram
+from st_paragram.core import checksums_file
+from st_paragram.core.checksums_file import CHECKSUMS_FILE
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import checksums_file
 from st_paragram.models import directory as model_directory
-from st_paragram.models.checksums_file import CHECKSUMS_FILE
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.training import loss_state

@@ -14,11 +14,13 @@ from support.tokenizer import WordTokenizer
 
 import st_paragram
 from st_paragram.cli.main import main
+from st_paragram.core import weights_file
+from st_paragram.core.architectures import fingerprint, weights_size
+from st_paragram.core.averaging import table_type
+from st_paragram.core.table import TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
-from st_paragram.models import weights_file
 from st_paragram.models.encoder import pipeline
-from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.native import kernels
@@ -135,7 +137,7 @@ def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(weights_file, "save_file", fail)
+    monkeypatch.setattr(weights_file, "write_table", fail)
     with pytest.raises(ModelDirectoryError, match=r"could not be made .no space"):
         model_directory.save(model, tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
@@ -222,8 +224,8 @@ def test_the_fingerprint_tells_models_apart(model, saved, tmp_path):
     with torch.no_grad():
         model[0].embedding.weight[3, 3] += 1
     other = model_directory.save(model, tmp_path / "other")
-    assert model_directory.fingerprint(saved) == model_directory.fingerprint(saved)
-    assert model_directory.fingerprint(saved) != model_directory.fingerprint(other)
+    assert fingerprint(saved) == fingerprint(saved)
+    assert fingerprint(saved) != fingerprint(other)
 
 
 TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
@@ -246,7 +248,7 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     table = loaded[0].embedding.weight
     assert table.dtype == (getattr(torch, kind.value) if kernels() else torch.float32)
     assert loaded.get_embedding_dimension() == min(dimension or 12, 12)
-    assert model_directory.table_type(folder) is kind
+    assert table_type(folder) is kind
     # Both readers agree, and saving again changes nothing.
     stock = SentenceTransformer(str(folder), device="cpu").encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32)
     assert cosines(stock, rows[[0, 3, 4]]).min() > 0.9999
@@ -259,7 +261,7 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
 def test_sizes_on_disk(vocabulary, tmp_path):
     model = pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
     folders = [model_directory.save(model, tmp_path / kind.value, dtype=kind) for kind in TableType]
-    full, half, quarter = (model_directory.weights_size(folder) for folder in folders)
+    full, half, quarter = (weights_size(folder) for folder in folders)
     assert 0.49 < half / full < 0.52
     assert 0.24 < quarter / full < 0.28
 
@@ -319,11 +321,11 @@ def test_older_versions_are_read(model, tmp_path, kind, old):
     loaded = st_paragram.load(folder, device="cpu")
     np.testing.assert_array_equal(loaded.encode(TEXTS), expected)
     assert loaded[0].get_config_dict() == model[0].get_config_dict()
-    assert model_directory.table_type(folder).value == kind
+    assert table_type(folder).value == kind
     digest = hashlib.sha256()
     for name in ("st_paragram.json", "sentencepiece.model", "model.safetensors"):
         digest.update((folder / name).read_bytes())
-    assert model_directory.fingerprint(folder) == digest.hexdigest()
+    assert fingerprint(folder) == digest.hexdigest()
     again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
     assert json.loads((again / "st_paragram.json").read_text())["format_version"] == 3
     (folder / "st_paragram.json").write_text(json.dumps(old | {"lower_case": "no"}))
@@ -377,14 +379,14 @@ def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
         ("int8", "weights", lambda t: t[:7].clone(), "parts of different sizes"),
         ("int8", "weights", lambda t: t * torch.nan, "NaN"),
         ("int8", "weights", lambda t: -t, "negative scales"),
-        ("int8", "embeddings", lambda t: t.float(), r"a table of torch\.float32, expected int8"),
+        ("int8", "embeddings", lambda t: t.float(), r"a table of float32, expected int8"),
         ("int8", "unknown_embedding", lambda t: t[:3].clone(), "parts of different sizes"),
         ("int8", "unknown_embedding", lambda t: t * torch.nan, "NaN"),
-        ("float16", "embedding.weight", lambda t: t.float(), r"a table of torch\.float32, expected float16"),
+        ("float16", "embedding.weight", lambda t: t.float(), r"a table of float32, expected float16"),
         ("float16", "embedding.weight", lambda t: t + torch.inf, "infinite"),
         ("float16", "embedding.weight", lambda t: t[:9].clone(), r"shape \(9, 12\), expected"),
         ("float16", "unknown_embedding", lambda t: t[None], "parts of different sizes"),
-        ("float32", "embedding.weight", lambda t: t.half(), r"a table of torch\.float16, expected float32"),
+        ("float32", "embedding.weight", lambda t: t.half(), r"a table of float16, expected float32"),
         ("float32", "embedding.weight", lambda t: t * torch.nan, "NaN"),
     ],
 )
@@ -425,13 +427,13 @@ def test_export(saved, tmp_path, capsys, arguments, kind, dimension):
     assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 0
     assert "of the original" in capsys.readouterr().err
     loaded = st_paragram.load(tmp_path / "y")
-    assert (model_directory.table_type(tmp_path / "y"), loaded.get_embedding_dimension()) == (kind, dimension)
+    assert (table_type(tmp_path / "y"), loaded.get_embedding_dimension()) == (kind, dimension)
     card = (tmp_path / "y" / "README.md").read_text()
     assert card.startswith("# p-sp-xx\n") and f"{dimension} components, table of {kind.value}" in card
     assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 1
     assert "exists" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "y"), "--overwrite"]) == 0
-    assert model_directory.table_type(tmp_path / "y") is kind
+    assert table_type(tmp_path / "y") is kind
 
 
 @pytest.mark.parametrize("dimension", ["0", "-3"])

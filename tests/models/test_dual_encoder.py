@@ -11,12 +11,13 @@ from sentence_transformers import SentenceTransformer
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
 import st_paragram
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.configuration import DUAL_ENCODER
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.architectures import ARCHITECTURES as KINDS
 from st_paragram.models.architectures import architecture_of
-from st_paragram.models.checksums_file import CHECKSUMS_FILE
-from st_paragram.models.configuration import DUAL_ENCODER
 from st_paragram.models.dual_encoder import DualEncoder
 from st_paragram.modules.towers import DOCUMENT
 
@@ -276,11 +277,11 @@ def test_a_model_saved_again_is_the_same(name, folders, tmp_path):
     ours = opened(folders[name], "ours")
     once = model_directory.save(ours, tmp_path / "once")
     again = model_directory.save(opened(once, "ours"), tmp_path / "again")
-    assert model_directory.fingerprint(again) == model_directory.fingerprint(once)
+    assert fingerprint(again) == fingerprint(once)
     with torch.no_grad():
         ours.heads.context.weight[0] += 1
     changed = model_directory.save(ours, tmp_path / "changed")
-    assert model_directory.fingerprint(changed) != model_directory.fingerprint(once)
+    assert fingerprint(changed) != fingerprint(once)
 
 
 def test_saving_does_not_move_the_random_generator(model, tmp_path):

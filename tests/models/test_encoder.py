@@ -17,11 +17,12 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from support import forked
 
 import st_paragram
+from st_paragram.core.table import TableType
 from st_paragram.errors import SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models import encoder
 from st_paragram.models.encoder import ParagramEncoder, pipeline
-from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 

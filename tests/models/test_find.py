@@ -11,11 +11,11 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
+from st_paragram.core.find import SHIPPED, cached_commit, commit_of, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.evaluation.record import new_record
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
-from st_paragram.models.find import SHIPPED, cached_commit, commit_of, default_model, find, with_commit
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search.search_index import SearchIndex
 

@@ -11,11 +11,12 @@ from sentence_transformers import SentenceTransformer
 from support.generative import LATENT, batch_of, batches_of, new_generator, new_loss
 
 import st_paragram
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.configuration import GENERATIVE
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.architectures import ARCHITECTURES, architecture_of
-from st_paragram.models.checksums_file import CHECKSUMS_FILE
-from st_paragram.models.configuration import GENERATIVE
 from st_paragram.models.generative import GenerativeEncoder
 from st_paragram.modules.generative_objective import OBJECTIVES, SIDES
 from st_paragram.modules.transformer_encoder import pooled_states
@@ -134,11 +135,11 @@ def test_what_the_configuration_says(original, vocabulary):
 def test_a_model_saved_again_is_the_same(original, tmp_path):
     ours = st_paragram.load(original, device="cpu")
     again = model_directory.save(ours, tmp_path / "again")
-    assert model_directory.fingerprint(again) == model_directory.fingerprint(original)
+    assert fingerprint(again) == fingerprint(original)
     with torch.no_grad():
         ours.generator.translators["a"].output.weight[0] += 1
     changed = model_directory.save(ours, tmp_path / "changed")
-    assert model_directory.fingerprint(changed) != model_directory.fingerprint(original)
+    assert fingerprint(changed) != fingerprint(original)
     shutil.rmtree(again / "decoders")
     assert st_paragram.load(shutil.copytree(original, tmp_path / "moved"), device="cpu").generator
 
@@ -147,7 +148,7 @@ def test_what_was_encoded_leaves_no_trace_in_a_saved_model(original, texts, tmp_
     again = model_directory.load(original)
     again.encode(texts)  # the tokenizer is told to cut and to pad
     saved = model_directory.save(again, tmp_path / "again", card="# bgt\n")
-    assert model_directory.fingerprint(saved) == model_directory.fingerprint(original)
+    assert fingerprint(saved) == fingerprint(original)
     assert np.array_equal(again.encode(texts), model_directory.load(saved).encode(texts))
 
 

@@ -10,15 +10,17 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 import st_paragram
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.configuration import OWN_MODULES, RECURRENT
+from st_paragram.core.table import TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.architectures import ARCHITECTURES, architecture_of
 from st_paragram.models.averaging import averaging_embedding
-from st_paragram.models.checksums_file import CHECKSUMS_FILE
-from st_paragram.models.configuration import OWN_MODULES, RECURRENT
 from st_paragram.models.recurrent import recurrent_modules, recurrent_pipeline
 from st_paragram.modules.bilstm import BiLSTM
-from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
@@ -97,11 +99,11 @@ def test_unknown_pieces_are_dropped_here_and_kept_by_the_stock_reader(model, sav
 def test_a_model_saved_again_is_the_same(saved, tmp_path, pairs):
     ours = st_paragram.load(saved, device="cpu")
     again = model_directory.save(ours, tmp_path / "again")
-    assert model_directory.fingerprint(again) == model_directory.fingerprint(saved)
+    assert fingerprint(again) == fingerprint(saved)
     with torch.no_grad():
         ours[1].encoder.bias_hh_l0[0] += 1
     changed = model_directory.save(ours, tmp_path / "changed")
-    assert model_directory.fingerprint(changed) != model_directory.fingerprint(saved)
+    assert fingerprint(changed) != fingerprint(saved)
     short = st_paragram.load(saved, device="cpu", truncate_dim=3)
     np.testing.assert_array_equal(short.encode(pairs[0][0]), st_paragram.load(saved).encode(pairs[0][0])[:3])
 
@@ -201,4 +203,4 @@ def test_damaged_settings_of_the_pipeline_are_refused(unsealed):
     edit(unsealed / "config_sentence_transformers.json", prompts={"query": 5})
     refused(unsealed, "config_sentence_transformers.json")
     edit(unsealed / "config_sentence_transformers.json", prompts={}, default_prompt_name="nothing")
-    refused(unsealed, "its modules cannot be made")
+    refused(unsealed, "there is no prompt of this name")

@@ -12,9 +12,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm
 
 import st_paragram
+from st_paragram.core.table import TableType
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import ParagramEncoder, pipeline
-from st_paragram.modules.compact_embedding import TableType
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 

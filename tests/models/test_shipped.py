@@ -17,8 +17,8 @@ from support.plugin import tell_shape_with_copy
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.models.checksums_file import check
-from st_paragram.models.find import SHIPPED, shipped_folder
+from st_paragram.core.checksums_file import check
+from st_paragram.core.find import SHIPPED, shipped_folder
 from st_paragram.models.training_record import read_training_record
 from st_paragram.release.description import read_release
 

@@ -10,6 +10,8 @@ from support.stock import lstm_pipeline
 
 import st_paragram
 from st_paragram.cli.main import main
+from st_paragram.core.architectures import fingerprint, weights_size
+from st_paragram.core.averaging import table_type
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.averaging import embedding_of
@@ -48,13 +50,13 @@ def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
     record = TrainingRecord("x", ("en", "xx"), "x", 1, {}, "none", {"dim": 1}, 1.0, 1.0, [], translations=[])
     same = model_directory.save(model, tmp_path / "same", card="# other\n", training=record)
     assert read_training_record(same) == record
-    assert model_directory.fingerprint(same) == model_directory.fingerprint(saved)
+    assert fingerprint(same) == fingerprint(saved)
     with torch.no_grad():
         model[1].encoder.bias_hh_l0[0] += 1
     other = model_directory.save(model, tmp_path / "other")
-    assert model_directory.fingerprint(other) != model_directory.fingerprint(saved)
+    assert fingerprint(other) != fingerprint(saved)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    assert 4 * parameters < model_directory.weights_size(saved) < 4 * parameters + 2000
+    assert 4 * parameters < weights_size(saved) < 4 * parameters + 2000
 
 
 @pytest.mark.parametrize("name", ["num_layers", "hidden_dim", "embedding_dimension"])
@@ -85,7 +87,7 @@ def test_there_is_no_table_to_ask_for(model, saved):
     with pytest.raises(ModelDirectoryError, match="WordEmbeddings and LSTM and Pooling: only TokenEmbedding"):
         embedding_of(model)
     with pytest.raises(ModelDirectoryError, match="architecture 'stock'"):
-        model_directory.table_type(saved)
+        table_type(saved)
 
 
 def test_modules_that_a_stock_reader_would_not_import_are_refused(model, tmp_path):

@@ -10,9 +10,9 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from support.stock import lstm_pipeline
 
 import st_paragram
+from st_paragram.core.checksums_file import CHECKSUMS_FILE
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import directory as model_directory
-from st_paragram.models.checksums_file import CHECKSUMS_FILE
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer

@@ -9,8 +9,9 @@ from support import forked
 from support.plugin import tell_shape_without_plugin
 
 import st_paragram
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.averaging import opens_in_stock
 from st_paragram.models import directory as model_directory
-from st_paragram.models.averaging import opens_in_stock
 from st_paragram.models.card import model_card
 from st_paragram.models.description import check_model, describe_model
 from st_paragram.models.encoder import pipeline
@@ -110,10 +111,10 @@ def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
         saved = model_directory.save(model_of(tokenizer), tmp_path / tokenizer.kind)
         assert describe_model(saved).properties["tokenizer_kind"] == tokenizer.kind
         assert "all files are what was saved" in check_model(saved)
-        before = model_directory.fingerprint(saved)
+        before = fingerprint(saved)
         content = saved / f"{tokenizer.kind}.model"
         content.write_bytes(json.dumps(json.loads(content.read_bytes())[::-1]).encode())
-        assert model_directory.fingerprint(saved) != before
+        assert fingerprint(saved) != before
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
+from st_paragram.core.table import TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.flat_features import join_features
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.row_means import kernel_serves, row_means

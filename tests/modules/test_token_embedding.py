@@ -7,9 +7,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
 from support.tokenizer import WordTokenizer
 
+from st_paragram.core.table import TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.models.encoder import pipeline
-from st_paragram.modules.compact_embedding import CompactEmbedding, TableType
+from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.tokenizers import base
 

@@ -12,9 +12,9 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 
 import st_paragram
+from st_paragram.core.averaging import table_type
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.evaluation.results import RetrievalError, RetrievalScores, StsResult, TatoebaResult
-from st_paragram.models.directory import table_type
 from st_paragram.release import run
 from st_paragram.release.card import release_card
 from st_paragram.release.description import read_release

@@ -8,6 +8,7 @@ import pytest
 
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import main
+from st_paragram.core.encoder import Encoder
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
@@ -339,9 +340,7 @@ def test_an_index_is_replaced_only_if_asked_for_and_nothing_else_ever(tmp_path, 
 
 
 def test_a_model_of_nan_is_refused(tmp_path, source, model, vocabulary, flat, monkeypatch):
-    broken = model_directory.load(model)
-    monkeypatch.setattr(broken, "encode", lambda texts, **_: np.full((len(texts), 16), np.nan, np.float32))
-    monkeypatch.setattr(model_directory, "load", lambda *_: broken)
+    monkeypatch.setattr(Encoder, "encode", lambda self, texts, **_: np.full((len(texts), 16), np.nan, np.float32))
     with pytest.raises(MiningError, match="length nan"):
         SearchIndex.build(source, tmp_path / "i", model)
     with pytest.raises(MiningError, match=r"queries: .* number 1 has length nan"):

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.known_files import KnownDigest
 from st_paragram.data.pair_store.checks import check_languages, check_rows, check_shapes, load_tokenizers
 from st_paragram.data.pair_store.content import digest_of
 from st_paragram.data.pair_store.format import LABELS, REMAKE, ROW_LANGUAGES, SIDES
 from st_paragram.data.pair_store.header import read_header
-from st_paragram.data.pair_store.known_digests import KnownDigest
 from st_paragram.data.pair_store.mapped_file import MappedFile
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.native import kernels
@@ -107,7 +107,7 @@ class PairStore:
         Raises:
             StoreError: it is not what the file says.
         """
-        known = KnownDigest(self.path)
+        known = KnownDigest("store-digests", [self.path])
         if (digest := known.read()) is None or self.stated_digest not in (None, digest):
             digest = self.compute_digest()
             known.write(digest)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.architectures import fingerprint
+from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.find import find
 from st_paragram.evaluation.models import load_model
 from st_paragram.extras import require
-from st_paragram.models import directory as model_directory
 from st_paragram.models.batch_size import batch_size as default_batch_size
-from st_paragram.models.configuration import CONFIG_FILE
-from st_paragram.models.find import find
 from st_paragram.models.training_record import read_training_record
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _model_name(name: str, folder: Path, ours: bool) -> str:
 
 def _revision(folder: Path, ours: bool) -> str:
     if ours:
-        return model_directory.fingerprint(folder)[:REVISION_DIGITS]
+        return fingerprint(folder)[:REVISION_DIGITS]
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix != ".md":

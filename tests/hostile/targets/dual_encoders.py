@@ -22,9 +22,9 @@ from support.data import make_pairs
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new, write_bitext
 
 from hostile.damage import damaged, edited_json, json_bytes
+from st_paragram.core.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.errors import ParagramError
 from st_paragram.models import directory as model_directory
-from st_paragram.models.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.models.dual_encoder import DualEncoder
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 

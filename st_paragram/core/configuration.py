@@ -22,6 +22,10 @@ CONFIG_FILE = "st_paragram.json"
 CHECKSUMS_FILE = "SHA256SUMS"
 #: What sentence-transformers keeps of a pipeline beside its modules.
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"
+#: The embedding table of an averaging model; other architectures may have more weights.
+WEIGHTS_FILE = "model.safetensors"
+#: The record of the training run.
+TRAINING_FILE = "training.json"
 FORMAT_VERSION = 3
 AVERAGING, RECURRENT, STOCK, OWN_MODULES = "averaging", "recurrent", "stock", "modules"
 GENERATIVE, DUAL_ENCODER = "generative", "dual-encoder"
@@ -33,7 +37,7 @@ class Configuration:
     """The contents of `st_paragram.json`.
 
     Args:
-        architecture: a name in `architectures.ARCHITECTURES`.
+        architecture: a name in `architectures.FILES`.
         values: what the architecture needs to read its folder; JSON values.
     """
 

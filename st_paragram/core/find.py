@@ -7,10 +7,10 @@ import os
 import re
 from pathlib import Path
 
+from st_paragram.core.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE
 from st_paragram.damage import printable, short
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.files import cache_folder
-from st_paragram.models.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE, read_configuration
 
 logger = logging.getLogger(__name__)
 
@@ -108,14 +108,13 @@ def _from_hub(name: str, looked: str) -> Path:
     """The files that the model's architecture needs, and no others, all of one commit."""
     from huggingface_hub import snapshot_download
 
-    from st_paragram.models.architectures import architecture_named
+    from st_paragram.core.architectures import files_of
 
     repository, _, revision = name.partition("@")
     try:
         folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=[CONFIG_FILE]))
-        architecture = architecture_named(read_configuration(folder).architecture, folder)
         commit = commit_of(folder)
-        patterns = [*architecture.files, *_BESIDE]
+        patterns = [*files_of(folder), *_BESIDE]
         folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
         raise ModelDirectoryError(f"{printable(name)} is on the hub, but no model of st_paragram: {error}") from error
