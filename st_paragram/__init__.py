@@ -16,6 +16,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 if TYPE_CHECKING:
     from st_paragram.bitext_mining.miner import mine
     from st_paragram.bitext_mining.settings import MiningSettings
+    from st_paragram.core.encoder import Encoder
     from st_paragram.data.pair_store import PairStore, PairStoreWriter
     from st_paragram.embed_files import embed_collection, embed_file, read_embeddings
     from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from st_paragram.training.store_trainer import StoreTrainer
 
 __all__ = [
+    "Encoder",
     "MarginHardNegativeLoss",
     "MeanPool",
     "MegaBatchTrainer",
@@ -62,6 +64,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Encoder": "core.encoder",
     "MarginHardNegativeLoss": "losses.margin_hard_negative",
     "MeanPool": "modules.mean_pool",
     "MegaBatchTrainer": "training.mega_batch.trainer",

@@ -13,11 +13,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
-
-from filelock import BaseFileLock, FileLock, Timeout
+from typing import IO, TYPE_CHECKING, Any
 
 from st_paragram.errors import ParagramError, TextError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 #: Standard input, where a file is asked for.
 STDIN = "-"
@@ -222,6 +223,8 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     Raises:
         ParagramError: another run is at work there.
     """
+    from filelock import FileLock
+
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / _LOCK, timeout=-1 if wait else 0)
     with _held(lock, f"{folder}: another run is at work there; wait for it, or name another folder"):
@@ -246,6 +249,8 @@ def output_lock(
         ParagramError: what `check` raises; another run is writing the output; or something cannot be written, be it
             that the disk is full.
     """
+    from filelock import FileLock
+
     check = check or (lambda: None)
     check()
     with _in_one_line(output, error):
@@ -281,6 +286,8 @@ def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
 @contextmanager
 def _held(lock: BaseFileLock, refusal: str) -> Iterator[bool]:
     """Hold a lock; gives False on a file system without locks, where nobody guards against a second run."""
+    from filelock import Timeout
+
     held = True
     try:
         lock.acquire()

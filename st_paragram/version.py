@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 
 @cache
 def installed_version() -> str:
     """As pip knows it; "0+unknown" in a source tree that was never installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("st_paragram")
     except PackageNotFoundError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +47,8 @@ def write(tokenizer: tokenizers.Tokenizer, settings: Mapping[str, Any], unit_vec
 
 def _versions() -> dict[str, str]:
     """Of the packages that would have written the files, as far as they are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {}
     for name, package in _VERSIONS.items():
         try:

@@ -169,7 +169,9 @@ class Table:
             out[first:last] = 0
             if len(rows):
                 starts = (offsets[first:last] - begin)[kept]
-                out[first:last][kept] = np.add.reduceat(rows, starts, axis=0) / counts[first:last, None][kept]
+                out[first:last][kept] = (
+                    np.add.reduceat(rows, starts, axis=0, dtype=np.float64) / counts[first:last, None][kept]
+                )
             first = last
 
 

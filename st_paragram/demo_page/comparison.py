@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from sentence_transformers import SentenceTransformer
 
 from st_paragram.cleaning.unsegmented_scripts import UNSEGMENTED
+from st_paragram.core.encoder import Encoder
+from st_paragram.core.models import TextEncoder
 from st_paragram.demo_page.contributions import Floats, cosine, left_out_contributions, piece_contributions
 from st_paragram.demo_page.models import readers
 from st_paragram.errors import TextError
-from st_paragram.models.averaging import averaging_embedding
-from st_paragram.modules.token_embedding import TokenEmbedding
 
 #: Words of a sentence of which each is left out in turn: so many texts the model must read.
 MOST_WORDS = 100
@@ -54,7 +52,7 @@ class Comparison:
     exact: bool
 
 
-def compare(model: SentenceTransformer, first: str, second: str) -> Comparison:
+def compare(model: TextEncoder, first: str, second: str) -> Comparison:
     """Compare two sentences.
 
     Raises:
@@ -62,12 +60,13 @@ def compare(model: SentenceTransformer, first: str, second: str) -> Comparison:
         EvaluationError: the model gives a sentence no direction.
     """
     pair = readers(model)
-    if all(averaging_embedding(one) is not None for one in pair):
-        return _by_pieces(pair, (first, second))
+    encoders = [one for one in pair if isinstance(one, Encoder)]
+    if len(encoders) == len(pair):
+        return _by_pieces(encoders, (first, second))
     return _by_words(model, (first, second))
 
 
-def cosine_of(model: SentenceTransformer, first: str, second: str) -> float:
+def cosine_of(model: TextEncoder, first: str, second: str) -> float:
     """The cosine of two sentences.
 
     Raises:
@@ -77,7 +76,7 @@ def cosine_of(model: SentenceTransformer, first: str, second: str) -> float:
     return cosine(one, other)
 
 
-def _by_pieces(pair: Sequence[SentenceTransformer], sentences: Sequence[str]) -> Comparison:
+def _by_pieces(pair: Sequence[Encoder], sentences: Sequence[str]) -> Comparison:
     (names, rows), (other_names, other_rows) = map(_pieces, pair, sentences)
     mean, other = rows.mean(axis=0), other_rows.mean(axis=0)
     parts = _parts(names, piece_contributions(rows, other))
@@ -85,16 +84,13 @@ def _by_pieces(pair: Sequence[SentenceTransformer], sentences: Sequence[str]) ->
     return Comparison(cosine(mean, other), parts, others, True)
 
 
-@torch.inference_mode()
-def _pieces(model: SentenceTransformer, sentence: str) -> tuple[list[str], Floats]:
+def _pieces(encoder: Encoder, sentence: str) -> tuple[list[str], Floats]:
     """What a sentence's pieces are called, and their vectors, (n, D), of as many components as the model gives."""
-    embedding = averaging_embedding(model)
-    assert isinstance(embedding, TokenEmbedding)
-    prompt = model.prompts.get(model.default_prompt_name or "")
-    ids = embedding.preprocess([sentence], prompt=prompt)["input_ids"][0]
-    rows = embedding.embedding(ids.to(embedding.embedding.weight.device)).double().cpu().numpy()
-    names = _shown([embedding.tokenizer.piece(one) for one in ids.tolist()])
-    return names, rows[:, : model.truncate_dim]
+    prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
+    ids, _ = encoder.tokenizer.encode([prompt + sentence])
+    rows = encoder.model.table.rows(ids).astype(np.float64)
+    names = _shown([encoder.tokenizer.piece(one) for one in ids.tolist()])
+    return names, rows[:, : encoder.truncate_dim]
 
 
 def _shown(pieces: Sequence[str | None]) -> list[str]:
@@ -108,7 +104,7 @@ def _shown(pieces: Sequence[str | None]) -> list[str]:
     return shown
 
 
-def _by_words(model: SentenceTransformer, sentences: Sequence[str]) -> Comparison:
+def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
     whole = _embed(model, sentences)
     sides = []
     for number, sentence in enumerate(sentences):
@@ -129,7 +125,5 @@ def _parts(names: Sequence[str], values: Floats) -> tuple[Part, ...]:
     return tuple(Part(name, value) for name, value in zip(names, values.tolist(), strict=True))
 
 
-def _embed(model: SentenceTransformer, texts: Sequence[str]) -> Floats:
-    rows = model.encode(list(texts), show_progress_bar=False, convert_to_tensor=True)
-    found: Floats = rows.double().cpu().numpy()
-    return found
+def _embed(model: TextEncoder, texts: Sequence[str]) -> Floats:
+    return np.asarray(model.encode(list(texts), show_progress_bar=False), dtype=np.float64)

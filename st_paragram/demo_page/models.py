@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from st_paragram.core.configuration import (
     AVERAGING,
@@ -17,11 +17,11 @@ from st_paragram.core.configuration import (
     STOCK,
     read_configuration,
 )
+from st_paragram.core.encoder import Encoder
 from st_paragram.core.find import find
+from st_paragram.core.models import TextEncoder, load_encoder
 from st_paragram.errors import SettingsError
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+from st_paragram.tokenizers.bilingual import BilingualTokenizer
 
 _KINDS = {
     AVERAGING: "average of pieces",
@@ -66,14 +66,14 @@ class Models:
     """
 
     choices: dict[str, Choice]
-    _loaded: dict[str, SentenceTransformer]
+    _loaded: dict[str, TextEncoder]
 
-    def __init__(self, names: Sequence[str], load: Callable[[Path], SentenceTransformer] | None = None) -> None:
+    def __init__(self, names: Sequence[str], load: Callable[[Path], TextEncoder] | None = None) -> None:
         """Find models without reading them.
 
         Args:
             names: paths, names or hub ids; one that is given twice counts once.
-            load: reads a directory; `st_paragram.load` if not given.
+            load: reads a directory; `load_encoder` if not given.
 
         Raises:
             SettingsError: no name.
@@ -103,7 +103,7 @@ class Models:
             raise SettingsError("No such model is shown here. Please pick one from the list.")
         return self.choices[label]
 
-    def model(self, label: str | None) -> SentenceTransformer:
+    def model(self, label: str | None) -> TextEncoder:
         """The model behind a label, read when it is first asked for and kept.
 
         Raises:
@@ -113,7 +113,7 @@ class Models:
         choice = self.choice(label)
         with self._lock:
             if choice.name not in self._loaded:
-                self._loaded[choice.name] = (self._load or _load)(choice.folder)
+                self._loaded[choice.name] = (self._load or load_encoder)(choice.folder)
             return self._loaded[choice.name]
 
 
@@ -124,32 +124,20 @@ def _label(choice: Choice, taken: Container[str]) -> str:
     return f"{choice.name} ({choice.kind})" if short in taken else short
 
 
-def languages_of(model: SentenceTransformer) -> tuple[str, str] | None:
+def languages_of(model: TextEncoder) -> tuple[str, str] | None:
     """The languages of an averaging model that has a vocabulary of each of two; None for all others."""
-    from st_paragram.models.averaging import averaging_embedding
-    from st_paragram.tokenizers.bilingual import BilingualTokenizer
-
-    embedding = averaging_embedding(model)
-    if embedding is None or not isinstance(embedding.tokenizer, BilingualTokenizer):
+    if not isinstance(model, Encoder) or not isinstance(model.tokenizer, BilingualTokenizer):
         return None
-    return cast("tuple[str, str]", embedding.tokenizer.languages)
+    return cast("tuple[str, str]", model.tokenizer.languages)
 
 
-def readers(model: SentenceTransformer) -> tuple[SentenceTransformer, SentenceTransformer]:
+def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
     """What reads the first text and what reads the second.
 
     They are the model itself but where it has a vocabulary of each of two languages: then the first text is read in
     the first of them and the second text in the second.
     """
-    from st_paragram.models.encoder import ParagramEncoder
-
     languages = languages_of(model)
-    if languages is None or not isinstance(model, ParagramEncoder):
+    if languages is None or not isinstance(model, Encoder):
         return model, model
     return model.in_language(languages[0]), model.in_language(languages[1])
-
-
-def _load(folder: Path) -> SentenceTransformer:
-    from st_paragram.models.directory import load
-
-    return load(folder)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from st_paragram.alignment.scores import unit_vectors
+from st_paragram.core.models import TextEncoder
 from st_paragram.demo_page.models import readers
 
 
@@ -27,7 +27,7 @@ class Hit:
     cosine: float
 
 
-def nearest(model: SentenceTransformer, query: str, lines: Sequence[str], most: int) -> list[Hit]:
+def nearest(model: TextEncoder, query: str, lines: Sequence[str], most: int) -> list[Hit]:
     """The nearest sentences, best first; of equally near ones the earlier.
 
     Args:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import importlib
+from typing import Any
 
+from st_paragram.core.encoder import Encoder
 from st_paragram.demo_page.comparison import cosine_of
 from st_paragram.demo_page.html_parts import escaped, number, paragraph, summary, table
 from st_paragram.demo_page.limits import checked_sentence
 from st_paragram.demo_page.models import Models
 from st_paragram.demo_page.tab import Page
 from st_paragram.errors import SettingsError
-from st_paragram.generation.generate import find_route, transfer
 from st_paragram.generation.settings import GenerationSettings
-from st_paragram.models.generative import GenerativeEncoder
 
 MEANING, STYLE = "We are late for the train.", "Are you sure that this is the right way, my friend?"
 _SETTINGS = GenerationSettings(max_length=100)
@@ -24,14 +24,19 @@ _NOTE = (
 
 def written_languages(model: object) -> list[str]:
     """Codes of the languages that a model can write in another sentence's style; none for most models."""
-    if not isinstance(model, GenerativeEncoder):
+    if isinstance(model, Encoder) or not isinstance(model, _generation("models.generative").GenerativeEncoder):
         return []
     return [language for language in model.languages if _can_write(model, language)]
 
 
-def _can_write(model: GenerativeEncoder, language: str) -> bool:
+def _generation(module: str) -> Any:  # noqa: ANN401 - a module
+    """A module that writes sentences; it needs torch, which this page has only for models that do."""
+    return importlib.import_module(f"st_paragram.{module}")
+
+
+def _can_write(model: Any, language: str) -> bool:  # noqa: ANN401 - a GenerativeEncoder
     try:
-        find_route(model, "transfer", target=language)
+        _generation("generation.generate").find_route(model, "transfer", target=language)
     except SettingsError:
         return False
     return True
@@ -50,7 +55,7 @@ def transfer_html(models: Models, label: str, meaning: str, style: str, language
     model = models.model(label)
     if language not in written_languages(model):
         raise SettingsError("This model cannot write in a style in this language. Please pick another of the list.")
-    written = transfer(cast("GenerativeEncoder", model), [meaning], [style], language, _SETTINGS)[0]
+    written = _generation("generation.generate").transfer(model, [meaning], [style], language, _SETTINGS)[0]
     if not written:
         return summary("The model wrote nothing. Please try other sentences.")
     rows = [

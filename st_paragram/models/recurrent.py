@@ -34,7 +34,7 @@ from st_paragram.modules.bilstm import BiLSTM
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.native import huge_pages
+from st_paragram.modules import huge_pages
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 

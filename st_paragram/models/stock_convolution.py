@@ -32,7 +32,7 @@ from st_paragram.modules.convolution_encoder import ConvolutionEncoder
 from st_paragram.modules.progress_bars import no_progress_bars
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.modules.transformer_encoder import special_ids, stock_tokenizer
-from st_paragram.native import huge_pages
+from st_paragram.modules import huge_pages
 
 #: The weights of `ConvolutionEncoder` by its own names, and the table's name in the stock reader's file.
 CONVOLUTION_FILE, _TABLE = "convolution.safetensors", "decoder.embed_tokens.weight"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from st_paragram.core.configuration import TRAINING_FILE
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.json_files import read_json
-from st_paragram.value_words import counted
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,6 @@ class TranslationScore:
     accuracy: float
 
 
-def _machine() -> str:
-    import torch
-
-    return f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}"
-
-
 @dataclass(frozen=True)
 class TrainingRecord:
     """What there is to tell of a training run.
@@ -89,7 +81,7 @@ class TrainingRecord:
     seconds: float
     pairs_per_second: float
     scores: Sequence[Score]
-    machine: str = field(default_factory=_machine)
+    machine: str = "unknown"
     translations: Sequence[TranslationScore] = ()
     history: Sequence[Mapping[str, float]] = field(default_factory=list)
     tasks: Mapping[str, int] = field(default_factory=dict)

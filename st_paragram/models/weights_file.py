@@ -7,7 +7,8 @@ from torch import Tensor
 
 from st_paragram.core.table import Table, TableType
 from st_paragram.modules.compact_embedding import CompactEmbedding
-from st_paragram.native import huge_pages, kernels
+from st_paragram.modules import huge_pages
+from st_paragram.native import kernels
 
 
 def in_torch(table: Table) -> Tensor | CompactEmbedding:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from st_paragram.core.table import Table, TableType
 from st_paragram.errors import SettingsError
-from st_paragram.native import huge_pages
+from st_paragram.modules import huge_pages
 
 
 class CompactEmbedding(nn.Module):

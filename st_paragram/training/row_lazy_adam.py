@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
-from st_paragram.native import huge_pages
+from st_paragram.modules import huge_pages
 from st_paragram.training.row_lazy_state import check_saved, check_state, converges, window
 
 _BLOCK = 4096  # rows moved at a time where the whole table is walked

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
@@ -26,6 +28,7 @@ from st_paragram.training.generative_settings import GenerativeSettings
 from st_paragram.training.objectives import dual_encoder, mega_batch_margin, translation_vae
 from st_paragram.training.processes import is_main_process
 from st_paragram.training.training_data import OtherTasks
+from st_paragram.value_words import counted
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,7 @@ def save(
         pairs=len(store),
         preparation=store.settings,
         segmentation=store.tokenizer().options.get("segmentation", "none"),
+        machine=f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}",
         settings=asdict(result.report.settings),
         seconds=result.report.seconds,
         pairs_per_second=result.report.pairs_per_second,

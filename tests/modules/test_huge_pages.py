@@ -10,7 +10,7 @@ import pickle
 import pytest
 import torch
 
-from st_paragram.native import huge_pages
+from st_paragram.modules import huge_pages
 
 LARGE = (3000, 1024)
 
