@@ -22,7 +22,7 @@ _NOTE = (
 )
 
 
-def written_languages(model: object) -> list[str]:
+def written_languages(model: Any) -> list[str]:  # noqa: ANN401 - what `Models` loads
     """Codes of the languages that a model can write in another sentence's style; none for most models."""
     if isinstance(model, Encoder) or not isinstance(model, _generation("models.generative").GenerativeEncoder):
         return []

@@ -7,7 +7,7 @@ import logging
 import multiprocessing
 import pickle
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -265,8 +265,8 @@ def test_other_processes(encoder, texts, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
     expected = encoder.encode(texts)
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        np.testing.assert_array_equal(pool.apply(_encode, (encoder, texts)), expected)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        np.testing.assert_array_equal(pool.submit(_encode, encoder, texts).result(timeout=60), expected)
 
 
 def test_threads_follow_the_environment(monkeypatch):
