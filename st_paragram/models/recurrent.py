@@ -30,11 +30,11 @@ from st_paragram.damage import short
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.models import stock
 from st_paragram.models.tensors_file import read_tensors
+from st_paragram.modules import huge_pages
 from st_paragram.modules.bilstm import BiLSTM
 from st_paragram.modules.mean_pool import MeanPool
 from st_paragram.modules.sentencepiece_embedding import token_embedding
 from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.modules import huge_pages
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
 

@@ -28,11 +28,11 @@ from torch import Tensor, nn
 from st_paragram.core.configuration import WEIGHTS_FILE
 from st_paragram.errors import SettingsError
 from st_paragram.models.tensors_file import read_tensors
+from st_paragram.modules import huge_pages
 from st_paragram.modules.convolution_encoder import ConvolutionEncoder
 from st_paragram.modules.progress_bars import no_progress_bars
 from st_paragram.modules.token_embedding import TokenEmbedding
 from st_paragram.modules.transformer_encoder import special_ids, stock_tokenizer
-from st_paragram.modules import huge_pages
 
 #: The weights of `ConvolutionEncoder` by its own names, and the table's name in the stock reader's file.
 CONVOLUTION_FILE, _TABLE = "convolution.safetensors", "decoder.embed_tokens.weight"

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from st_paragram.core.table import Table, TableType
-from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.modules import huge_pages
+from st_paragram.modules.compact_embedding import CompactEmbedding
 from st_paragram.native import kernels
 
 

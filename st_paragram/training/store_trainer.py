@@ -20,9 +20,9 @@ from transformers import PrinterCallback, ProgressCallback
 from st_paragram.data.pair_store import SIDES, PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.models.architectures import architecture_of
+from st_paragram.modules import huge_pages
 from st_paragram.modules.flat_features import flat_features
 from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.modules import huge_pages
 from st_paragram.training.arguments import StoreTrainingArguments
 from st_paragram.training.batch_order import BatchOrder
 from st_paragram.training.callbacks import InterruptCallback, RateCallback
