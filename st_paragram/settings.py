@@ -35,7 +35,6 @@ import pydantic
 import pydantic.dataclasses
 from typing_extensions import dataclass_transform
 
-from st_paragram import yaml_files
 from st_paragram.damage import one_line, short
 from st_paragram.errors import SettingsError
 from st_paragram.setting_fields import SettingField, fields_of
@@ -137,6 +136,8 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     Raises:
         SettingsError: The file cannot be read, or is no mapping.
     """
+    from st_paragram import yaml_files
+
     try:
         values = yaml_files.read_yaml(path)
     except (OSError, ValueError) as error:
