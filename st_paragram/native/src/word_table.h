@@ -86,6 +86,12 @@ struct Record {
     const int32_t* ids() const { return reinterpret_cast<const int32_t*>(at + 2); }
     const char* bytes() const { return reinterpret_cast<const char*>(at + 2 + pieces()); }
 
+    // Numbers that the record takes.
+    uint64_t numbers() const { return numbers_of(length(), pieces()); }
+    static uint64_t numbers_of(int64_t length, uint32_t pieces) {
+        return 2 + pieces + (static_cast<uint64_t>(length > 8 ? length : 8) + 3) / 4;
+    }
+
     bool is(const Word& word) const {
         if (length() != word.length) return false;
         if (word.length > 8) return std::memcmp(bytes(), word.bytes, static_cast<size_t>(word.length)) == 0;
@@ -127,8 +133,7 @@ public:
 
     // Add a word that is not there; a full table starts over first. Without memory for it nothing has changed.
     void add(const Word& word, const int32_t* ids, uint32_t count, bool has_unknown, uint32_t cost) {
-        const uint64_t text = (static_cast<uint64_t>(word.length > 8 ? word.length : 8) + 3) / 4;
-        const uint64_t numbers = 2 + count + text;
+        const uint64_t numbers = Record::numbers_of(word.length, count), text = numbers - 2 - count;
         if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
         make_room(used_ + numbers);
         if (2 * (words_ + 1) > slots_.size()) grow();
@@ -141,6 +146,16 @@ public:
         put(slots_, word.hash, used_);
         used_ += numbers;
         ++words_;
+    }
+
+    // Call each(word, record) for all words.
+    template <class Each>
+    void each(Each&& each) const {
+        for (uint64_t at = 0; at < used_;) {
+            const Record record{records_.data() + at};
+            each(read_word(record.bytes(), record.bytes() + record.length()), record);
+            at += record.numbers();
+        }
     }
 
     void start_over() {
