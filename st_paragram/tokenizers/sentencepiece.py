@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -114,18 +115,17 @@ class SentencePieceTokenizer(Tokenizer):
         return list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
 
     def _encode(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
-        with _UTF8_EXPECTED:
-            try:
-                return self._encoder.encode(texts, max_length, num_threads, dtype)
-            except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
-                # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
-                cased = map(str.lower if self.lower_case else str, texts)
-                repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
-            return self._encoder.encode(repaired, max_length, num_threads, dtype)
+        try:
+            return self._encoder.encode(texts, max_length, num_threads, dtype)
+        except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
+            # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
+            cased = map(str.lower if self.lower_case else str, texts)
+            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
+        return self._encoder.encode(repaired, max_length, num_threads, dtype)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
-        with _UTF8_EXPECTED:
+        with _utf8_expected():
             text: str = self.processor.decode([int(one) for one in ids])  # 0.2.1 knows no ids of numpy
             return text
 
@@ -138,29 +138,22 @@ class SentencePieceTokenizer(Tokenizer):
         processor = self.processor
         if processor.is_unknown(piece_id) or processor.is_control(piece_id) or processor.is_unused(piece_id):
             return None
-        with _UTF8_EXPECTED:
+        with _utf8_expected():
             piece: str = processor.id_to_piece(piece_id)
             return piece
 
 
-class _Utf8Expected:
+@contextmanager
+def _utf8_expected() -> Iterator[None]:
     """Sentencepiece looks at a model's bytes when it loads it, but not whether its pieces and rules are UTF-8.
 
     Raises:
         SettingsError: they are not.
     """
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if isinstance(error, UnicodeDecodeError):
-            raise SettingsError(
-                "the sentencepiece model has pieces or rules that are not UTF-8; copy it again"
-            ) from error
-
-
-_UTF8_EXPECTED = _Utf8Expected()
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise SettingsError("the sentencepiece model has pieces or rules that are not UTF-8; copy it again") from error
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:

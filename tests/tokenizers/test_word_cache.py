@@ -271,7 +271,9 @@ def test_other_obstacles(proto):
 
     spaceless = b"".join(proto[a - 2 : b] for number, a, b in _spans(proto, 0, len(proto)) if number == 1
                          and "▁".encode() != proto[a + 2 : a + 5][: proto[a + 1]])  # fmt: skip
-    assert "space" in obstacle(spaceless + proto[max(b for number, _, b in _spans(proto, 0, len(proto)) if number == 1) :])
+    assert "space" in obstacle(
+        spaceless + proto[max(b for number, _, b in _spans(proto, 0, len(proto)) if number == 1) :]
+    )
     for text, kind in (("x▁", ()), ("▁x▁", (5,))):
         assert "several words" in obstacle(with_piece(proto, text, -1.0, *kind))
     for score in (0.5, -1.0001, -4097.0):

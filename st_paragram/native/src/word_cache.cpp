@@ -91,13 +91,7 @@ public:
         return result;
     }
 
-    void move_to(WordTable& table) const {
-        table_.each([&](const Word& word, const Record& record) {
-            if (!table.find(word).at) {
-                table.add(word, record.ids(), record.pieces(), record.has_unknown(), record.cost());
-            }
-        });
-    }
+    const WordTable& table() const { return table_; }
 
 private:
     Found segment(const Word& word) {
@@ -300,7 +294,7 @@ private:
         for (Worker& worker : workers_) {
             if (!worker.fresh) continue;
             const std::unique_lock<std::shared_mutex> lock(cache_->lock());
-            worker.fresh->move_to(cache_->table);
+            cache_->table.add_all(worker.fresh->table());
             worker.fresh.reset();
         }
     }

@@ -158,6 +158,27 @@ public:
         }
     }
 
+    // Add the words of another table that are not there.
+    void add_all(const WordTable& other) {
+        constexpr int kAhead = 16;  // words whose slots are on their way from memory
+        Word words[kAhead];
+        Record records[kAhead];
+        uint64_t count = 0;
+        const auto add_next = [&](uint64_t number) {
+            const Word& word = words[number % kAhead];
+            const Record& record = records[number % kAhead];
+            if (!find(word).at) add(word, record.ids(), record.pieces(), record.has_unknown(), record.cost());
+        };
+        other.each([&](const Word& word, const Record& record) {
+            if (count >= kAhead) add_next(count - kAhead);
+            prefetch_slot(word);
+            words[count % kAhead] = word;
+            records[count % kAhead] = record;
+            ++count;
+        });
+        for (uint64_t number = count < kAhead ? 0 : count - kAhead; number < count; ++number) add_next(number);
+    }
+
     void start_over() {
         slots_.assign(1 << 10, 0);
         slots_.shrink_to_fit();
@@ -183,12 +204,11 @@ private:
 
     void grow() {
         std::vector<uint64_t> slots(slots_.size() * 2, 0);
-        for (const uint64_t slot : slots_) {
-            if (!slot) continue;
-            const Record record{records_.data() + (slot & 0xFFFFFFFF) - 1};
-            const Word word = read_word(record.bytes(), record.bytes() + record.length());
-            put(slots, word.hash, (slot & 0xFFFFFFFF) - 1);
-        }
+        uint64_t place = 0;
+        each([&](const Word& word, const Record& record) {
+            put(slots, word.hash, place);
+            place += record.numbers();
+        });
         slots_.swap(slots);
     }
 
