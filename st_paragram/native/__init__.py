@@ -12,8 +12,6 @@ import logging
 import os
 from typing import Any
 
-from st_paragram.native.installation import install_command, why_missing
-
 logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
@@ -46,6 +44,8 @@ def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
     try:
         return load_kernels()
     except ImportError as error:
+        from st_paragram.native.installation import install_command, why_missing
+
         logger.warning(
             "the compiled kernels are missing: %s; everything works without them, several times slower. Install a C++ "
             "compiler, then: %s (python -m st_paragram.native tells whether it has helped)",

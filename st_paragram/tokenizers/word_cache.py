@@ -1,8 +1,8 @@
 """Sentencepiece ids of many texts: words are encoded one by one, each of them once, by compiled code.
 
-Texts are split at ASCII spaces; a word's ids are those that sentencepiece gives it alone, lower-cased if texts are to be.
-One after another, they are what it gives the whole text, for the models that the compiled reader accepts. (All others,
-and the texts named under 3, go to sentencepiece; `WordEncoder.obstacle` says why.)
+Texts are split at ASCII spaces; a word's ids are those that sentencepiece gives the word alone, lower-cased if texts
+are to be. One after another, they are what it gives the whole text, for the models that the compiled reader accepts.
+(All others, and the texts named under 3, go to sentencepiece; `WordEncoder.obstacle` says why.)
 
 0. Lower-casing a text is lower-casing its words. Of all characters only the capital sigma looks at its neighbors, and
    not beyond a space, which is neither cased nor ignored (Unicode, section 3.13, Final_Sigma).
@@ -96,7 +96,7 @@ class WordEncoder:
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(self.model_proto)
-        except RuntimeError as error:
+        except (RuntimeError, UnicodeDecodeError) as error:  # the latter if its message is not UTF-8
             reason = one_line(error)
             raise SettingsError(f"not a sentencepiece model ({len(self.model_proto)} bytes): {reason}") from error
         return processor

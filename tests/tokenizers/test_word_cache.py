@@ -9,6 +9,7 @@ import multiprocessing
 import pickle
 import random
 import struct
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -20,7 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from st_paragram.data.sample.grammar import sample_pairs
+from st_paragram.data.sample.held_out import HELD_OUT_LANGUAGES
 from st_paragram.errors import SettingsError
+from st_paragram.models.find import shipped_folder
 from st_paragram.native import kernels
 from st_paragram.tokenizers import word_cache
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
@@ -121,6 +125,52 @@ hard_texts = st.lists(
 def test_any_texts(lowering, keeping, texts):
     check(lowering, texts)
     check(keeping, texts)
+
+
+long_texts = st.builds(lambda text, times: text * times, hard_texts, st.sampled_from([1, 3, 40]))
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalization_rule_name": "nmt_nfkc_cf"},
+        {"byte_fallback": True, "vocab_size": 700},
+        {"control_symbols": ["<x>", "river"]},
+    ],
+    ids=str,
+)
+def test_any_texts_with_other_models(options):
+    vocabulary = SentencePieceTokenizer(train(**options))
+    assert vocabulary._encoder.obstacle is None
+
+    @settings(max_examples=150)
+    @given(texts=st.lists(long_texts, max_size=5))
+    def run(texts):
+        check(vocabulary, texts)
+
+    run()
+
+
+@needs_kernels
+def test_the_shipped_model_segments_the_built_in_text():
+    vocabulary = SentencePieceTokenizer((shipped_folder() / "sentencepiece.model").read_bytes())
+    pairs = [pair for language in HELD_OUT_LANGUAGES[1:] for pair in sample_pairs(language, 300)]
+    texts = [text for pair in pairs for text in pair]
+    assert left_to_sentencepiece(vocabulary, texts) == []
+    assert rows_of(vocabulary.encode(texts)) == reference(vocabulary, texts)
+
+
+@needs_kernels
+def test_sentencepiece_is_not_imported_for_what_the_reader_takes():
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer\n"
+        "vocabulary = SentencePieceTokenizer(Path(sys.argv[1]).read_bytes())\n"
+        "vocabulary.encode(['The old mill']); vocabulary.piece(7); len(vocabulary)\n"
+        "assert not {'sentencepiece', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(shipped_folder() / "sentencepiece.model")], check=True)
 
 
 @needs_kernels

@@ -44,7 +44,11 @@ void check_texts(const std::vector<PieceTrie::Entry>& sorted) {
 class PieceTrie::Builder {
 public:
     Builder(PieceTrie& trie, const std::vector<Entry>& sorted) : trie_(trie), sorted_(sorted) {
-        trie_.units_.reserve(4 * sorted.size() + 512);
+        const size_t likely = 4 * sorted.size() + 512;  // units of a usual vocabulary
+        trie_.units_.reserve(likely);
+        trie_.ends_.reserve(likely);
+        next_.reserve(likely);
+        last_.reserve(likely);
         next_.push_back(0);
         last_.push_back(0);
         trie_.units_.resize(1);
