@@ -112,7 +112,7 @@ def tokenize_table(options: Options, threads: int) -> Table:
         Measure.RATE,
         rows(processes, memory=True),
         OURS,
-        notes=[f"{options.count:,} sentences in memory; {_model(options)}. Lines that occur twice are met before."],
+        notes=[f"{options.count:,} sentences in memory. A word counts as met from its second occurrence on."],
     )
 
 

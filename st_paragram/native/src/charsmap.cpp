@@ -11,8 +11,8 @@
 namespace st_paragram {
 namespace {
 
-constexpr size_t kLongestReplacement = 255;  // bytes; those of sentencepiece's own rules have 33 at most
-constexpr int kLongestKey = 32;              // bytes; of keys that begin each other sentencepiece sees so many
+constexpr size_t kLongestReplacement = 64;  // bytes; those of sentencepiece's own rules have 33 at most
+constexpr int kLongestKey = 32;             // bytes; of keys that begin each other sentencepiece sees so many
 
 void check(bool good, const char* reason = "a damaged table of normalization rules") {
     if (!good) throw std::invalid_argument(reason);

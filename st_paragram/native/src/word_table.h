@@ -140,7 +140,7 @@ public:
         uint32_t* record = records_.data() + used_;
         record[0] = static_cast<uint32_t>(word.length) | count << 16 | static_cast<uint32_t>(has_unknown) << 31;
         record[1] = cost;
-        std::memcpy(record + 2, ids, 4 * count);
+        if (count) std::memcpy(record + 2, ids, 4 * count);
         std::memset(record + 2 + count, 0, 4 * text);
         std::memcpy(record + 2 + count, word.bytes, static_cast<size_t>(word.length));
         put(slots_, word.hash, used_);
