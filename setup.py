@@ -43,6 +43,10 @@ setup(
                     "mean_rows",
                     "training_step",
                     "hardest_negatives",
+                    "model_file",
+                    "charsmap",
+                    "piece_trie",
+                    "unigram",
                     "word_cache",
                 )
             ],

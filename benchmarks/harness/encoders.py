@@ -143,6 +143,23 @@ def sentencepiece(arguments: dict[str, Any]) -> Encode:
     return lambda sentences: processor.encode(sentences, out_type=int, num_threads=arguments["threads"])
 
 
+def word_cache(arguments: dict[str, Any]) -> Encode:
+    """Our tokenizer alone, which keeps the words that it has met."""
+    tokenizer = _tokenizer(arguments)
+    return lambda sentences: tokenizer.encode(sentences, num_threads=arguments["threads"])
+
+
+def fresh_words(arguments: dict[str, Any]) -> Encode:
+    """Our tokenizer alone, loaded for each round: no word was met before."""
+    return lambda sentences: _tokenizer(arguments).encode(sentences, num_threads=arguments["threads"])
+
+
+def _tokenizer(arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - a tokenizer, imported only where it is measured
+    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+
+    return SentencePieceTokenizer((Path(arguments["model"]) / "sentencepiece.model").read_bytes())
+
+
 def tokenizers(arguments: dict[str, Any]) -> Encode:
     """The other tokeniser alone: `encode_batch` of tokenizers, 1,024 texts at a time."""
     from tokenizers import Tokenizer
@@ -182,5 +199,7 @@ FACTORIES: dict[str, Callable[[dict[str, Any]], Encode]] = {
     "laser": laser,
     "sentencepiece": sentencepiece,
     "tokenizers": tokenizers,
+    "word_cache": word_cache,
+    "fresh_words": fresh_words,
     "original": original,
 }

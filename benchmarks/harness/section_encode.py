@@ -22,6 +22,7 @@ def units(options: Options) -> Iterator[Unit]:
     """One unit a table."""
     for threads in options.thread_counts():
         yield Unit(f"encode-{threads}-threads", partial(encode_table, options, threads))
+        yield Unit(f"tokenize-{threads}-threads", partial(tokenize_table, options, threads))
         yield Unit(f"lookup-{threads}-threads", partial(lookup_table, options, threads))
 
 
@@ -92,6 +93,26 @@ def encode_table(options: Options, threads: int) -> Table:
             "First round: this text seen for the first time, when the caches of words that ours and tokenizers keep "
             "are empty; it is no part of the median.",
         ],
+    )
+
+
+def tokenize_table(options: Options, threads: int) -> Table:
+    """Text to ids: a first pass over text, further passes, and sentencepiece."""
+    everything = arguments(options, threads)
+    peers = [
+        Peer(OURS, "encode", "fresh_words", everything, note="a first pass: loads the tokenizer, meets every word"),
+        Peer("further passes", "encode", "word_cache", everything, note="every word was met in a round before"),
+        Peer("sentencepiece alone", "encode", "sentencepiece", everything, note="its batch call, without lower-casing"),
+    ]
+    processes = interleave(chosen(options, peers, threads), options.rounds, title=f"tokenize, threads: {threads}")
+    return Table(
+        f"tokenize-{threads}-threads",
+        f"Text to ids, {_threads(threads)}",
+        "sentences/s",
+        Measure.RATE,
+        rows(processes, memory=True),
+        OURS,
+        notes=[f"{options.count:,} sentences in memory. A word counts as met from its second occurrence on."],
     )
 
 

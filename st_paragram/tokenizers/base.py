@@ -37,12 +37,12 @@ class Encoded:
     """Texts as flat ids, the unknown id dropped.
 
     Attributes:
-        ids: int64 (total,).
+        ids: int64 (total,), or int32 where it was asked for.
         offsets: int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
         cut: texts that had more ids than were to be kept.
     """
 
-    ids: NDArray[np.int64]
+    ids: NDArray[Any]
     offsets: NDArray[np.int64]
     cut: int
 

@@ -39,23 +39,23 @@ def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple
 
 
 def drop_unknown(
-    ids: NDArray[np.int64], counts: NDArray[np.int64], unknown_id: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Drop the unknown id; a text left empty becomes the single unknown id.
 
     Args:
-        ids: int64 (total,), the texts one after another.
+        ids: of any integer type, (total,), the texts one after another.
         counts: int64 (N,), ids of each text.
         unknown_id: the id to drop.
 
     Returns:
-        ids int64 (total',) and offsets int64 (N + 1,).
+        ids (total',) of the same type, and offsets, int64 (N + 1,).
     """
     known = ids != unknown_id
     if counts.all() and known.all():
         return ids, starts(counts)
     kept = np.bincount(np.repeat(np.arange(len(counts)), counts)[known], minlength=len(counts))
     offsets = starts(np.maximum(kept, 1))
-    result = np.full(offsets[-1], unknown_id, dtype=np.int64)
+    result = np.full(offsets[-1], unknown_id, dtype=ids.dtype)
     result[np.repeat(kept > 0, np.maximum(kept, 1))] = ids[known]
     return result, offsets

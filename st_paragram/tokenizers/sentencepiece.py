@@ -9,17 +9,20 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import sentencepiece
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from st_paragram.damage import one_line
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.extras import require
 from st_paragram.native import room
 from st_paragram.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.tokenizers.sentencepiece_format import round_scores
 from st_paragram.tokenizers.word_cache import SCORE_STEP, WordEncoder
+
+if TYPE_CHECKING:
+    import sentencepiece
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
@@ -60,14 +63,14 @@ class SentencePieceTokenizer(Tokenizer):
         self.model_proto = model_proto
         self.lower_case = lower_case
         self.segmentation = Segmentation(segmentation)
-        self.processor = sentencepiece.SentencePieceProcessor()
-        try:
-            self.processor.LoadFromSerializedProto(model_proto)
-        except RuntimeError as error:
-            reason = one_line(error)
-            raise SettingsError(f"not a sentencepiece model ({len(model_proto)} bytes): {reason}") from error
-        self.unknown_id: int = self.processor.unk_id()
+        self._encoder = WordEncoder(model_proto, lower_case)
+        self.unknown_id = self._encoder.unknown_id
         self.normalize = normalizer(lower_case, self.segmentation)
+
+    @cached_property
+    def processor(self) -> sentencepiece.SentencePieceProcessor:
+        """The model as sentencepiece loads it, when it is first asked for."""
+        return self._encoder.processor
 
     @property
     def content(self) -> bytes:
@@ -81,7 +84,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def __len__(self) -> int:
         """Number of ids, the unknown and control pieces included."""
-        return self.processor.get_piece_size()
+        return self.processor.get_piece_size() if self._encoder.obstacle else len(self._encoder.model)
 
     def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
         """Encode texts as flat ids.
@@ -94,24 +97,31 @@ class SentencePieceTokenizer(Tokenizer):
         Returns:
             ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
         """
-        segmented = list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
-        encoded = self.encode_normalized(segmented, max_length, num_threads)
+        encoded = self.encode_normalized(self._segmented(texts), max_length, num_threads)
+        return encoded.ids, encoded.offsets
+
+    def encode_rows(
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Encode texts as `encode` does, as ids of the type that the compiled means read: int32 (total,)."""
+        encoded = self._encode(self._segmented(texts), max_length, num_threads, np.int32)
         return encoded.ids, encoded.offsets
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts as `encode` does, without segmenting them: they went through `normalize`, or need none."""
-        with _utf8_expected():
-            try:
-                return self._encoder.encode(texts, max_length, num_threads)
-            except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
-                # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
-                cased = map(str.lower if self.lower_case else str, texts)
-                repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
-            return self._encoder.encode(repaired, max_length, num_threads)
+        return self._encode(texts, max_length, num_threads, np.int64)
 
-    @cached_property
-    def _encoder(self) -> WordEncoder:
-        return WordEncoder(self.processor, self.model_proto, self.lower_case)
+    def _segmented(self, texts: Sequence[str]) -> list[str]:
+        return list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
+
+    def _encode(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
+        try:
+            return self._encoder.encode(texts, max_length, num_threads, dtype)
+        except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
+            # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
+            cased = map(str.lower if self.lower_case else str, texts)
+            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
+        return self._encoder.encode(repaired, max_length, num_threads, dtype)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
@@ -121,7 +131,11 @@ class SentencePieceTokenizer(Tokenizer):
 
     def piece(self, piece_id: int) -> str | None:
         """The piece with a meta symbol where a word begins; None for the unknown, control and unused pieces."""
-        processor, piece_id = self.processor, int(piece_id)  # 0.2.1 knows no ids of numpy
+        piece_id = int(piece_id)  # 0.2.1 knows no ids of numpy
+        if not self._encoder.obstacle:
+            known: str | None = self._encoder.model.piece(piece_id)
+            return known
+        processor = self.processor
         if processor.is_unknown(piece_id) or processor.is_control(piece_id) or processor.is_unused(piece_id):
             return None
         with _utf8_expected():
@@ -188,6 +202,8 @@ def train_vocabulary(
             f"there is no room for {num_threads} threads that train a vocabulary; set vocab_threads to fewer, "
             "or allow this process more memory or threads (ulimit -v, ulimit -u)"
         )
+    import sentencepiece
+
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:

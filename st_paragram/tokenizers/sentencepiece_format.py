@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-
 from st_paragram.errors import ModelDirectoryError
 
 # The consonants that begin a Hangul syllable.
@@ -202,27 +200,6 @@ def read_rules(charsmap: bytes) -> dict[str, str]:
             f"the sentencepiece model's normalisation table ({len(charsmap)} bytes) is damaged: {error}; "
             "copy the file again"
         ) from error
-
-
-def keeps_words_apart(charsmap: bytes) -> bool:
-    """Whether a compiled table (see `read_rules`) cannot see beyond a space, and leaves no META_SYMBOL in a text.
-
-    So it is if no key has a space, there is a rule for META_SYMBOL, and no replacement has it. A unit that holds a
-    space is looked for below every other unit, whether that one is in use or not: the answer may be a false no.
-    """
-    size = int.from_bytes(charsmap[:4], "little")
-    units = np.frombuffer(charsmap, "<u4", count=size // 4, offset=4)
-    replacements = charsmap[4 + size :]
-    bases = np.arange(len(units)) ^ (units >> 10 << (units >> 6 & 8))
-    below = bases ^ ord(" ")
-    if (units[below[below < len(units)]] & 0x800000FF == ord(" ")).any():
-        return False
-    index = 0
-    for byte in META_SYMBOL.encode():
-        index = int(bases[index]) ^ byte
-        if index >= len(units) or units[index] & 0x800000FF != byte:
-            return False
-    return bool(units[index] >> 8 & 1) and META_SYMBOL.encode() not in replacements
 
 
 def _walk(units: tuple[int, ...], replacements: bytes) -> Iterator[tuple[str, str]]:

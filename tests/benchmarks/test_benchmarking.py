@@ -242,7 +242,7 @@ def options(tmp_path_factory) -> Options:
 
 
 class TestPeers:
-    @pytest.mark.parametrize("peer", ["native", "stock", "sentencepiece", "tokenizers"])
+    @pytest.mark.parametrize("peer", ["native", "stock", "sentencepiece", "tokenizers", "word_cache", "fresh_words"])
     def test_encoders_run(self, options, peer):
         channel = FakeChannel(2)
         encoders.run(peer, section_encode.arguments(options, 1), channel)
@@ -334,7 +334,7 @@ def test_tiny_run(options, monkeypatch):
     monkeypatch.setattr(processes, "subprocess", SimpleNamespace(**in_place))
     tiny = replace(options, rounds=1, peers=("sentencepiece", "LASER"))
     tables = {found.key: found for found in run.run(tiny, ["encode", "load"], plots=False)}
-    assert set(tables) == {"encode-1-threads", "lookup-1-threads", "load", "single-sentence"}
+    assert set(tables) == {"encode-1-threads", "tokenize-1-threads", "lookup-1-threads", "load", "single-sentence"}
     encode = tables["encode-1-threads"]
     assert [row.name for row in encode.rows] == ["st_paragram", "LASER 2", "sentencepiece alone"]
     assert [len(row.rounds) for row in encode.rows] == [1, 0, 1]

@@ -82,6 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         folder = Path(name)
         variables = environment(given.kernels or build(folder), folder)
         runs = [["-m", "hostile.sanitize_calls", "kernels", str(given.tries)]]
+        runs.append(["-m", "hostile.sanitize_calls", "segmentation", str(given.tries // 5)])
         if not given.no_tests:
             runs.append(["-m", "hostile.sanitize_calls", "optimizer_state", str(given.tries // 20)])
             runs.append(

@@ -43,8 +43,7 @@ class Work:
         self.texts = [text for pair in pairs for text in pair]
         vocabulary = SentencePieceTokenizer(train_vocabulary(self.texts, 300))
         # A small table of words, which is full and starts over every few rounds: a large one would fill all the time.
-        small = WordEncoder(vocabulary.processor, vocabulary.model_proto, True, limit_bytes=1 << 20)
-        vocabulary.__dict__["_encoder"] = small
+        vocabulary._encoder = WordEncoder(vocabulary.model_proto, True, limit_bytes=1 << 20)
         self.store = write_store(folder / "en-xx.h5", pairs, vocabulary)
         self.model = pipeline(SentencePieceEmbedding(vocabulary, 64, sparse_gradient=True), device="cpu")
         embedding = self.model[0]

@@ -94,7 +94,7 @@ class Kernels:
         return state[0].tobytes()
 
     def _tokens(self, threads: int) -> bytes:
-        encoder = WordEncoder(self.model.processor, self.model.model_proto, True)
+        encoder = WordEncoder(self.model.model_proto, True)
         encoded = encoder.encode(self.texts, num_threads=threads)
         return encoded.ids.tobytes() + encoded.offsets.tobytes()
 

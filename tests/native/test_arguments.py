@@ -66,6 +66,7 @@ def test_ids_beyond_32_bits_are_not_taken_for_others(wrong):
 
 
 @pytest.mark.parametrize("limit", [-1, 2**40])
-def test_a_table_of_words_has_a_size_that_it_can_count(limit):
+def test_a_table_of_words_has_a_size_that_it_can_count(vocabulary, limit):
+    model = kernels().Unigram(vocabulary.content)
     with pytest.raises(ValueError, match="limit is not in"):
-        kernels().WordCache(0, 1000, limit)
+        kernels().WordCache(model, True, limit)

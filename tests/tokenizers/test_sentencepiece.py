@@ -94,14 +94,14 @@ def test_pieces_that_are_not_utf8_are_told_where_they_show(vocabulary):
         damaged.decode([number])
 
 
-def test_rules_that_are_not_utf8_are_told(vocabulary):
+def test_rules_that_are_not_utf8_are_left_to_sentencepiece(vocabulary):
     end = len(vocabulary.content) - 100
     rules = vocabulary.content.index("カ".encode())
     damaged = bytearray(vocabulary.content)
     damaged[rules:end] = bytes(0xA9 if byte > 0x7F else byte for byte in damaged[rules:end])
-    tokenizer = SentencePieceTokenizer(bytes(damaged))
-    with pytest.raises(SettingsError, match="not UTF-8"):
-        tokenizer.encode(["ｶ ﾊﾟ ｷ ㍍ ㌔"])
+    tokenizer, texts = SentencePieceTokenizer(bytes(damaged)), ["ｶ ﾊﾟ ｷ ㍍ ㌔", "ba ce"]
+    expected = [tokenizer.processor.encode(text) for text in texts]
+    assert tokenizer.pack(expected)[0].tolist() == tokenizer.encode(texts)[0].tolist()
 
 
 def test_a_number_without_an_end_is_no_model():

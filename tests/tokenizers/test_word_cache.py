@@ -9,8 +9,10 @@ import multiprocessing
 import pickle
 import random
 import struct
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,20 +21,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from st_paragram.data.sample.grammar import sample_pairs
+from st_paragram.data.sample.held_out import HELD_OUT_LANGUAGES
 from st_paragram.errors import SettingsError
+from st_paragram.models.find import shipped_folder
 from st_paragram.native import kernels
 from st_paragram.tokenizers import word_cache
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.sentencepiece_format import (
-    Piece,
-    PieceKind,
-    _spans,
-    keeps_words_apart,
-    parse_model,
-    round_scores,
-)
+from st_paragram.tokenizers.sentencepiece_format import _spans, parse_model, round_scores
 from st_paragram.tokenizers.stock_conversion import convert_tokenizer
-from st_paragram.tokenizers.word_cache import SCORE_STEP, WordEncoder, obstacle
+from st_paragram.tokenizers.word_cache import SCORE_STEP, WordEncoder
 
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
@@ -129,11 +127,57 @@ def test_any_texts(lowering, keeping, texts):
     check(keeping, texts)
 
 
+long_texts = st.builds(lambda text, times: text * times, hard_texts, st.sampled_from([1, 3, 40]))
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalization_rule_name": "nmt_nfkc_cf"},
+        {"byte_fallback": True, "vocab_size": 700},
+        {"control_symbols": ["<x>", "river"]},
+    ],
+    ids=str,
+)
+def test_any_texts_with_other_models(options):
+    vocabulary = SentencePieceTokenizer(train(**options))
+    assert vocabulary._encoder.obstacle is None
+
+    @settings(max_examples=150)
+    @given(texts=st.lists(long_texts, max_size=5))
+    def run(texts):
+        check(vocabulary, texts)
+
+    run()
+
+
+@needs_kernels
+def test_the_shipped_model_segments_the_built_in_text():
+    vocabulary = SentencePieceTokenizer((shipped_folder() / "sentencepiece.model").read_bytes())
+    pairs = [pair for language in HELD_OUT_LANGUAGES[1:] for pair in sample_pairs(language, 300)]
+    texts = [text for pair in pairs for text in pair]
+    assert left_to_sentencepiece(vocabulary, texts) == []
+    assert rows_of(vocabulary.encode(texts)) == reference(vocabulary, texts)
+
+
+@needs_kernels
+def test_sentencepiece_is_not_imported_for_what_the_reader_takes():
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer\n"
+        "vocabulary = SentencePieceTokenizer(Path(sys.argv[1]).read_bytes())\n"
+        "vocabulary.encode(['The old mill']); vocabulary.piece(7); len(vocabulary)\n"
+        "assert not {'sentencepiece', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(shipped_folder() / "sentencepiece.model")], check=True)
+
+
 @needs_kernels
 @settings(max_examples=100)
 @given(texts=st.lists(hard_texts, max_size=6), limit=st.sampled_from([0, 500, 3000]))
 def test_a_small_table_starts_over(lowering, texts, limit):
-    encoder = WordEncoder(lowering.processor, lowering.model_proto, True, limit)
+    encoder = WordEncoder(lowering.model_proto, True, limit)
     for _ in range(2):
         encoded = encoder.encode(texts)
         assert rows_of((encoded.ids, encoded.offsets)) == reference(lowering, texts)
@@ -142,7 +186,7 @@ def test_a_small_table_starts_over(lowering, texts, limit):
 
 @needs_kernels
 def test_memory_is_bounded(proto):
-    encoder = WordEncoder(SentencePieceTokenizer(proto).processor, proto, True, 1 << 18)
+    encoder = WordEncoder(proto, True, 1 << 18)
     for start in range(0, 40_000, 4000):
         encoder.encode([f"w{number} é{number * 7}" for number in range(start, start + 4000)])
     assert 100 < len(encoder.cache) <= 1 << 12
@@ -157,33 +201,29 @@ def test_known_words_are_not_learned_again(proto):
     vocabulary.encode(texts)
     words = len(vocabulary._encoder.cache)
     assert words == len({word for text in texts for word in text.split(" ")})
-    batch = kernels().WordBatch(vocabulary._encoder.cache, texts[::-1], -1, 2)
-    assert batch.complete and batch.missing() == [] and len(batch.direct()) == 0
+    vocabulary.encode(texts[::-1], None, 2)
+    assert len(vocabulary._encoder.cache) == words
+
+
+def left_to_sentencepiece(vocabulary: SentencePieceTokenizer, texts: list[str]) -> list[int]:
+    result = kernels().encode_words(vocabulary._encoder.cache, texts, -1, 1, True)
+    return [] if isinstance(result, tuple) else result.direct().tolist()
 
 
 @needs_kernels
 def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
-    encoder = lowering._encoder
-    score = min(lowering.processor.get_score(list(range(3, len(lowering)))))
-    word = "river"
-    cost = -sum(lowering.processor.get_score(lowering.processor.encode(word)))
-    most = int((2**14 - 2**12) // cost)
-    texts = [" ".join([word] * most), " ".join([word] * (most + 1)), "☃" * 20, "☃" * 21, "x" * 64, "x" * 65]
-    lowering.encode(texts)
-    batch = kernels().WordBatch(encoder.cache, texts, -1, 1)
-    assert batch.direct().tolist()[:1] == [1] and 5 in batch.direct()
-    unknown = (2**14 - 2**12) // ((10 - score) * 2)  # a space and a character each
-    texts = ["☃ " * int(unknown), "☃ " * (int(unknown) + 1)]
-    lowering.encode(texts)
-    assert kernels().WordBatch(encoder.cache, texts, -1, 1).direct().tolist() == [1]
-
-
-@needs_kernels
-@settings(max_examples=200)
-@given(words=st.lists(st.text(characters.filter(lambda c: c != " "), min_size=1, max_size=5), min_size=1, max_size=5))
-def test_lengths_of_normal_forms(lowering, words):
-    expected = [len(lowering.processor.normalize(word)) for word in words]
-    assert lowering._encoder._normal_lengths(words) == expected
+    scores = lowering.processor.get_score(list(range(3, len(lowering))))
+    unknown, space = 10 - min(scores), -lowering.processor.get_score(lowering.processor.piece_to_id("▁"))
+    cost = -sum(lowering.processor.get_score(lowering.processor.encode("river")))
+    most = int((2**14 - 2**12) // cost) + 1  # before the last one there may be so much
+    texts = [" ".join(["river"] * most), " ".join(["river"] * (most + 1)), " ".join(["river"] * most) + "r"]
+    assert left_to_sentencepiece(lowering, texts) == [1]
+    assert left_to_sentencepiece(lowering, texts) == [1]
+    most = int((2**14 - 2**12) // (unknown + space)) + 1
+    assert left_to_sentencepiece(lowering, ["☃ " * most, "☃ " * (most + 1)]) == [1]
+    most = int((2**14 - space) // unknown)  # a long word, with an unknown character at each place
+    assert left_to_sentencepiece(lowering, ["☃" * most, "☃" * (most + 1), "x" * (1 << 15) + "y"]) == [1, 2]
+    check(lowering, ["☃" * most, "☃" * (most + 1), "☃ " * most])
 
 
 def _piece(text: str, score: float, *kind: int) -> bytes:
@@ -236,8 +276,8 @@ def test_lower_casing_goes_word_by_word():
         ({"treat_whitespace_as_suffix": True}, "spaces"),
         ({"add_dummy_prefix": False}, "spaces"),
         ({"remove_extra_whitespaces": False}, "spaces"),
-        ({"normalization_rule_name": "identity"}, "normalisation"),
-        ({"normalization_rule_name": "nfkc"}, "normalisation"),
+        ({"normalization_rule_name": "identity"}, "normalization"),
+        ({"normalization_rule_name": "nfkc"}, "normalization"),
         ({"user_defined_symbols": ["e r"]}, "user-defined"),
         ({"split_by_whitespace": False, "vocab_size": 900}, "several words"),
     ],
@@ -245,7 +285,7 @@ def test_lower_casing_goes_word_by_word():
 )
 def test_other_models_go_to_sentencepiece(options, reason):
     vocabulary = SentencePieceTokenizer(train(**options))
-    assert reason in obstacle(parse_model(vocabulary.model_proto))
+    assert kernels() is None or reason in vocabulary._encoder.obstacle
     check(vocabulary, [" ".join(WORDS), *CASES[:20], "the r the river"])
 
 
@@ -257,26 +297,53 @@ def test_other_models_that_allow_for_it(options):
     check(vocabulary, [" ".join(WORDS), *CASES, "the <x> river<x>"])
 
 
+@needs_kernels
 def test_rules_with_spaces_are_seen(tmp_path):
-    for number, (rule, apart) in enumerate([("65 20 66\t67", False), ("20\t5F", False), ("65 66\t67", True)]):
+    cases = [("65 20 66\t67", "spaces"), ("20\t5F", "spaces"), ("65 66\t67", None), ("65\t2581", "meta symbol")]
+    for rule, reason in cases:
         (tmp_path / "rules.tsv").write_text(f"{rule}\n2581\t20\n", encoding="utf-8")
-        model = parse_model(train(normalization_rule_tsv=str(tmp_path / "rules.tsv")))
-        assert keeps_words_apart(model.charsmap) is apart, number
-    (tmp_path / "rules.tsv").write_text("65\t2581\n2581\t20\n", encoding="utf-8")
-    assert not keeps_words_apart(parse_model(train(normalization_rule_tsv=str(tmp_path / "rules.tsv"))).charsmap)
+        vocabulary = SentencePieceTokenizer(train(normalization_rule_tsv=str(tmp_path / "rules.tsv")))
+        found = vocabulary._encoder.obstacle
+        assert found is None if reason is None else reason in found
+        check(vocabulary, ["sea efe fee e f", "ef e", *CASES[:12]])
 
 
+def with_piece(proto: bytes, text: str, score: float, *kind: int) -> bytes:
+    return _piece(text, score, *kind) + proto
+
+
+@needs_kernels
 def test_other_obstacles(proto):
-    model = parse_model(proto)
-    assert obstacle(model) is None
-    spaceless = [piece for piece in model.pieces if piece.text != "▁"]
-    assert "space" in obstacle(dataclasses.replace(model, pieces=spaceless))
-    for piece in (Piece("x▁", -1.0), Piece("▁x▁", -1.0, PieceKind.UNUSED)):
-        assert "several words" in obstacle(dataclasses.replace(model, pieces=[*model.pieces, piece]))
-    for score in (0.5, -1.0001, float("nan"), float("-inf")):
-        assert "rounded" in obstacle(dataclasses.replace(model, pieces=[*model.pieces, Piece("x", score)]))
-    assert obstacle(dataclasses.replace(model, charsmap=b"")) is not None
-    assert obstacle(dataclasses.replace(model, escape_whitespaces=False)) is not None
+    def obstacle(model: bytes) -> str:
+        with pytest.raises(ValueError) as caught:
+            kernels().Unigram(model)
+        return str(caught.value)
+
+    spaceless = b"".join(proto[a - 2 : b] for number, a, b in _spans(proto, 0, len(proto)) if number == 1
+                         and "▁".encode() != proto[a + 2 : a + 5][: proto[a + 1]])  # fmt: skip
+    assert "space" in obstacle(
+        spaceless + proto[max(b for number, _, b in _spans(proto, 0, len(proto)) if number == 1) :]
+    )
+    for text, kind in (("x▁", ()), ("▁x▁", (5,))):
+        assert "several words" in obstacle(with_piece(proto, text, -1.0, *kind))
+    for score in (0.5, -1.0001, -4097.0):
+        assert "rounded" in obstacle(with_piece(proto, "qqq", score))
+    for score in (float("nan"), float("-inf")):
+        assert "not numbers" in obstacle(with_piece(proto, "qqq", score))
+    assert "twice" in obstacle(with_piece(proto, "▁the", -1.0))
+    assert "twice" in obstacle(with_piece(proto, "▁the", -1.0, 5))
+    assert "twice" in obstacle(with_piece(proto, "<s>", -1.0, 3))
+    assert "unknown piece" in obstacle(with_piece(proto, "<unk>", -1.0))
+    assert "one unknown" in obstacle(with_piece(proto, "<unk>", -1.0, 2))
+    assert "byte pieces" in obstacle(with_piece(proto, "<0x00>", -1.0, 6))
+    assert "unknown type" in obstacle(with_piece(proto, "qqq", -1.0, 7))
+    assert "user-defined" in obstacle(with_piece(proto, "qqq", -1.0, 4))
+    assert "empty" in obstacle(with_piece(proto, "", -1.0))
+    assert "not text" in obstacle(with_piece(proto, "q\0", -1.0))
+    for damaged in (proto[:-1], proto + b"\0", proto + b"\x0b", proto + b"\x0a\x7f", proto + b"\xff" * 11):
+        assert "damaged" in obstacle(damaged)
+    assert "other fields" in obstacle(proto + b"\x32\0")
+    assert "no normalization rules" in obstacle(train(normalization_rule_name="identity"))
 
 
 def test_rounding_changes_scores_alone():
@@ -324,7 +391,7 @@ def test_many_texts_are_encoded_in_blocks(proto, monkeypatch):
 @needs_kernels
 def test_threads_share_a_vocabulary(proto):
     vocabulary = SentencePieceTokenizer(proto)
-    vocabulary.__dict__["_encoder"] = WordEncoder(vocabulary.processor, proto, True, 4000)
+    vocabulary._encoder = WordEncoder(proto, True, 4000)
     rng = random.Random(2)
     batches = [[" ".join(rng.choices(WORDS, k=9)) + f" w{rng.random()}" for _ in range(200)] for _ in range(24)]
     with ThreadPoolExecutor(6) as pool:
@@ -359,39 +426,61 @@ def test_pickles_by_content(lowering):
 
 @needs_kernels
 def test_compiled_part_refuses_what_does_not_fit(lowering):
-    cache = kernels().WordCache(0, 1000, 1000)
+    cache = lowering._encoder.cache
     with pytest.raises(TypeError):
-        kernels().WordBatch(cache, ["a", 1], -1, 1)
-    ids, costs = np.zeros(3, np.int32), np.zeros(2, np.uint32)
-    batch = kernels().WordBatch(cache, ["a b", "a"], -1, 1)
+        kernels().encode_words(cache, ["a", 1], -1, 1, True)
+    with pytest.raises(TypeError):
+        kernels().WordCache(None, True, 1000)
+    ids = np.zeros(3, np.int32)
+    batch = kernels().encode_words(cache, ["☃" * 3000, "a", "☃" * 3000], -1, 1, True)
     for offsets in ([0, 3], [0, 2, 2], [1, 2, 3], [0, 4, 3], [0, -1, 3]):
         with pytest.raises(ValueError, match="offsets"):
-            batch.learn(ids, np.array(offsets), costs)
-        with pytest.raises(ValueError, match="offsets"):
             batch.finish(ids, np.array(offsets))
-    with pytest.raises(ValueError, match="costs"):
-        batch.learn(ids, np.array([0, 1, 3]), costs[:1])
     with pytest.raises(TypeError):
         lowering.encode(["a", None])
 
 
+def test_narrow_ids_are_the_same(lowering):
+    ids, offsets = lowering.encode_rows(CASES, 7, 2)
+    wide, same = lowering.encode(CASES, 7, 2)
+    assert ids.dtype == np.int32 and offsets.dtype == np.int64
+    assert ids.tolist() == wide.tolist() and offsets.tolist() == same.tolist()
+
+
+def test_pieces_are_those_of_sentencepiece(lowering):
+    processor = lowering.processor
+    assert len(lowering) == processor.get_piece_size() and lowering.unknown_id == processor.unk_id()
+    for number in range(len(lowering)):
+        hidden = processor.is_unknown(number) or processor.is_control(number)
+        assert lowering.piece(number) == (None if hidden else processor.id_to_piece(number))
+    for number in (-1, len(lowering), 2**40):
+        with pytest.raises(IndexError):
+            lowering.piece(number)
+
+
+@needs_kernels
+def test_lower_case_is_that_of_python():
+    every = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    every.remove("Σ")  # `encode_words` gives a text with it to Python
+    for start in range(0, len(every), 10_000):
+        text = "".join(every[start : start + 10_000])
+        assert kernels().lower_case(text) == text.lower()
+
+
 @pytest.mark.parametrize("granted", [0, 1, 2])
-def test_sentencepiece_gets_the_threads_for_which_there_is_room(proto, monkeypatch, granted):
+def test_sentencepiece_gets_the_threads_for_which_there_is_room(monkeypatch, granted):
     used = []
-
-    class Processor:
-        def __init__(self, processor):
-            self.encode = lambda texts, **options: (
-                used.append(options.get("num_threads")) or processor.encode(texts, **options)
-            )
-            self.normalize, self.unk_id = processor.normalize, processor.unk_id
-
-    monkeypatch.setattr(word_cache.room, "granted", lambda threads, size: min(threads, granted))
-    plain = SentencePieceTokenizer(proto)
-    encoder = WordEncoder(Processor(plain.processor), proto, True)
+    vocabulary = SentencePieceTokenizer(train(rounded=False))
     texts = [f"{word} {number}" for number, word in enumerate(WORDS)]
-    encoded = encoder.encode(texts, num_threads=2)
-    assert rows_of((encoded.ids, encoded.offsets)) == reference(plain, texts)
+    expected, processor = reference(vocabulary, texts), vocabulary._encoder.processor
+
+    def encode(texts, **options):
+        used.append(options.get("num_threads"))
+        return processor.encode(texts, **options)
+
+    vocabulary._encoder.processor = SimpleNamespace(encode=encode)
+    monkeypatch.setattr(word_cache.room, "granted", lambda threads, size: min(threads, granted))
+    assert rows_of(vocabulary.encode(texts, num_threads=2)) == expected
     assert used[0] == (granted or None)
 
 

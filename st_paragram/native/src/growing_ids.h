@@ -21,6 +21,11 @@ struct Ids {
         return numbers.data() + size;
     }
 
+    void push(int32_t id) {
+        *room_for(1) = id;
+        ++size;
+    }
+
     // kAtOnce numbers must be readable from `ids`, however small the count.
     void append(const int32_t* ids, int64_t count) {
         int32_t* to = room_for(count);

@@ -86,6 +86,12 @@ struct Record {
     const int32_t* ids() const { return reinterpret_cast<const int32_t*>(at + 2); }
     const char* bytes() const { return reinterpret_cast<const char*>(at + 2 + pieces()); }
 
+    // Numbers that the record takes.
+    uint64_t numbers() const { return numbers_of(length(), pieces()); }
+    static uint64_t numbers_of(int64_t length, uint32_t pieces) {
+        return 2 + pieces + (static_cast<uint64_t>(length > 8 ? length : 8) + 3) / 4;
+    }
+
     bool is(const Word& word) const {
         if (length() != word.length) return false;
         if (word.length > 8) return std::memcmp(bytes(), word.bytes, static_cast<size_t>(word.length)) == 0;
@@ -127,20 +133,50 @@ public:
 
     // Add a word that is not there; a full table starts over first. Without memory for it nothing has changed.
     void add(const Word& word, const int32_t* ids, uint32_t count, bool has_unknown, uint32_t cost) {
-        const uint64_t text = (static_cast<uint64_t>(word.length > 8 ? word.length : 8) + 3) / 4;
-        const uint64_t numbers = 2 + count + text;
+        const uint64_t numbers = Record::numbers_of(word.length, count), text = numbers - 2 - count;
         if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
         make_room(used_ + numbers);
         if (2 * (words_ + 1) > slots_.size()) grow();
         uint32_t* record = records_.data() + used_;
         record[0] = static_cast<uint32_t>(word.length) | count << 16 | static_cast<uint32_t>(has_unknown) << 31;
         record[1] = cost;
-        std::memcpy(record + 2, ids, 4 * count);
+        if (count) std::memcpy(record + 2, ids, 4 * count);
         std::memset(record + 2 + count, 0, 4 * text);
         std::memcpy(record + 2 + count, word.bytes, static_cast<size_t>(word.length));
         put(slots_, word.hash, used_);
         used_ += numbers;
         ++words_;
+    }
+
+    // Call each(word, record) for all words.
+    template <class Each>
+    void each(Each&& each) const {
+        for (uint64_t at = 0; at < used_;) {
+            const Record record{records_.data() + at};
+            each(read_word(record.bytes(), record.bytes() + record.length()), record);
+            at += record.numbers();
+        }
+    }
+
+    // Add the words of another table that are not there.
+    void add_all(const WordTable& other) {
+        constexpr int kAhead = 16;  // words whose slots are on their way from memory
+        Word words[kAhead];
+        Record records[kAhead];
+        uint64_t count = 0;
+        const auto add_next = [&](uint64_t number) {
+            const Word& word = words[number % kAhead];
+            const Record& record = records[number % kAhead];
+            if (!find(word).at) add(word, record.ids(), record.pieces(), record.has_unknown(), record.cost());
+        };
+        other.each([&](const Word& word, const Record& record) {
+            if (count >= kAhead) add_next(count - kAhead);
+            prefetch_slot(word);
+            words[count % kAhead] = word;
+            records[count % kAhead] = record;
+            ++count;
+        });
+        for (uint64_t number = count < kAhead ? 0 : count - kAhead; number < count; ++number) add_next(number);
     }
 
     void start_over() {
@@ -168,12 +204,11 @@ private:
 
     void grow() {
         std::vector<uint64_t> slots(slots_.size() * 2, 0);
-        for (const uint64_t slot : slots_) {
-            if (!slot) continue;
-            const Record record{records_.data() + (slot & 0xFFFFFFFF) - 1};
-            const Word word = read_word(record.bytes(), record.bytes() + record.length());
-            put(slots, word.hash, (slot & 0xFFFFFFFF) - 1);
-        }
+        uint64_t place = 0;
+        each([&](const Word& word, const Record& record) {
+            put(slots, word.hash, place);
+            place += record.numbers();
+        });
         slots_.swap(slots);
     }
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
+from support.data import make_pairs
 
 from hostile.arrays import spoilt, unequal
 from st_paragram.errors import ParagramError
 from st_paragram.native import kernels
+from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 TRIES, QUICK = 10_000, 300
 
@@ -159,46 +162,49 @@ def _check_training(step, *arguments):
     return "rows ahead of the step" if (arguments[3] > arguments[4]).any() else None
 
 
+@functools.cache
+def _vocabulary():
+    return SentencePieceTokenizer(train_vocabulary([text for pair in make_pairs(100) for text in pair], 120))
+
+
 def _words(rng):
-    words = ["a", "bb", "straße", "x" * 70, "河水", "\x00", "", "cc" * 9]
+    words = ["ba", "Ce", "straße", "x" * 70, "河水", "\x00", "", "☃", "☃" * 700]
     texts = [" ".join(rng.choice(words, rng.integers(0, 60))) for _ in range(rng.integers(0, 150))]
     spoil = int(rng.integers(1, 1 << 30)) if rng.random() < 0.3 else 0
-    arguments = [0, 1000, int(rng.choice([0, 300, 1 << 20])), texts, int(rng.choice([-1, 0, 5]))]
-    return _word_batch, [*arguments, int(rng.choice(_THREADS)), spoil], [], _check_words
+    arguments = [int(rng.choice([0, 300, 1 << 20])), texts, int(rng.choice([-1, 0, 5])), int(rng.choice(_THREADS))]
+    return _word_batch, [*arguments, bool(rng.integers(2)), spoil], [], _check_words
 
 
-def _word_batch(unknown, most_cost, limit, texts, max_length, threads, spoil):
-    """Texts through a batch that is told ids of missing words and texts; with `spoil`, a seed, wrong ones."""
-    batch = kernels().WordBatch(kernels().WordCache(unknown, most_cost, limit), texts, max_length, threads)
+def _word_batch(limit, texts, max_length, threads, wide, spoil):
+    """Texts through an empty table; ids of texts that sentencepiece must encode are wrong with `spoil`, a seed."""
+    cache = kernels().WordCache(kernels().Unigram(_vocabulary().content), True, limit)
+    result = kernels().encode_words(cache, texts, max_length, threads, wide)
+    if isinstance(result, tuple):
+        return result
     rng = np.random.default_rng(spoil)
-
-    def told(some):
-        answer = [*_ids_of(some), np.ones(len(some), np.uint32)]
-        number = rng.integers(3)
-        return [spoilt(part, rng, answer) if spoil and i == number else part for i, part in enumerate(answer)]
-
-    for _ in range(3):
-        if missing := batch.missing():
-            batch.learn(*told(missing))
-    return batch.finish(*told([texts[number] for number in batch.direct()])[:2])
+    answer = [*_ids_of([texts[number] for number in result.direct()])]
+    number = rng.integers(2)
+    return result.finish(
+        *(spoilt(part, rng, answer) if spoil and i == number else part for i, part in enumerate(answer))
+    )
 
 
 def _ids_of(texts):
-    """As many ids for a word as it has characters, up to three; the first of "bb" is the unknown one."""
-    rows = [[(len(word) + k) % 20 - 2 for word in text.split(" ") for k in range(min(len(word), 3))] for text in texts]
+    rows = [_vocabulary().processor.encode(text.lower()) for text in texts]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(np.int64)
     return np.array(list(itertools.chain.from_iterable(rows)), np.int32), offsets
 
 
-def _check_words(result, unknown, most_cost, limit, texts, max_length, threads, spoil):
+def _check_words(result, limit, texts, max_length, threads, wide, spoil):
     if spoil:
         return None
     (ids, offsets, cut), (wanted, bounds) = result, _ids_of(texts)
-    most = max_length if max_length >= 0 else len(wanted)
+    most, unknown = max_length if max_length >= 0 else len(wanted), _vocabulary().unknown_id
     rows = [wanted[a:b][:most].tolist() for a, b in itertools.pairwise(bounds)]
     expected = [[i for i in row if i != unknown] or [unknown] for row in rows]
     found = [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
-    return None if found == expected and cut == (np.diff(bounds) > most).sum() else "other ids"
+    same = found == expected and cut == (np.diff(bounds) > most).sum()
+    return None if same and ids.dtype == (np.int64 if wide else np.int32) else "other ids"
 
 
 _CALLS = (_gather, _means, _means, _mining, _mask, _training, _training, _words)
