@@ -19,6 +19,8 @@ from st_paragram.search.neighbours import Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from st_paragram.core.encoder import Encoder
+
 _ROUTES = {"query", "document"}  # as sentence-transformers' `encode_query` and `encode_document` name them
 
 
@@ -54,8 +56,12 @@ class Content(str, Enum):
         return np.asarray(encode(list(queries), show_progress_bar=False), dtype=np.float32)
 
 
-def has_towers(model: SentenceTransformer) -> bool:
-    """Whether a model embeds questions and answers apart."""
+def has_towers(model: Encoder | SentenceTransformer) -> bool:
+    """Whether a model embeds questions and answers differently; an `Encoder` averages all texts alike."""
+    from st_paragram.core.encoder import Encoder
+
+    if isinstance(model, Encoder):
+        return False
     from sentence_transformers.sentence_transformer.modules import Router
 
     return any(isinstance(module, Router) and set(module.sub_modules) >= _ROUTES for module in model)

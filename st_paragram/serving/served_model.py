@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from st_paragram.errors import SettingsError
-from st_paragram.models import averaging
-from st_paragram.models import directory as model_directory
-from st_paragram.models.batch_size import batch_size
 from st_paragram.models.find import find
 from st_paragram.search.content import Content, has_towers
 from st_paragram.serving.batching import Kind, Rows
@@ -20,25 +16,34 @@ from st_paragram.serving.batching import Kind, Rows
 if TYPE_CHECKING:
     from st_paragram.search.search_index import SearchIndex
 
+#: Characters that are encoded within about half a millisecond by a model that averages.
+_SHORT = 4_096
+_NETWORK_BATCH = 128  # texts: what a network's layers compute of them stays in a processor's cache
+_AVERAGING_BATCH = 4_096
+
 
 class ServedModel:
-    """A model with a name, and perhaps an index of sentences that it has embedded.
+    """A model with a name, and optionally an index of sentences that it has embedded.
 
     Args:
         model: directory, name or hub id.
-        name: what requests call it; the last part of `model` if not given.
+        name: what requests call it; by default the last part of `model`.
         index: a folder of `st-paragram index`, built with this model.
 
     Raises:
         ModelDirectoryError: the model is not there, or damaged.
-        MiningError: the index is damaged, or another model's.
+        MiningError: the index is damaged, or was built with another model.
     """
 
     def __init__(self, model: str | Path, name: str | None = None, index: Path | None = None) -> None:
+        from st_paragram.core.encoder import Encoder
+        from st_paragram.core.models import load_encoder
+
         folder = find(model)
         self.name = name or str(model).partition("@")[0].rstrip("/").rpartition("/")[2]
-        self.model: SentenceTransformer = model_directory.load(folder)
-        self.dimension = int(self.model.get_embedding_dimension() or 0)
+        self.model: Any = load_encoder(folder)
+        self.averages = isinstance(self.model, Encoder)
+        self.dimension = int(self.model.dimension if self.averages else self.model.get_embedding_dimension() or 0)
         self.has_towers = has_towers(self.model)
         self.index: SearchIndex | None = None
         if index is not None:
@@ -46,14 +51,19 @@ class ServedModel:
 
             self.index = SearchIndex(index, folder)
             self.index.encoder = self.model  # the same one, in memory once
-        self._at_once = batch_size(self.model)
+
+    @property
+    def short(self) -> int:
+        """Characters that are encoded so fast that other requests may wait for it."""
+        return _SHORT if self.averages else 0
 
     def encode(self, texts: list[str], kind: Kind = Kind.SENTENCE) -> Rows:
         """Embeddings, float32 (n, D), of any length."""
         encode: Any = {Kind.QUERY: self.model.encode_query, Kind.DOCUMENT: self.model.encode_document}.get(
             kind, self.model.encode
         )
-        return np.asarray(encode(texts, batch_size=self._at_once, show_progress_bar=False), np.float32)
+        at_once = _AVERAGING_BATCH if self.averages else _NETWORK_BATCH
+        return np.asarray(encode(texts, batch_size=at_once, show_progress_bar=False), np.float32)
 
     def check(self, kind: Kind) -> None:
         """Refuse questions and answers where the model has no towers for them.
@@ -72,9 +82,8 @@ class ServedModel:
 
     def tokens(self, texts: Sequence[str]) -> int:
         """How many tokens the model reads of texts."""
-        embedding = averaging.averaging_embedding(self.model)
-        if embedding is not None:
-            return int(embedding.tokenizer.encode(list(texts))[0].size)
+        if self.averages:
+            return int(self.model.tokenizer.encode(list(texts))[0].size)
         read: Any = self.model.preprocess(list(texts))
         if "attention_mask" in read:
             return int(read["attention_mask"].sum())
