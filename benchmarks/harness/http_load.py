@@ -1,4 +1,4 @@
-"""A server as a process, clients that check every answer, and requests that are none."""
+"""A server as a process, clients that check every answer, and malformed requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,23 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-PATHS = ("/v1/embeddings", "/score", "/search", "/v1/models", "/health", "/nothing")
-_HEADERS = {"Content-Type": "application/json"}
+PATHS = (
+    *("/v1/embeddings", "/embed", "/rerank", "/v1/rerank", "/v2/rerank", "/score", "/search"),
+    *("/v1/models", "/v1/models/p-sp-mini", "/info", "/openapi.json", "/metrics", "/health", "/nothing"),
+)
+_STRANGE: tuple[Any, ...] = (
+    *(None, -1, 1e400, 10**5000, [], {}, [[]]),
+    "\ud800",
+    True,
+    [None],
+    "x" * 30_000,
+    [1, 2],
+    [[1], ["a"]],
+)
+_OPTIONS = (
+    *("dimensions", "encoding_format", "input_type", "k", "threshold", "top_n", "return_documents", "raw_scores"),
+    *("return_text", "normalize", "truncate", "truncation_direction", "prompt_name"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,25 +47,28 @@ class Server:
     process: psutil.Process
     port: int
 
-    def connect(self) -> http.client.HTTPConnection:
-        """A new connection to it."""
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
     def megabytes(self) -> float:
-        """Its resident memory."""
-        return float(self.process.memory_info().rss) / 1e6
+        """The resident memory (RSS) of its largest process."""
+        return max(float(process.memory_info().rss) for process in self._processes()) / 1e6
+
+    def proportional_megabytes(self) -> float:
+        """The memory (PSS) of all its processes together, what they share counted once."""
+        return sum(float(process.memory_full_info().pss) for process in self._processes()) / 1e6
 
     def is_healthy(self) -> bool:
         """Whether it runs and answers."""
-        connection = self.connect()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("GET", "/health")
         return self.process.is_running() and connection.getresponse().status == 200
 
+    def _processes(self) -> list[psutil.Process]:
+        return [self.process, *self.process.children(recursive=True)]
+
 
 @contextmanager
-def server(model: str) -> Iterator[Server]:
+def server(model: str, workers: int = 1) -> Iterator[Server]:
     """Serve a model on this machine while the context lasts."""
-    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", model, "--port", "0"]
+    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", model, "--port", "0", "--workers", str(workers)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -150,7 +168,7 @@ class _Client:
         self._chosen = [self._choose.randrange(len(self._texts.texts)) for _ in range(self._each)]
         asked = [self._texts.texts[number] for number in self._chosen]
         body = json.dumps({"model": self._model, "input": asked, "encoding_format": "base64"}).encode()
-        head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        head = "POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         self._read, self._began = bytearray(), time.perf_counter()
         self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
@@ -170,12 +188,12 @@ class _Client:
             self.is_lost = True
             return True
         self._answers.seconds.append(time.perf_counter() - self._began)
-        self._answers.wrong += not self._texts.is_right(self._chosen, content)
+        self._answers.wrong += not self._texts.is_right(self._chosen, bytes(content))
         return True
 
 
 def fuzz(where: Server, count: int, seed: int = 0) -> dict[str, int]:
-    """Send requests that are none, and count the statuses of the answers ("none" where the connection was closed)."""
+    """Send malformed requests, and count the statuses of the answers ("none" where the connection was closed)."""
     choose, counts = random.Random(seed), dict[str, int]()
     for _ in range(count):
         status = _status(where, _strange_request(choose))
@@ -215,8 +233,11 @@ def _strange_body(choose: random.Random) -> bytes:
     good = {
         "model": "p-sp-mini",
         "input": ["a text", "\u4e2d \U0001f600 \u0000"],
+        "inputs": ["a text", "b"],
         "pairs": [["a", "b"]],
         "queries": ["a"],
+        "query": "a",
+        choose.choice(["documents", "texts"]): ["a", "b c"],
     }
     kind = choose.randrange(7)
     if kind == 0:
@@ -226,8 +247,8 @@ def _strange_body(choose: random.Random) -> bytes:
     if kind == 2:
         return json.dumps(good | {choose.choice(list(good)): "x" * choose.choice([10_000, 5_000_000])}).encode()
     if kind == 3:
-        strange: Any = choose.choice([None, -1, 1e400, 10**5000, [], {}, [[]], "\ud800", True, [None], "x" * 30_000])
-        fields = [*good, "dimensions", "encoding_format", "input_type", "k", "threshold"]
+        strange: Any = choose.choice(_STRANGE)
+        fields = [*good, *_OPTIONS]
         text = json.dumps(good | {choose.choice(fields): strange} if strange != 10**5000 else good)
         return text.replace('"a text"', "1" * 5000).encode() if strange == 10**5000 else text.encode()
     body = bytearray(json.dumps(good).encode())

@@ -35,9 +35,7 @@ class Metrics:
         seconds = prometheus.Histogram(
             "st_paragram_request_seconds", "Time from a request to its answer", ["path"], buckets=_SECONDS, **kept
         )
-        self._texts = prometheus.Histogram(
-            "st_paragram_batch_texts", "Texts encoded together", buckets=_TEXTS, **kept
-        )
+        self._texts = prometheus.Histogram("st_paragram_batch_texts", "Texts encoded together", buckets=_TEXTS, **kept)
         self._waiting = prometheus.Gauge(
             "st_paragram_waiting_texts", "Texts that wait to be encoded", multiprocess_mode="livesum", **kept
         )

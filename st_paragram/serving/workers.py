@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from st_paragram.errors import ParagramError
 from st_paragram.serving.job import Job
@@ -46,8 +47,8 @@ class Workers:
 
     def __init__(self, job: Job, sockets: Sequence[socket.socket]) -> None:
         self._job, self._sockets = job, sockets
-        methods = multiprocessing.get_all_start_methods()
-        self._context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        self._copies = "forkserver" in multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("forkserver" if self._copies else "spawn")
         self._workers: list[_Worker] = []
 
     def serve(self, ready: Callable[[Started], None]) -> None:
@@ -61,7 +62,7 @@ class Workers:
         """
         with tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
             os.environ[SHARED_VARIABLE] = counts
-            if isinstance(self._context, multiprocessing.context.ForkServerContext):
+            if self._copies:
                 self._context.set_forkserver_preload(list(PRELOADED))
             try:
                 self._workers = [self._start(listening) for listening in self._sockets]

@@ -213,8 +213,7 @@ VALUES = st.recursive(
     max_leaves=10,
 )
 FIELDS = st.sampled_from(
-    ["input", "model", "dimensions", "encoding_format", "input_type", "pairs", "queries", "k", "inputs", "query"]
-    + ["documents", "texts", "top_n", "raw_scores", "truncate"]
+    "input model dimensions encoding_format input_type pairs queries k inputs query documents texts top_n truncate".split()
 )
 
 

@@ -262,12 +262,12 @@ def test_what_surrounds_a_body_may_not_grow_without_end(served, begin):
 @pytest.mark.parametrize("framing", ["Content-Length: {size}", "Transfer-Encoding: chunked"])
 def test_a_client_that_offers_http_2_is_answered_with_http_1(served, framing, log):
     body = json.dumps({"model": "p-sp-mini", "input": "a"}).encode()
-    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    head = "POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
     head += f"HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\nContent-Type: application/json\r\n{framing}\r\n\r\n"
     sent = body if "size" in framing else b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
-    with running(build_app(served), ServingSettings()) as (port, _):
-        with connected(port, head.format(size=len(body)).encode() + sent) as connection:
-            assert len(read_json(connection)["data"]) == 1
+    sent = head.format(size=len(body)).encode() + sent
+    with running(build_app(served), ServingSettings()) as (port, _), connected(port, sent) as connection:
+        assert len(read_json(connection)["data"]) == 1
     assert not log()
 
 

@@ -50,9 +50,7 @@ def endpoints(service: Service) -> list[Endpoint]:
     return [Endpoint(path, summary, forms) for path in ("/rerank", "/v1/rerank", "/v2/rerank")]
 
 
-async def _cosines(
-    service: Service, request: Request, query: str, texts: list[str], field: str
-) -> NDArray[np.float64]:
+async def _cosines(service: Service, request: Request, query: str, texts: list[str], field: str) -> NDArray[np.float64]:
     """The cosine of each text with the query, (n,)."""
     check_texts([query], service.settings, "query")
     check_texts(texts, service.settings, field)
@@ -67,5 +65,6 @@ async def _cosines(
 
 def _best_first(scores: NDArray[np.float64]) -> Sequence[tuple[int, float]]:
     """Numbers and scores of texts, of equally good ones the earlier first."""
+    scores = scores.round(6)  # sums of products differ in their last digits with the place of a row
     order = np.argsort(-scores, kind="stable")
-    return list(zip(order.tolist(), scores[order].round(6).tolist(), strict=True))
+    return list(zip(order.tolist(), scores[order].tolist(), strict=True))

@@ -8,9 +8,7 @@ from st_paragram.serving.schemas import EmbedRequest, RerankTextsRequest
 from st_paragram.serving.settings import ServingSettings
 
 
-def truncated(
-    texts: Sequence[str], asked: EmbedRequest | RerankTextsRequest, settings: ServingSettings
-) -> list[str]:
+def truncated(texts: Sequence[str], asked: EmbedRequest | RerankTextsRequest, settings: ServingSettings) -> list[str]:
     """The first `max_characters` of each text, or the last ones, if the request allows it; else the texts."""
     if not asked.truncate:
         return list(texts)
