@@ -24,6 +24,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
 testclient = pytest.importorskip("starlette.testclient")
 
 from st_paragram.serving.app import build_app  # noqa: E402
+from st_paragram.serving.schemas import RequestSchema  # noqa: E402
 from st_paragram.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.serving.settings import ServingSettings  # noqa: E402
 
@@ -212,9 +213,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=10,
 )
-FIELDS = st.sampled_from(
-    "input model dimensions encoding_format input_type pairs queries k inputs query documents texts top_n truncate".split()
-)
+FIELDS = st.sampled_from(sorted({field for schema in RequestSchema.__subclasses__() for field in schema.model_fields}))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
