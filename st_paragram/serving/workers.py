@@ -90,7 +90,8 @@ class Workers:
             if worker.process.is_alive():
                 continue
             process = worker.process
-            logger.warning("worker %s ended with status %s; starting another", process.pid, process.exitcode)
+            ended = f"ended with status {process.exitcode}{_last_words(worker)}"
+            logger.warning("worker %s %s; starting another", process.pid, ended)
             for left in counts.glob(f"gauge_live*_{process.pid}.db"):  # its texts wait no longer; its counts stay
                 left.unlink()
             worker.reports.close()
@@ -110,6 +111,16 @@ class Workers:
                 worker.process.join()
         for listening in self._sockets:
             listening.close()
+
+
+def _last_words(worker: _Worker) -> str:
+    """In brackets, the error with which a worker that was started later ended."""
+    with suppress(EOFError):
+        while worker.reports.poll():
+            report = worker.reports.recv()
+            if isinstance(report, str):
+                return f" ({report})"
+    return ""
 
 
 def _started(worker: _Worker) -> Started:

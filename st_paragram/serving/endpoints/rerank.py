@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from st_paragram.serving.batching import Kind
 from st_paragram.serving.checks import check_model, check_texts
-from st_paragram.serving.endpoints.service import Service
+from st_paragram.serving.endpoints.service import Service, written
 from st_paragram.serving.endpoints.truncation import truncated
 from st_paragram.serving.messages import Answer, Request
 from st_paragram.serving.routing import Endpoint, Form
@@ -25,14 +26,18 @@ def endpoints(service: Service) -> list[Endpoint]:
         check_model(asked.model, served)
         texts = [each if isinstance(each, str) else each.text for each in asked.documents]
         cosines = await _cosines(service, request, asked.query, texts, "documents")
-        results = [
-            {"index": index, "relevance_score": score}
-            | ({"document": {"text": texts[index]}} if asked.return_documents else {})
-            for index, score in _best_first(cosines)[: asked.top_n]
-        ]
-        tokens = served.tokens([asked.query, *texts])
-        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-        return Answer.json({"model": served.name, "results": results, "usage": usage})
+
+        def content() -> bytes:
+            results = [
+                {"index": index, "relevance_score": score}
+                | ({"document": {"text": texts[index]}} if asked.return_documents else {})
+                for index, score in _best_first(cosines)[: asked.top_n]
+            ]
+            tokens = served.tokens([asked.query, *texts])
+            usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+            return orjson.dumps({"model": served.name, "results": results, "usage": usage})
+
+        return Answer(await written(content, cosines, texts))
 
     async def ranked_texts(request: Request, asked: RerankTextsRequest) -> Answer:
         query, *texts = truncated([asked.query, *asked.texts], asked, service.settings)

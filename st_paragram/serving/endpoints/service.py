@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
+from numpy.typing import NDArray
 
 from st_paragram.serving.batching import Batcher, Kind, Rows
 from st_paragram.serving.messages import Request
@@ -35,9 +37,15 @@ class Service:
         return await request.unless_gone(self.batcher.encoded(texts, kind)) if rows is None else rows
 
 
-async def written(work: Callable[[], bytes], rows: Rows, texts: Sequence[str] = ()) -> bytes:
-    """The content of an answer; what takes long is written in a thread, so that others are answered meanwhile."""
-    is_large = rows.size + sum(map(len, texts)) > _LARGE
+async def written(work: Callable[[], bytes], numbers: NDArray[Any], texts: Sequence[str] = ()) -> bytes:
+    """The content of an answer; what takes long is written in a thread, so that others are answered meanwhile.
+
+    Args:
+        work: writes it.
+        numbers: what it writes.
+        texts: what it reads.
+    """
+    is_large = numbers.size + sum(map(len, texts)) > _LARGE
     return await asyncio.to_thread(work) if is_large else work()
 
 
