@@ -1,4 +1,4 @@
-"""A server as a process, clients that check every answer, and requests that are none."""
+"""A server as a process, clients that check every answer, and malformed requests."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import http.client
 import json
 import random
 import re
+import selectors
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,23 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-PATHS = ("/v1/embeddings", "/score", "/search", "/v1/models", "/health", "/nothing")
-_HEADERS = {"Content-Type": "application/json"}
+PATHS = (
+    *("/v1/embeddings", "/embed", "/rerank", "/v1/rerank", "/v2/rerank", "/score", "/search"),
+    *("/v1/models", "/v1/models/p-sp-mini", "/info", "/openapi.json", "/metrics", "/health", "/nothing"),
+)
+_STRANGE: tuple[Any, ...] = (
+    *(None, -1, 1e400, 10**5000, [], {}, [[]]),
+    "\ud800",
+    True,
+    [None],
+    "x" * 30_000,
+    [1, 2],
+    [[1], ["a"]],
+)
+_OPTIONS = (
+    *("dimensions", "encoding_format", "input_type", "k", "threshold", "top_n", "return_documents", "raw_scores"),
+    *("return_text", "normalize", "truncate", "truncation_direction", "prompt_name"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,25 +47,28 @@ class Server:
     process: psutil.Process
     port: int
 
-    def connect(self) -> http.client.HTTPConnection:
-        """A new connection to it."""
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
     def megabytes(self) -> float:
-        """Its resident memory."""
-        return float(self.process.memory_info().rss) / 1e6
+        """The resident memory (RSS) of its largest process."""
+        return max(float(process.memory_info().rss) for process in self._processes()) / 1e6
+
+    def proportional_megabytes(self) -> float:
+        """The memory (PSS) of all its processes together, what they share counted once."""
+        return sum(float(process.memory_full_info().pss) for process in self._processes()) / 1e6
 
     def is_healthy(self) -> bool:
         """Whether it runs and answers."""
-        connection = self.connect()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("GET", "/health")
         return self.process.is_running() and connection.getresponse().status == 200
 
+    def _processes(self) -> list[psutil.Process]:
+        return [self.process, *self.process.children(recursive=True)]
+
 
 @contextmanager
-def server(model: str) -> Iterator[Server]:
+def server(model: str, workers: int = 1) -> Iterator[Server]:
     """Serve a model on this machine while the context lasts."""
-    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", model, "--port", "0"]
+    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", model, "--port", "0", "--workers", str(workers)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -72,63 +90,110 @@ class Answers:
     lost: int = 0
 
 
-def load(
-    where: Server, model: str, texts: Sequence[str], rows: NDArray[np.float32], clients: int, each: int, seconds: float
-) -> Answers:
-    """Ask for embeddings from so many threads for so long, `each` texts a request, and compare every row.
+class Texts:
+    """Texts to ask for, and what the server must answer.
+
+    Args:
+        texts: N texts.
+        rows: their embeddings, float32 (N, D), of length 1.
+    """
+
+    def __init__(self, texts: Sequence[str], rows: NDArray[np.float32]) -> None:
+        self.texts, self.rows = texts, rows
+        self._right: dict[int, str] = {}  # answers in base64 that were compared before
+
+    def is_right(self, chosen: Sequence[int], content: bytes) -> bool:
+        """Whether the answer holds the rows of the chosen texts, in their order."""
+        try:
+            sent = [part["embedding"] for part in json.loads(content)["data"]]
+        except (ValueError, KeyError):
+            return False
+        return len(sent) == len(chosen) and all(map(self._is_row, chosen, sent))
+
+    def _is_row(self, number: int, sent: str) -> bool:
+        if self._right.get(number) == sent:
+            return True
+        if not np.allclose(np.frombuffer(base64.b64decode(sent), "<f4"), self.rows[number], atol=1e-5):
+            return False
+        self._right[number] = sent
+        return True
+
+
+def load(where: Server, model: str, texts: Texts, clients: int, each: int, seconds: float) -> Answers:
+    """Ask for embeddings over many connections, and compare every row.
+
+    One thread drives all connections: threads would wait for each other, which would count as the server's time.
 
     Args:
         where: the server.
         model: its name.
-        texts: to be asked for, in an order of each client's own.
-        rows: their embeddings (n, D), of length 1.
-        clients: threads.
-        each: texts of a request.
+        texts: what is asked for, in a separate order for each client.
+        clients: number of connections; each sends its next request when it has read the answer.
+        each: texts per request.
         seconds: how long.
     """
-    answers, end = [Answers() for _ in range(clients)], time.perf_counter() + seconds
-    threads = [
-        threading.Thread(target=_client, args=(where, model, texts, rows, each, end, number, answers[number]))
-        for number in range(clients)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    both = Answers([one for answer in answers for one in answer.seconds])
-    both.wrong, both.lost = sum(answer.wrong for answer in answers), sum(answer.lost for answer in answers)
-    return both
+    answers, end = Answers(), time.perf_counter() + seconds
+    with selectors.DefaultSelector() as ready, ExitStack() as opened:
+        for number in range(clients):
+            client = _Client(where, model, texts, each, random.Random(number), answers)
+            opened.callback(client.close)
+            ready.register(client.socket, selectors.EVENT_READ, client)
+            client.ask()
+        open_clients = clients
+        while open_clients:
+            for key, _ in ready.select():
+                if not key.data.read():
+                    continue
+                if time.perf_counter() < end and not key.data.is_lost:
+                    key.data.ask()
+                else:
+                    ready.unregister(key.fileobj)
+                    open_clients -= 1
+    return answers
 
 
-def _client(
-    where: Server,
-    model: str,
-    texts: Sequence[str],
-    rows: NDArray[np.float32],
-    each: int,
-    end: float,
-    seed: int,
-    answers: Answers,
-) -> None:
-    choose, connection = random.Random(seed), where.connect()
-    while time.perf_counter() < end:
-        chosen = [choose.randrange(len(texts)) for _ in range(each)]
-        request = {"model": model, "input": [texts[number] for number in chosen], "encoding_format": "base64"}
-        began = time.perf_counter()
+class _Client:
+    """One connection with one request under way."""
+
+    def __init__(
+        self, where: Server, model: str, texts: Texts, each: int, choose: random.Random, answers: Answers
+    ) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", where.port), timeout=60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.close, self.is_lost = self.socket.close, False
+        self._model, self._texts, self._each, self._choose, self._answers = model, texts, each, choose, answers
+
+    def ask(self) -> None:
+        """Send a request for texts drawn at random."""
+        self._chosen = [self._choose.randrange(len(self._texts.texts)) for _ in range(self._each)]
+        asked = [self._texts.texts[number] for number in self._chosen]
+        body = json.dumps({"model": self._model, "input": asked, "encoding_format": "base64"}).encode()
+        head = "POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        self._read, self._began = bytearray(), time.perf_counter()
+        self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    def read(self) -> bool:
+        """Read what has come; True if the answer is complete, or will never be."""
         try:
-            connection.request("POST", "/v1/embeddings", json.dumps(request), _HEADERS)
-            answer = json.loads(connection.getresponse().read())
-        except (OSError, http.client.HTTPException, ValueError):
-            answers.lost += 1
-            connection = where.connect()
-            continue
-        answers.seconds.append(time.perf_counter() - began)
-        got = [np.frombuffer(base64.b64decode(part["embedding"]), "<f4") for part in answer.get("data", [])]
-        answers.wrong += len(got) != each or not np.allclose(got, rows[chosen], atol=1e-5)
+            came = self.socket.recv(1 << 20)
+        except OSError:
+            came = b""
+        self._read += came
+        head, found, content = self._read.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: *(\d+)", head) if found else None
+        if came and (length is None or len(content) < int(length[1])):
+            return False
+        if not came:
+            self._answers.lost += 1
+            self.is_lost = True
+            return True
+        self._answers.seconds.append(time.perf_counter() - self._began)
+        self._answers.wrong += not self._texts.is_right(self._chosen, bytes(content))
+        return True
 
 
 def fuzz(where: Server, count: int, seed: int = 0) -> dict[str, int]:
-    """Send requests that are none, and count the statuses of the answers ("none" where the connection was closed)."""
+    """Send malformed requests, and count the statuses of the answers ("none" where the connection was closed)."""
     choose, counts = random.Random(seed), dict[str, int]()
     for _ in range(count):
         status = _status(where, _strange_request(choose))
@@ -168,8 +233,11 @@ def _strange_body(choose: random.Random) -> bytes:
     good = {
         "model": "p-sp-mini",
         "input": ["a text", "\u4e2d \U0001f600 \u0000"],
+        "inputs": ["a text", "b"],
         "pairs": [["a", "b"]],
         "queries": ["a"],
+        "query": "a",
+        choose.choice(["documents", "texts"]): ["a", "b c"],
     }
     kind = choose.randrange(7)
     if kind == 0:
@@ -179,8 +247,8 @@ def _strange_body(choose: random.Random) -> bytes:
     if kind == 2:
         return json.dumps(good | {choose.choice(list(good)): "x" * choose.choice([10_000, 5_000_000])}).encode()
     if kind == 3:
-        strange: Any = choose.choice([None, -1, 1e400, 10**5000, [], {}, [[]], "\ud800", True, [None], "x" * 30_000])
-        fields = [*good, "dimensions", "encoding_format", "input_type", "k", "threshold"]
+        strange: Any = choose.choice(_STRANGE)
+        fields = [*good, *_OPTIONS]
         text = json.dumps(good | {choose.choice(fields): strange} if strange != 10**5000 else good)
         return text.replace('"a text"', "1" * 5000).encode() if strange == 10**5000 else text.encode()
     body = bytearray(json.dumps(good).encode())

@@ -1,26 +1,33 @@
-"""`st-paragram serve`: embeddings, scores and searches over HTTP."""
+"""`st-paragram serve`: embeddings, scores, rankings and searches over HTTP."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from st_paragram.core.find import SHIPPED, find
 from st_paragram.errors import SettingsError
 from st_paragram.settings import add_setting_options, given
 
+if TYPE_CHECKING:
+    from st_paragram.serving.served_model import ServedModel
+    from st_paragram.serving.worker import Started
+
 DESCRIPTION = (
-    "Answer requests for embeddings (in the form of OpenAI's API, so that its clients work), for scores of pairs and, "
-    "with an index, for searches. The server listens on this machine alone unless --host says otherwise. Ctrl-C or "
-    'SIGTERM ends it when the requests under way are answered. Needs: pip install "st_paragram[serve]".'
+    "Answer requests for embeddings (in the form of OpenAI's API and of text-embeddings-inference, so that their "
+    "clients work), for rankings (in the form of Cohere's and Jina's APIs), for scores of pairs and, with an index, "
+    "for searches. The server listens on this machine alone unless --host says otherwise. Ctrl-C or SIGTERM ends it "
+    'when the requests under way are answered. Needs: pip install "st_paragram[serve]".'
 )
 EPILOG = """\
   st-paragram serve p-sp-mini --port 8080
+  st-paragram serve p-sp-mini --workers 4
   st-paragram serve p-sp-es --index lines.index --api-key-file key.txt --host 0.0.0.0
 
-A key can also stand in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a proxy with TLS
-before it where others can reach it.
+The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a proxy with TLS before
+it where others can reach it.
 """
 
 KEY_VARIABLE = "ST_PARAGRAM_API_KEY"
@@ -44,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="address to listen at; the default is for this machine only (default: %(default)s)",
     )
     add("--port", type=int, default=8080, help="port to listen at; 0 takes a free one (default: %(default)s)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that answer requests (default: %(default)s)")
     add("--name", metavar="NAME", help="what requests call the model (default: the last part of MODEL)")
     add("--index", type=Path, metavar="FOLDER", help="an index of st-paragram index, built with this model")
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
@@ -62,17 +70,44 @@ def run(arguments: argparse.Namespace) -> int:
     settings = ServingSettings(**given(arguments, ServingSettings))
     if not 0 <= arguments.port <= 65_535:
         raise SettingsError(f"port is {arguments.port}; it must be from 0 to 65535")
+    if arguments.workers < 1:
+        raise SettingsError(f"workers is {arguments.workers}; it must be at least 1")
     check_packages()
     find(arguments.model)
 
-    from st_paragram.serving.run import listen, read_key, serve
-    from st_paragram.serving.served_model import ServedModel
+    from st_paragram.serving.job import Job
+    from st_paragram.serving.listening import address, listen_together
 
-    key = read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
-    listening = listen(arguments.host, arguments.port)
-    served = ServedModel(arguments.model, arguments.name, arguments.index)
-    host, port = listening.getsockname()[:2]
-    where = f"[{host}]" if ":" in host else host
-    answers = f"{served.name} ({served.dimension} components) answers at http://{where}:{port} until Ctrl-C."
-    serve(listening, served, settings, key, ready=lambda: print(answers, flush=True))
+    key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
+    job = Job(arguments.model, arguments.name, arguments.index, settings, key)
+    sockets = listen_together(arguments.host, arguments.port, arguments.workers)
+    where = address(sockets[0])
+
+    def announce(started: ServedModel | Started) -> None:
+        about = f"{started.name} ({started.dimension} components)"
+        print(f"{about} answers at {where} until Ctrl-C.", flush=True)
+
+    if arguments.workers > 1:
+        from st_paragram.serving.workers import Workers
+
+        Workers(job, sockets).serve(announce)
+    else:
+        from st_paragram.serving.run import serve
+
+        serve(job, sockets[0], announce)
     return 0
+
+
+def _read_key(path: Path) -> str:
+    """The key in the first line of a file.
+
+    Raises:
+        SettingsError: the file cannot be read, or has no key.
+    """
+    try:
+        key = path.read_text(encoding="utf-8").split("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read ({error}); give a text file with the key") from error
+    if not key:
+        raise SettingsError(f"{path}: its first line is empty; write the key into it")
+    return key

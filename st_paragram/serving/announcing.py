@@ -1,4 +1,4 @@
-"""uvicorn's server, which tells when it answers."""
+"""uvicorn's server, which reports when it answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class AnnouncingServer(Server):
     """A server that calls a function once, when it has begun to take requests.
 
     Args:
-        config: of uvicorn.
-        ready: what is called.
+        config: uvicorn's.
+        ready: the function.
     """
 
     def __init__(self, config: Config, ready: Callable[[], None]) -> None:
@@ -21,10 +21,10 @@ class AnnouncingServer(Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take requests from the sockets, and tell it."""
+        """Begin to take requests from the sockets, and report it."""
         await super().startup(sockets)
         try:
             self._ready()
-        except Exception:  # nobody reads what is told: end as if asked to
+        except Exception:  # nobody reads the report: end as if asked to
             await self.shutdown(sockets)
             raise

@@ -1,7 +1,8 @@
 """Requests that arrive while others are computed are computed together.
 
-One thread encodes. No request waits for company: when the thread is free, it takes all that has come in the meantime,
-in its order, up to a number of texts. Under load batches grow by themselves; an only client never waits.
+Short texts are encoded at once, in the event loop: that takes less time than handing them to a thread. One thread
+encodes the rest. No request waits for company: when the thread is free, it takes all that has come in the meantime, in
+order, up to a number of texts.
 """
 
 from __future__ import annotations
@@ -41,13 +42,14 @@ class _Job:
 
 
 class Batcher:
-    """Encodes texts of all requests in one thread; use it within one event loop.
+    """Encodes the texts of all requests; use it within one event loop.
 
     Args:
-        encode: texts and their kind -> rows (n, D), in the order of the texts; is called in that thread.
-        batch_texts: most texts of one call, unless a single request has more.
-        most_waiting: most texts that wait.
-        observe: is told the number of texts of each call.
+        encode: texts and their kind -> rows (n, D), in the order of the texts.
+        batch_texts: maximum texts of one call, unless a single request has more.
+        most_waiting: maximum texts that wait.
+        short: maximum characters that the event loop encodes itself; 0: the thread encodes everything.
+        observe: called with the number of texts of each call of `encode`.
     """
 
     def __init__(
@@ -55,13 +57,23 @@ class Batcher:
         encode: Callable[[list[str], Kind], Rows],
         batch_texts: int,
         most_waiting: int,
+        short: int = 0,
         observe: Callable[[int], object] = lambda texts: None,
     ) -> None:
-        self.encode, self.batch_texts, self.most_waiting, self.observe = encode, batch_texts, most_waiting, observe
+        self.encode, self.batch_texts, self.most_waiting = encode, batch_texts, most_waiting
+        self.short, self.observe = short, observe
         self.waiting = 0  # texts
         self._jobs: deque[_Job] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
         self._worker: asyncio.Task[None] | None = None
+
+    def at_once(self, texts: Sequence[str], kind: Kind = Kind.SENTENCE) -> Rows | None:
+        """Rows of short texts, (n, D), if the thread is idle; None: they are for the thread."""
+        is_idle = self._worker is None or self._worker.done()
+        if not is_idle or sum(map(len, texts)) > self.short:
+            return None
+        self.observe(len(texts))
+        return self.encode(list(texts), kind)
 
     async def encoded(self, texts: Sequence[str], kind: Kind = Kind.SENTENCE) -> Rows:
         """Rows of texts, (n, D).

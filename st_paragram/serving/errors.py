@@ -1,80 +1,46 @@
-"""What went wrong, in the form in which OpenAI's clients expect it; never with a text of the request in it."""
+"""Errors in the form that OpenAI's clients expect; never with a text of the request in them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from st_paragram.errors import SettingsError
 from st_paragram.serving.batching import TooBusy
-from st_paragram.serving.refusals import reason
+from st_paragram.serving.messages import Answer
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI, Request, Response
-
-_UNKNOWN_ADDRESS = (
-    "there is nothing at this address; POST to /v1/embeddings, /score or /search, "
-    "or GET /v1/models, /health or /metrics"
-)
 _TYPES = {401: "authentication_error", 404: "not_found_error", 503: "server_busy"}
+_HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
 
 
 class Refused(Exception):
     """A request that is refused, with the status of the answer."""
 
-    def __init__(self, status: int, message: str, field: str | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, field: str | None = None, headers: dict[str, str] | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.message, self.field = status, message, field
+        self.status, self.message, self.field, self.headers = status, message, field, headers or {}
 
 
-def body(status: int, message: str, field: str | None = None) -> dict[str, Any]:
-    """The JSON of an error."""
+def answer(status: int, message: str, field: str | None = None) -> Answer:
+    """The answer that reports an error, `field` being the part of the request that it is about."""
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
-    return {"error": {"message": message, "type": kind, "param": field, "code": None}}
+    refusal = Answer.json({"error": {"message": message, "type": kind, "param": field, "code": None}}, status)
+    refusal.headers.update(_HEADERS.get(status, {}))
+    return refusal
 
 
-def answer(status: int, message: str, field: str | None = None) -> Response:
-    """The whole answer of an error."""
-    from fastapi.responses import JSONResponse
-
-    headers = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}.get(status)
-    return JSONResponse(body(status, message, field), status, headers=headers)
-
-
-def handle_errors(app: FastAPI) -> None:
-    """Have an application answer every error in this form."""
-    from fastapi.exceptions import RequestValidationError
-    from starlette.exceptions import HTTPException
-
-    @app.exception_handler(Refused)
-    async def _refused(_: Request, error: Refused) -> Response:
-        return answer(error.status, error.message, error.field)
-
-    @app.exception_handler(TooBusy)
-    async def _busy(_: Request, error: TooBusy) -> Response:
-        return answer(503, f"{error}; try again in a second")
-
-    @app.exception_handler(RequestValidationError)
-    async def _invalid(request: Request, error: RequestValidationError) -> Response:
-        content_type = request.headers.get("content-type", "")
-        return answer(400, *reason(error.errors()[0], request.scope["path"], error.body, content_type))
-
-    @app.exception_handler(HTTPException)
-    async def _http(_: Request, error: HTTPException) -> Response:
-        headers = error.headers or {}  # 405 names the methods that are allowed
-        told = {404: _UNKNOWN_ADDRESS, 405: f"this method is not allowed here; use {headers.get('Allow', 'another')}"}
-        refusal = answer(error.status_code, told.get(error.status_code, str(error.detail)))
-        refusal.headers.update(headers)
+def expected(error: Exception) -> Answer | None:
+    """The answer to an error that is the request's fault, or passes by itself; None for the server's own failures."""
+    if isinstance(error, Refused):
+        refusal = answer(error.status, error.message, error.field)
+        refusal.headers.update(error.headers)
         return refusal
-
-    @app.exception_handler(SettingsError)
-    async def _known(_: Request, error: SettingsError) -> Response:
+    if isinstance(error, TooBusy):
+        return answer(503, f"{error}; try again in a second")
+    if isinstance(error, SettingsError):
         return answer(400, str(error))
-
-    @app.exception_handler(Exception)
-    async def _unknown(_: Request, error: Exception) -> Response:
-        return failed()  # it passes on afterwards, and is logged where it is caught
+    return None
 
 
-def failed() -> Response:
-    """The answer to a request that the server failed at."""
+def failed() -> Answer:
+    """The answer to a request that made the server fail."""
     return answer(500, "the server failed; its log has the kind of error")

@@ -1,106 +1,125 @@
-"""What stands before every request: the key, the size and the time of its body, and the count of what was answered."""
+"""What every request passes first: the key, the size and the time of its body; and the count of what was answered."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Container, Mapping, MutableMapping
+from typing import Any
 
 from st_paragram.serving import errors
 from st_paragram.serving.failures import log_failure
+from st_paragram.serving.messages import Answer, ClientGone, Receive, Request, Scope, Send
 from st_paragram.serving.metrics import Metrics
 from st_paragram.serving.settings import ServingSettings
-
-if TYPE_CHECKING:
-    from fastapi import Response
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEALTH = "/health"
 BODIES = 64  # times the largest body: what all requests under way may hold together
 
 
 class Guard:
-    """An ASGI application around another one.
+    """Reads requests and sends answers, between ASGI and the routes.
 
     Args:
-        app: it is called with whole bodies of an allowed size, by clients that know the key.
+        respond: called with requests whose body has an allowed size, by clients that know the key.
         settings: `max_body` and `body_seconds` count.
         metrics: where requests are counted.
+        known: paths that are counted separately.
         key: what clients must send as `Authorization: Bearer KEY`; None: nothing. `/health` needs no key.
     """
 
-    def __init__(self, app: App, settings: ServingSettings, metrics: Metrics, key: str | None = None) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
+    def __init__(
+        self,
+        respond: Callable[[Request], Awaitable[Answer]],
+        settings: ServingSettings,
+        metrics: Metrics,
+        known: Container[str] = (),
+        key: str | None = None,
+    ) -> None:
+        self.respond, self.settings, self.metrics, self.known = respond, settings, metrics, known
         self._key = None if key is None else key.encode()
         self._held = 0  # bytes of bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+        """Answer a request, unless its client leaves."""
         started = time.perf_counter()
-        status: int | None = None
-
-        async def counted(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        refusal = None
         try:
-            await self._checked(scope, receive, counted)
+            answer = await self._answer(scope, receive)
+        except ClientGone:
+            return
         except asyncio.CancelledError:  # the server stops, and the seconds for requests under way are over
-            refusal = errors.answer(503, "the server is being stopped")
-        except Exception as error:  # outside it would be logged whole, with texts of the request
-            log_failure("a request", error)
-            refusal = errors.failed()
+            answer = errors.answer(503, "the server is being stopped")
+        path = scope["path"] if scope["path"] in self.known else "other"
+        self.metrics.answered(path, answer.status, time.perf_counter() - started)
         # Not within `except`: an error of sending would have the first one as its context.
-        if refusal is not None and status is None:
-            await refusal(scope, receive, counted)  # type: ignore[arg-type]
-        if status is not None:
-            self.metrics.answered(scope["path"], status, time.perf_counter() - started)
-
-    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        refusal: Response | None
-        if not self._knows_key(scope["path"], headers.get(b"authorization", b"")):
-            refusal = errors.answer(401, "a key is needed; send it as Authorization: Bearer KEY")
-        elif _too_large(headers.get(b"content-length", b""), self.settings.max_body):
-            refusal = errors.answer(413, f"the body is larger than {self.settings.max_body} bytes")
-        else:
-            parts: list[bytes] = []
-            try:
-                refusal = await self._with_body(parts, scope, receive, send)
-            finally:
-                self._held -= sum(map(len, parts))
-            if refusal is None:
-                return
-        refusal.headers["Connection"] = "close"  # what is left of the body is not read
-        await refusal(scope, receive, send)  # type: ignore[arg-type]
-
-    async def _with_body(self, parts: list[bytes], scope: Scope, receive: Receive, send: Send) -> Response | None:
-        """Read the body into `parts` and hand the request on; the answer if it is refused."""
         try:
-            is_there = await asyncio.wait_for(self._read(receive, parts), self.settings.body_seconds)
+            await answer.send(send)
+        except Exception as error:  # outside it would be logged whole
+            log_failure("sending an answer", error)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        headers = dict(scope["headers"])
+        refusal = self._refusal(scope["path"], headers)
+        if refusal is not None:
+            return _closing(refusal)
+        parts: list[bytes] = []
+        try:
+            refusal = await self._read(receive, parts)
+            if refusal is not None:
+                return _closing(refusal)
+            body = parts[0] if len(parts) == 1 else b"".join(parts)
+            return await self._respond(Request(scope["method"], scope["path"], headers, body, receive))
+        finally:
+            self._held -= sum(map(len, parts))
+
+    async def _respond(self, request: Request) -> Answer:
+        try:
+            return await self.respond(request)
+        except ClientGone:
+            raise
+        except Exception as error:
+            answer = errors.expected(error)
+            if answer is None:
+                log_failure("a request", error)
+                answer = errors.failed()
+            return answer
+
+    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> Answer | None:
+        """The answer to a request that is refused before its body is read."""
+        if not self._knows_key(path, headers.get(b"authorization", b"")):
+            return errors.answer(401, "a key is needed; send it as Authorization: Bearer KEY")
+        if _too_large(headers.get(b"content-length", b""), self.settings.max_body):
+            return self._body_too_large()
+        return None
+
+    async def _read(self, receive: Receive, parts: list[bytes]) -> Answer | None:
+        """Read the body into `parts`; the answer if the request is refused.
+
+        Raises:
+            ClientGone: before the body was complete.
+        """
+        try:
+            await asyncio.wait_for(self._receive(receive, parts), self.settings.body_seconds)
         except asyncio.TimeoutError:
             return errors.answer(408, f"the body did not come within {self.settings.body_seconds:g} s")
         if sum(map(len, parts)) > self.settings.max_body:
-            return errors.answer(413, f"the body is larger than {self.settings.max_body} bytes")
+            return self._body_too_large()
         if any(parts) and self._is_full():
             return errors.answer(503, "requests under way are too large together; try again in a second")
-        if is_there:  # else the client has gone
-            parts[:] = [b"".join(parts)]
-            await _while_asked(receive, self.app(scope, _whole(parts[0], receive), send))
         return None
+
+    async def _receive(self, receive: Receive, parts: list[bytes]) -> None:
+        """Receive the body, or somewhat more than is allowed of it."""
+        size, more = 0, True
+        while more and size <= self.settings.max_body:
+            message: MutableMapping[str, Any] = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            self._held += len(parts[-1])
+            more = message.get("more_body", False) and not self._is_full()
 
     def _knows_key(self, path: str, sent: bytes) -> bool:
         if self._key is None or path == HEALTH:
@@ -111,52 +130,15 @@ class Guard:
     def _is_full(self) -> bool:
         return self._held > BODIES * self.settings.max_body
 
-    async def _read(self, receive: Receive, parts: list[bytes]) -> bool:
-        """Read the body, or somewhat more than is allowed of it; False if the client has gone."""
-        size, more = 0, True
-        while more and size <= self.settings.max_body:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return False
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            self._held += len(parts[-1])
-            more = message.get("more_body", False) and not self._is_full()
-        return True
+    def _body_too_large(self) -> Answer:
+        return errors.answer(413, f"the body is larger than {self.settings.max_body} bytes")
 
 
-async def _while_asked(receive: Receive, work: Awaitable[None]) -> None:
-    """Do the work of an answer; give it up when the client has gone, so that nothing is computed for nobody."""
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
-    try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-    finally:
-        gone.cancel()
-        task.cancel()
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _closing(refusal: Answer) -> Answer:
+    """The same answer, after which the connection is closed: the rest of the body is not read."""
+    refusal.headers["Connection"] = "close"
+    return refusal
 
 
 def _too_large(announced: bytes, most: int) -> bool:
     return announced.isdigit() and (len(announced) > 18 or int(announced) > most)
-
-
-def _whole(content: bytes, receive: Receive) -> Receive:
-    """Gives the body in one piece, and then whatever else comes."""
-    given = False
-
-    async def whole() -> MutableMapping[str, Any]:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": content, "more_body": False}
-
-    return whole

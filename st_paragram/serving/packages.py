@@ -1,15 +1,20 @@
-"""What a server needs beside the package, looked for before anything heavy is imported."""
+"""The packages that a server needs in addition, looked for before anything is imported."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from st_paragram.extras import require
+
+_PACKAGES = ("uvicorn", "httptools", "orjson", "prometheus_client")
 
 
 def check_packages() -> None:
     """Refuse to begin without the packages of the extra `serve`.
 
     Raises:
-        MissingExtraError: uvicorn, FastAPI, prometheus_client or h11 is not installed.
+        MissingExtraError: one of them is not installed.
     """
-    for package in ("uvicorn", "fastapi", "prometheus_client", "h11"):
-        require(package, "serve")
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            require(package, "serve")

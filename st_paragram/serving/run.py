@@ -1,81 +1,46 @@
-"""A server in this process, until it is told to stop."""
+"""A server in this process, until it is stopped."""
 
 from __future__ import annotations
 
-import os
+import gc
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.errors import SettingsError
 from st_paragram.extras import require
 from st_paragram.serving.app import build_app
-from st_paragram.serving.guard import App
-from st_paragram.serving.packages import check_packages
+from st_paragram.serving.job import Job
+from st_paragram.serving.messages import App
 from st_paragram.serving.served_model import ServedModel
 from st_paragram.serving.settings import ServingSettings
 
 if TYPE_CHECKING:
     from uvicorn import Config
 
-_UNREAD_SECONDS = 60
 
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
-
-    Raises:
-        SettingsError: host or port cannot be listened at.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once (TCP_NODELAY) only over sockets that say they are TCP; others wait for 40 ms.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":  # elsewhere the option would share a port that is in use
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # a client that reads nothing of its answer is given up
-            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
-        listening.bind((host, port))
-        listening.listen(1024)
-        return listening
-    except (OSError, OverflowError) as error:
-        listening.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        seen = f"cannot listen at {host}, port {port} ({reason})"
-        raise SettingsError(f"{seen}; choose another --host or --port") from error
-
-
-def serve(
-    listening: socket.socket,
-    served: ServedModel,
-    settings: ServingSettings,
-    key: str | None = None,
-    ready: Callable[[], None] = lambda: None,
-) -> None:
-    """Answer requests until SIGINT or SIGTERM; requests under way are finished first.
+def serve(job: Job, listening: socket.socket, ready: Callable[[ServedModel], None]) -> None:
+    """Load a model and answer requests until SIGINT or SIGTERM; requests under way are finished first.
 
     Args:
+        job: what is served, and how.
         listening: where; it is closed at the end.
-        served: the model.
-        settings: limits.
-        key: what clients must send; None: nothing.
-        ready: is called when requests are answered from now on.
+        ready: called when requests are answered from now on.
 
     Raises:
-        MissingExtraError: uvicorn, FastAPI, prometheus_client or h11 is not installed.
+        ParagramError: the model or the index is refused, or a package of the extra `serve` is missing.
     """
-    check_packages()
     from st_paragram.serving.announcing import AnnouncingServer
 
     with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
-        config = configuration(build_app(served, settings, key), settings)
-        AnnouncingServer(config, ready).run(sockets=[listening])
+        served = ServedModel(job.model, job.name, job.index)
+        config = configuration(build_app(served, job.settings, job.key), job.settings)
+        _spare_collections()
+        AnnouncingServer(config, lambda: ready(served)).run(sockets=[listening])
 
 
 def configuration(app: App, settings: ServingSettings) -> Config:
-    """How uvicorn serves an application: it logs nothing of what is sent, and waits for nobody without end."""
+    """How uvicorn serves an application: it logs nothing of what is sent, and every wait has an end."""
     uvicorn = require("uvicorn", "serve")
     from st_paragram.serving.connection import connection
 
@@ -92,16 +57,10 @@ def configuration(app: App, settings: ServingSettings) -> Config:
     return config
 
 
-def read_key(path: Path) -> str:
-    """The key in the first line of a file.
+def _spare_collections() -> None:
+    """Keep what has been loaded out of garbage collections.
 
-    Raises:
-        SettingsError: the file cannot be read, or there is none in it.
+    With torch, a model leaves so many objects that a full collection stops all requests for 0.4 s.
     """
-    try:
-        key = path.read_text(encoding="utf-8").split("\n")[0].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read ({error}); give a text file with the key") from error
-    if not key:
-        raise SettingsError(f"{path}: its first line is empty; write the key into it")
-    return key
+    gc.collect()
+    gc.freeze()

@@ -18,9 +18,8 @@ import pytest
 from st_paragram.cli.main import main
 from st_paragram.errors import SettingsError
 
-pytest.importorskip("uvicorn")
-pytest.importorskip("fastapi")
-pytest.importorskip("prometheus_client")
+for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
+    pytest.importorskip(package)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +27,7 @@ pytest.importorskip("prometheus_client")
     [
         (["no-such-model"], "no model 'no-such-model'"),
         (["--port", "70000"], "port is 70000"),
+        (["--workers", "0"], "workers is 0"),
         (["--max-texts", "0"], "max_texts is 0"),
         (["--host", "256.1.1.1"], "cannot listen at 256.1.1.1"),
         (["--api-key-file", "no-key.txt"], "no-key.txt: cannot be read"),
@@ -43,7 +43,7 @@ def test_what_cannot_be_served_is_told_in_a_line(arguments, says, capsys, tmp_pa
 
 def test_a_missing_package_is_told_before_anything_is_announced(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.setitem(sys.modules, "st_paragram.serving.run", None)  # it imports torch, which takes seconds
+    monkeypatch.setitem(sys.modules, "st_paragram.serving.run", None)  # it would be imported too early
     assert main(["serve", "--port", "0"]) == 1
     told = capsys.readouterr()
     assert 'pip install "st_paragram[serve]"' in told.err and told.out == ""

@@ -19,11 +19,12 @@ from st_paragram.errors import MiningError
 from st_paragram.models import directory as model_directory
 from st_paragram.search.search_index import SearchIndex
 
-pytest.importorskip("fastapi")
-pytest.importorskip("prometheus_client")
+for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
+    pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
 
 from st_paragram.serving.app import build_app  # noqa: E402
+from st_paragram.serving.schemas import RequestSchema  # noqa: E402
 from st_paragram.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.serving.settings import ServingSettings  # noqa: E402
 
@@ -52,7 +53,7 @@ def served(lines):
 
 @pytest.fixture(scope="module")
 def client(served):
-    with testclient.TestClient(build_app(served, SMALL), raise_server_exceptions=False) as client:
+    with testclient.TestClient(build_app(served, SMALL)) as client:
         yield client
 
 
@@ -117,7 +118,7 @@ def test_what_there_is(client):
     message(client.post("/score/", json={}), 404)  # no redirection to an address that the client named itself
     assert [client.head(path).status_code for path in ("/health", "/metrics", "/v1/models")] == [200] * 3
     paths = client.get("/openapi.json").json()["paths"]
-    assert {"/v1/embeddings", "/score", "/search", "/health", "/metrics"} <= set(paths)
+    assert {"/v1/embeddings", "/score", "/search", "/embed", "/v1/rerank", "/health", "/metrics"} <= set(paths)
 
 
 def test_metrics_count_requests_and_name_no_strange_paths(client):
@@ -136,8 +137,9 @@ def test_metrics_count_requests_and_name_no_strange_paths(client):
         ({"input": ["a", " "]}, "text 1 of input is empty"),
         ({"input": ["a"] * 7}, "7 texts; at most 6"),
         ({"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
-        ({"input": [[1, 2]]}, "input must be a text or a list of texts"),
-        ({"input": 3}, "input must be a text or a list of texts"),
+        ({"input": [[1, -2]]}, "input must be a text, a list of texts, or token numbers"),
+        ({"input": ["a", 1]}, "input must be a text, a list of texts, or token numbers"),
+        ({"input": 3}, "input must be a text, a list of texts, or token numbers"),
         ({"input": "a", "model": 3}, "model must be a text"),
         ({"input": "a", "encoding_format": "hex"}, "encoding_format"),
         ({"input": "a", "dimensions": 0}, "dimensions must be at least 1"),
@@ -211,13 +213,13 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=10,
 )
-FIELDS = st.sampled_from(["input", "model", "dimensions", "encoding_format", "input_type", "pairs", "queries", "k"])
+FIELDS = st.sampled_from(sorted({field for schema in RequestSchema.__subclasses__() for field in schema.model_fields}))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(FIELDS, VALUES | st.just("p-sp-mini"), max_size=6),
-    st.sampled_from(["/v1/embeddings", "/score", "/search"]),
+    st.sampled_from(["/v1/embeddings", "/score", "/search", "/embed", "/rerank", "/v1/rerank"]),
 )
 def test_whatever_is_sent_is_answered_or_refused(client, content, path):
     answer = client.post(path, content=json.dumps(content).encode("utf-8", "surrogatepass"))
@@ -276,7 +278,7 @@ def test_a_query_that_the_model_knows_nothing_of(served, monkeypatch):
 @pytest.mark.parametrize("form", ["float", "base64"])
 def test_a_large_answer_is_that_of_small_ones(served, monkeypatch, form):
     def rows(threshold):
-        monkeypatch.setattr("st_paragram.serving.app._LARGE", threshold)
+        monkeypatch.setattr("st_paragram.serving.endpoints.service._LARGE", threshold)
         with testclient.TestClient(build_app(served, SMALL)) as client:
             return embed(client, input=TEXTS, encoding_format=form).json()
 
@@ -312,6 +314,7 @@ def test_nothing_is_computed_for_a_client_that_has_gone(served, monkeypatch):
         return np.ones((len(texts), served.dimension), np.float32)
 
     monkeypatch.setattr(served, "encode", slow)
+    monkeypatch.setattr(ServedModel, "short", 0)  # so that requests wait for each other
 
     async def both():
         app = build_app(served, SMALL)

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-pytest.importorskip("fastapi")
-pytest.importorskip("prometheus_client")
+for package in ("httptools", "orjson", "prometheus_client"):
+    pytest.importorskip(package)
 uvicorn = pytest.importorskip("uvicorn")
 
 from st_paragram.serving import guard  # noqa: E402
 from st_paragram.serving.app import build_app  # noqa: E402
-from st_paragram.serving.run import configuration, listen  # noqa: E402
+from st_paragram.serving.listening import listen  # noqa: E402
+from st_paragram.serving.messages import Answer  # noqa: E402
+from st_paragram.serving.run import configuration  # noqa: E402
 from st_paragram.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.serving.settings import ServingSettings  # noqa: E402
 
@@ -98,6 +100,7 @@ class Slow:
 def slow(served, monkeypatch):
     encode = Slow(served.dimension)
     monkeypatch.setattr(served, "encode", encode)
+    monkeypatch.setattr(ServedModel, "short", 0)  # the event loop must not wait
     yield encode
     encode.go.set()
 
@@ -121,42 +124,40 @@ def test_what_fails_is_answered_and_logged_without_texts(served, slow, log):
     assert SECRET not in log() and "Traceback" not in log()
 
 
-def test_an_application_that_breaks_off_is_logged_without_texts(served, log):
-    """Behind the handlers of errors, before and after the answer has begun."""
-
-    async def breaking(scope, receive, send):
-        if scope["type"] == "http":
-            await receive()
-            if scope["path"] == "/late":
-                await send({"type": "http.response.start", "status": 200, "headers": []})
-            raise RuntimeError(SECRET)
+def test_an_endpoint_that_fails_is_logged_without_texts(served, log):
+    async def failing(request):
+        raise RuntimeError(SECRET)
 
     app = build_app(served)
-    app.app = breaking
+    app.guard.respond = failing
     with running(app, ServingSettings()) as (port, _):
         assert answered(connected(port, request(SECRET)))[0] == 500
-        answered(connected(port, request(SECRET, "/late")))
-    assert log().count("a request failed: RuntimeError") == 2
+    assert log().count("a request failed: RuntimeError") == 1
     assert SECRET not in log() and "Traceback" not in log()
 
 
+def test_an_answer_that_cannot_be_sent_is_logged_without_texts(served, log):
+    async def unsendable(request):
+        return Answer(b"{}", headers={"x-wrong": f"{SECRET}\n"})
+
+    app = build_app(served)
+    app.guard.respond = unsendable
+    with running(app, ServingSettings()) as (port, _):
+        answered(connected(port, request("a")))
+    assert "sending an answer failed: RuntimeError" in log() and SECRET not in log() and "Traceback" not in log()
+
+
 def test_a_task_that_nobody_waits_for_is_logged_without_texts(served, log):
-    async def forgetful(scope, receive, send):
+    async def forgetful(request):
         async def fail():
             raise RuntimeError(SECRET)
 
         asyncio.get_running_loop().create_task(fail())
         await asyncio.sleep(0.01)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body", "body": b""})
+        return Answer(b"{}")
 
     app = build_app(served)
-    inner = app.app
-
-    async def either(scope, receive, send):
-        await (forgetful if scope["type"] == "http" else inner)(scope, receive, send)
-
-    app.app = either
+    app.guard.respond = forgetful
     with running(app, ServingSettings()) as (port, _):
         assert answered(connected(port, request(SECRET)))[0] == 200
         until(lambda: "RuntimeError" in log())
@@ -239,6 +240,35 @@ def test_what_is_no_http_is_refused_in_the_form_of_other_errors(served, content,
         assert answered(connected(port, request("another")))[0] == 200
     assert status == 400 and json.loads(told)["error"]["type"] == "invalid_request_error"
     assert SECRET not in log()
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"POST /score HTTP/1.1\r\nX-Long: ",
+        b"POST /score HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Trailer: ",
+        b"POST /score HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+    ],
+)
+def test_what_surrounds_a_body_may_not_grow_without_end(served, begin):
+    with running(build_app(served), ServingSettings()) as (port, _):
+        with connected(port, begin) as connection, pytest.raises(ConnectionError):
+            for _ in range(1000):
+                connection.sendall(b"a" * 10_000)
+                time.sleep(0.001)
+        assert answered(connected(port, request("another")))[0] == 200
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: {size}", "Transfer-Encoding: chunked"])
+def test_a_client_that_offers_http_2_is_answered_with_http_1(served, framing, log):
+    body = json.dumps({"model": "p-sp-mini", "input": "a"}).encode()
+    head = "POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    head += f"HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\nContent-Type: application/json\r\n{framing}\r\n\r\n"
+    sent = body if "size" in framing else b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    sent = head.format(size=len(body)).encode() + sent
+    with running(build_app(served), ServingSettings()) as (port, _), connected(port, sent) as connection:
+        assert len(read_json(connection)["data"]) == 1
+    assert not log()
 
 
 def test_bodies_of_all_requests_together_are_limited(served, slow, monkeypatch):

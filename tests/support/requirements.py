@@ -33,6 +33,8 @@ def newer_than_needed() -> list[str]:
     """What is installed, of the package's own requirements and those of the extra dev, in a newer version."""
     lines = []
     for requirement in [*required()[""], *required()["dev"]]:
+        if requirement.marker is not None and not requirement.marker.evaluate():  # not for this system
+            continue
         there = Version(Version(metadata.version(requirement.name)).public)  # without +cpu
         if there != floor(requirement):
             lines.append(f"{requirement}: {there} is the oldest that goes with the others; setup.cfg must say so")

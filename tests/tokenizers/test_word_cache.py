@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from st_paragram.core.find import shipped_folder
 from st_paragram.data.sample.grammar import sample_pairs
 from st_paragram.data.sample.held_out import HELD_OUT_LANGUAGES
 from st_paragram.errors import SettingsError
-from st_paragram.models.find import shipped_folder
 from st_paragram.native import kernels
 from st_paragram.tokenizers import word_cache
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary

@@ -33,11 +33,17 @@ TRIES, QUICK = 5_000, 40
 _SETTINGS = ServingSettings(max_body=50_000, max_texts=8, max_characters=2_000, max_hits=5)
 _REQUESTS: dict[str, Any] = {
     "/v1/embeddings": {"input": ["ba ce", "di"], "model": "tiny", "dimensions": 3, "encoding_format": "float"},
+    "/embed": {"inputs": ["ba ce", "di"], "normalize": True, "truncate": True, "dimensions": 3},
+    "/v1/rerank": {"query": "ba ce", "documents": ["di", {"text": "fo"}], "top_n": 2, "return_documents": True},
+    "/rerank": {"query": "ba ce", "texts": ["di", "fo"], "raw_scores": False, "return_text": True},
     "/score": {"pairs": [["ba ce", "ba ce"], ["di", "fo"]], "model": "tiny"},
     "/search": {"queries": ["ba ce", "di"], "k": 2, "threshold": -1.0, "model": "tiny"},
 }
 _OTHERS = (
     "/health",
+    "/info",
+    "/openapi.json",
+    "/v2/rerank",
     "/metrics",
     "/v1/models",
     "/v1/models/tiny",
@@ -109,7 +115,7 @@ def attempt(shared: ServedModel, rng: np.random.Generator, folder: Path) -> str:
 def _changed(path: str, rng: np.random.Generator) -> Any:
     """A request as it should be, or with other texts, or with anything else."""
     value = _REQUESTS[path]
-    texts = next(key for key in ("input", "pairs", "queries") if key in value)
+    texts = next(key for key in ("input", "inputs", "documents", "texts", "pairs", "queries") if key in value)
     if rng.random() < 0.4:
         one, other = (_TEXTS[rng.integers(len(_TEXTS))] for _ in range(2))
         value = {**value, texts: [[one, other]] if texts == "pairs" else [one, other][: rng.integers(3)]}
@@ -132,9 +138,20 @@ def _judged(path: str, found: Any) -> str | None:
         hits = [hit for each in found["results"] for hit in each]
         good = all(math.isfinite(hit["score"]) and 1 <= hit["line"] <= 50 and hit["sentence"] for hit in hits)
         return None if found["results"] and good else f"results {found}"
-    rows = [each["embedding"] for each in found["data"]]
+    if path.endswith("rerank"):
+        return _judged_ranking(found)
+    rows = found if path == "/embed" else [each["embedding"] for each in found["data"]]
     for row in rows:
         vector = np.frombuffer(base64.b64decode(row), "<f4") if isinstance(row, str) else np.array(row)
-        if not (np.isclose(np.linalg.norm(vector), 1, atol=1e-4) or not vector.any()) or vector.size > 4:
+        is_unit = np.isclose(np.linalg.norm(vector), 1, atol=1e-4) or not vector.any()
+        if not (is_unit or path == "/embed") or vector.size > 4:  # /embed gives other lengths, too
             return f"a vector {vector}"
     return None if rows else "no row"
+
+
+def _judged_ranking(found: Any) -> str | None:
+    """What is wrong with a ranking: scores that rise, or numbers that occur twice."""
+    results = found["results"] if isinstance(found, dict) else found
+    scores = [each.get("relevance_score", each.get("score")) for each in results]
+    good = scores == sorted(scores, reverse=True) and all(abs(each) <= 1.0001 for each in scores)
+    return None if good and results and len({each["index"] for each in results}) == len(results) else f"{found}"

@@ -1,0 +1,90 @@
+"""Requests and answers as the endpoints see them, and the types of ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import orjson
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+_Result = TypeVar("_Result")
+
+JSON = "application/json"
+
+
+class ClientGone(Exception):
+    """The client closed its connection before the answer was ready."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request whose body has been read.
+
+    Attributes:
+        method: e.g. "POST".
+        path: without the query, percent-decoded.
+        headers: by their names in lower case.
+        body: its bytes.
+        receive: ASGI's callable, for news of the connection.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    receive: Receive
+
+    async def unless_gone(self, work: Awaitable[_Result]) -> _Result:
+        """Wait for work that takes a while, and cancel it if the client leaves.
+
+        Raises:
+            ClientGone: the client left.
+        """
+        task, gone = asyncio.ensure_future(work), asyncio.ensure_future(self._gone())
+        try:
+            await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            raise ClientGone
+        finally:
+            gone.cancel()
+            task.cancel()
+
+    async def _gone(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+@dataclass
+class Answer:
+    """A complete answer."""
+
+    content: bytes
+    status: int = 200
+    media_type: str = JSON
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def json(cls, value: object, status: int = 200) -> Answer:
+        """The answer that holds a value as JSON."""
+        return cls(orjson.dumps(value), status)
+
+    async def send(self, send: Send) -> None:
+        """Send status, headers and content."""
+        headers = [
+            (b"content-type", self.media_type.encode()),
+            (b"content-length", str(len(self.content)).encode()),
+            *((name.lower().encode(), value.encode()) for name, value in self.headers.items()),
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.content})
