@@ -11,7 +11,8 @@ import numpy as np
 from st_paragram.alignment.path import KINDS, Gains, Step
 from st_paragram.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.errors import MiningError
-from st_paragram.search.neighbours import Vectors, nearest_neighbours
+from st_paragram.search.nearest import nearest_neighbours
+from st_paragram.search.neighbours import Vectors
 from st_paragram.search.vectors import blocks
 
 Embed = Callable[[Sequence[str]], Vectors]

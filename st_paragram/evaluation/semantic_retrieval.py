@@ -23,7 +23,8 @@ from st_paragram.evaluation.benchmark_runs import score_each
 from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.retrieval_files import RetrievalSet, Rows
 from st_paragram.extras import require
-from st_paragram.search.neighbours import Vectors, nearest_neighbours
+from st_paragram.search.nearest import nearest_neighbours
+from st_paragram.search.neighbours import Vectors
 
 CUT = 100
 _BLOCK = 2048  # queries looked for at a time

@@ -30,7 +30,7 @@ void translate_exceptions(py::module_& module) {
 
 PYBIND11_MODULE(_kernels, module) {
     module.doc() = "Compiled loops of st_paragram; use them through the modules that fall back on torch.";
-    module.attr("interface") = 3;  // as `INTERFACE` in `st_paragram/native/__init__.py`
+    module.attr("interface") = 4;  // as `INTERFACE` in `st_paragram/native/__init__.py`
     ready_to_throw();
     translate_exceptions(module);
     module.def("instructions", [] { return loops().name; }, "Instruction set of the loops: generic, avx2 or avx512.");
@@ -38,6 +38,7 @@ PYBIND11_MODULE(_kernels, module) {
                "Whether 8-bit products are faster than 32-bit ones here.");
     module.def("try_threads", &try_threads, py::arg("threads"), py::call_guard<py::gil_scoped_release>(),
                "Start threads and end them again.");
+    bind_candidates(module);
     bind_gather(module);
     bind_mean_rows(module);
     bind_training_step(module);
