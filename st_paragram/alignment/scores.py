@@ -40,7 +40,6 @@ class BlockScores:
 
         Raises:
             MiningError: An embedding has no direction.
-            MissingExtraError: faiss is not installed.
         """
         self._margin, self._k = margin, k
         one = unit_vectors(_with_pairs(source), embed, "source")

@@ -35,7 +35,7 @@ def mine(source: Vectors, target: Vectors, k: int = DEFAULT_K, candidates: Candi
         candidates: which pairs are put forward.
 
     Raises:
-        EvaluationError, SettingsError, MissingExtraError: as `nearest_neighbours`.
+        EvaluationError, SettingsError: as `nearest_neighbours`.
     """
     forward, backward = nearest_both_ways(source, target, k)
     return {margin: candidate_pairs(forward, backward, margin, candidates) for margin in Margin}

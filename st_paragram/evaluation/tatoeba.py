@@ -50,7 +50,6 @@ def retrieval_scores(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> Ret
 
     Raises:
         EvaluationError: the sides differ in number, or as `nearest_neighbours`.
-        MissingExtraError: faiss is not installed.
     """
     if len(first) != len(second):
         raise EvaluationError(f"{len(first)} sentences and {len(second)} translations; each needs its translation")
