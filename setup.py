@@ -39,6 +39,7 @@ setup(
                     "loops_generic",
                     "loops_avx2",
                     "loops_avx512",
+                    "candidates",
                     "gather",
                     "mean_rows",
                     "training_step",

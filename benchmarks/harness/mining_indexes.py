@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.core.threads import usable_cores
 from st_paragram.data.lines import read_lines
 from st_paragram.search import indexes
 from st_paragram.search.effort import EFFORTS, recall
+from st_paragram.search.exact import exact
 from st_paragram.search.neighbours import Neighbours
 from st_paragram.search.settings import AUTO, FLAT
-from st_paragram.search.stored_search import approximate, exact
+from st_paragram.search.stored_search import approximate
 from st_paragram.search.vectors import StoredVectors, VectorType, blocks, pack
 
 HEAD = ("index", "MB", "build, s", "effort", "recall", "queries/s", "times as fast")
@@ -80,7 +80,7 @@ def compare_indexes(
     sample: int = 2000,
     rounds: int = 3,
 ) -> Iterator[IndexPoint]:
-    """Search a corpus exactly, then with every index and growing effort, on all cores.
+    """Search a corpus exactly, then with every index and growing effort.
 
     Args:
         corpus: Rows to search.
@@ -91,7 +91,6 @@ def compare_indexes(
         sample: Queries.
         rounds: Of each search, of which the fastest counts.
     """
-    indexes.use_threads(usable_cores())
     rows = np.random.default_rng(0).permutation(len(queries))[:sample]
     chosen = queries.take(np.sort(rows))
     true, seconds = _timed(partial(exact, chosen, corpus, k, _PART), rounds)

@@ -68,7 +68,6 @@ def align(
 
     Raises:
         MiningError: The documents are too large, or an embedding has no direction.
-        MissingExtraError: faiss is not installed.
     """
     settings = settings or AlignmentSettings()
     source_rows, target_rows = _said(source), _said(target)

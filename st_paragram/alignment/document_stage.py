@@ -16,7 +16,7 @@ from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.core.cached_model import cached_model
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, digest
-from st_paragram.search.neighbours import nearest_neighbours
+from st_paragram.search.nearest import nearest_both_ways
 from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage
 
@@ -107,15 +107,12 @@ def mine_pair(source: Sequence[str], target: Sequence[str], embed: Embed, settin
 
     Raises:
         MiningError: An embedding has no direction.
-        MissingExtraError: faiss is not installed.
     """
     sides = [list(dict.fromkeys(filter(str.strip, document))) for document in (source, target)]
     if not all(sides):
         return []
     one, other = (unit_vectors(side, embed, name) for side, name in zip(sides, ("source", "target"), strict=True))
-    forward = nearest_neighbours(one, other, min(settings.k, len(other)))
-    backward = nearest_neighbours(other, one, min(settings.k, len(one)))
-    pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
+    pairs = candidate_pairs(*nearest_both_ways(one, other, settings.k), settings.margin, settings.candidates)
     found = zip(pairs.scores.tolist(), pairs.source.tolist(), pairs.target.tolist(), strict=True)
     least = float("-inf") if settings.threshold is None else settings.threshold
     return [(score, sides[0][i], sides[1][j]) for score, i, j in found if score >= least]

@@ -70,7 +70,6 @@ def mine_documents(
             are looked at before the first is worked on. Or vectors are not finite.
         SettingsError: Settings are refused.
         ModelDirectoryError: There is no such model.
-        MissingExtraError: faiss is not installed.
         ParagramError: The output exists, or another run is writing it or is at work in the folder.
     """
     settings, work, output = settings or AlignmentSettings(), work or Work(), Path(output)

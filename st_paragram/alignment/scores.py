@@ -11,7 +11,8 @@ import numpy as np
 from st_paragram.alignment.path import KINDS, Gains, Step
 from st_paragram.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.errors import MiningError
-from st_paragram.search.neighbours import Vectors, nearest_neighbours
+from st_paragram.search.nearest import nearest_neighbours
+from st_paragram.search.neighbours import Vectors
 from st_paragram.search.vectors import blocks
 
 Embed = Callable[[Sequence[str]], Vectors]
@@ -39,7 +40,6 @@ class BlockScores:
 
         Raises:
             MiningError: An embedding has no direction.
-            MissingExtraError: faiss is not installed.
         """
         self._margin, self._k = margin, k
         one = unit_vectors(_with_pairs(source), embed, "source")
@@ -105,11 +105,6 @@ def _with_pairs(sentences: Sequence[str]) -> list[str]:
 
 
 def _cosines(own: Vectors, other: Vectors) -> Scores:
-    """All with all, in float64 and rounded once: they must not depend on threads or on where texts stand.
-
-    By torch, which keeps to the number of threads that a process may use.
-    """
-    import torch
-
-    exact = torch.from_numpy(own).double() @ torch.from_numpy(other).double().T
-    return exact.float().double().numpy()
+    """All with all, in float64 and rounded once: they must not depend on threads or on where texts are."""
+    exact = own.astype(np.float64) @ other.astype(np.float64).T
+    return exact.astype(np.float32).astype(np.float64)

@@ -8,8 +8,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin, Scores, margin_scores
-from st_paragram.search.neighbours import Neighbours, Vectors, nearest_neighbours
+from st_paragram.bitext_mining.margin import DEFAULT_MARGIN, Margin, Scores, margin_scores
+from st_paragram.search.neighbours import Neighbours
 
 Rows = NDArray[np.int64]
 
@@ -46,15 +46,6 @@ class ScoredPairs:
     def __len__(self) -> int:
         """The number of pairs, c."""
         return len(self.scores)
-
-
-def neighbours_both_ways(source: Vectors, target: Vectors, k: int = DEFAULT_K) -> tuple[Neighbours, Neighbours]:
-    """The k nearest target rows of every source row, and the reverse.
-
-    Raises:
-        EvaluationError, SettingsError, MissingExtraError: As `nearest_neighbours`.
-    """
-    return nearest_neighbours(source, target, k), nearest_neighbours(target, source, k)
 
 
 def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple[Rows, Scores]:
@@ -124,7 +115,8 @@ def unordered(pairs: ScoredPairs) -> ScoredPairs:
     """Pairs of one text: each once, whichever way it was found, the earlier row first, with its best score."""
     low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
     pairs = best_first(ScoredPairs(low, high, pairs.scores))
-    _, first = np.unique(np.stack([pairs.source, pairs.target]), axis=1, return_index=True)
+    keys = pairs.source * (high.max(initial=0) + 1) + pairs.target
+    _, first = np.unique(keys, return_index=True)
     return _taken(pairs, np.sort(first))
 
 

@@ -10,6 +10,7 @@ from st_paragram.bitext_mining.index_stage import IndexStage
 from st_paragram.bitext_mining.search_plan import SearchPlan
 from st_paragram.search.effort import Effort, find_effort
 from st_paragram.search.settings import FLAT
+from st_paragram.search.threads import at_most
 from st_paragram.stages.metadata import read_metadata, write_metadata
 from st_paragram.stages.stage import Stage
 
@@ -44,13 +45,15 @@ class EffortStage(Stage):
         """Find out."""
         result, plan = self.results()[task], self.plan
         direction = self.part_of(result)
-        effort = find_effort(
-            plan.queries(direction),
-            plan.corpus(direction),
-            self.index.parts(direction),
-            plan.settings.k,
-            plan.settings,
-            own=plan.within_one_text(direction),
-            part_rows=plan.exact_rows(),
-        )
+        parts = self.index.parts(direction)
+        with at_most(plan.threads):
+            effort = find_effort(
+                plan.queries(direction),
+                plan.corpus(direction),
+                parts,
+                plan.settings.k,
+                plan.settings,
+                own=plan.within_one_text(direction),
+                part_rows=plan.exact_rows(),
+            )
         write_metadata(result, asdict(effort))

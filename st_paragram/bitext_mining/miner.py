@@ -45,7 +45,7 @@ def mine(
         MiningError: A text has too few sentences, or embeddings have no direction.
         SettingsError: Settings are refused.
         ModelDirectoryError: There is no such model.
-        MissingExtraError: faiss is not installed.
+        MissingExtraError: The search is not exact, and faiss is not installed.
         ParagramError: The output exists or cannot be made, or another run is at work in the folder.
     """
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)

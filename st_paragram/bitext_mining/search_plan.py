@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from st_paragram.bitext_mining.embed_stage import EmbedStage
 from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.core.threads import usable_threads
 from st_paragram.errors import MiningError
 from st_paragram.files import digest
 from st_paragram.search import indexes
@@ -13,7 +14,7 @@ from st_paragram.search.settings import FLAT
 from st_paragram.search.stored_search import rows_at_a_time
 from st_paragram.search.vectors import StoredVectors, blocks, even_size
 
-VERSION = 1  # of the results of searches: count it up when they change
+VERSION = 2  # of the results of searches: count it up when they change
 _RESERVE = 200 << 20  # bytes of the memory that are for queries and results
 
 
@@ -75,11 +76,21 @@ class SearchPlan:
         """The index."""
         return indexes.choose_index(self.settings.index, *self.sizes(direction), self._dim)
 
+    @property
+    def exact(self) -> bool:
+        """Whether everything is compared with everything; it is the same in both directions."""
+        return self.factory(0) == FLAT
+
     def parts(self, direction: int) -> list[tuple[int, int]]:
         """Rows of each index; all indexes of a direction together are one corpus."""
         rows = indexes.rows_in(self.settings.memory, self._dim)
         count = self.sizes(direction)[1]
         return list(blocks(count, even_size(count, rows)))
+
+    @property
+    def threads(self) -> int:
+        """Threads of each process."""
+        return max(1, usable_threads() // self.workers)
 
     def exact_rows(self) -> int:
         """Rows that an exact search holds in memory at a time."""

@@ -52,7 +52,7 @@ class Encoder:
             model: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, a hub id `owner/name`
                 or `owner/name@revision`; or a model in parts.
             truncate_dim: keep the first components of each embedding only; no others are kept in memory.
-            num_threads: threads that encode; as many as cores if None, or fewer if `OMP_NUM_THREADS` says so.
+            num_threads: threads that encode; as many as `OMP_NUM_THREADS` says if None, or as cores.
 
         Raises:
             ModelDirectoryError: not found, a file is missing or damaged, or the model is not an averaging model.

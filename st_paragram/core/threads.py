@@ -1,9 +1,8 @@
-"""How many threads encode where nobody says."""
+"""How many threads work where nobody says."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 
 def usable_cores() -> int:
@@ -12,8 +11,6 @@ def usable_cores() -> int:
 
 
 def usable_threads() -> int:
-    """As many as cores that this process may use, or fewer if `OMP_NUM_THREADS` says so, as for torch and faiss."""
-    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    with suppress(ValueError):
-        return max(1, min(usable_cores(), int(limit)))
-    return usable_cores()
+    """Threads to compute with: what `OMP_NUM_THREADS` asks for, else one for each processor that may be used."""
+    wish = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(wish) if wish.isdecimal() and int(wish) else usable_cores()

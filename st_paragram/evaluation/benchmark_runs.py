@@ -30,7 +30,6 @@ from st_paragram.evaluation.sts.scores import Bootstrap, score_sts, sts_result
 from st_paragram.evaluation.sts.sts_files import StsData
 from st_paragram.evaluation.tatoeba import score_tatoeba
 from st_paragram.evaluation.translations import Translations
-from st_paragram.extras import require
 
 UNTRAINED = "untrained"
 
@@ -98,16 +97,13 @@ def run_tatoeba(
         untrained: add random embeddings.
 
     Raises:
-        MissingExtraError: faiss is not installed.
         ModelDirectoryError: a model is not there or cannot be read.
     """
-    require("faiss", "mining")
     return TatoebaRun(score_each(names, lambda model: score_tatoeba(model, sets, k), untrained), k)
 
 
 def run_bucc(names: Sequence[str], task: BuccTask, untrained: bool = False) -> BuccRun:
     """Score models on finding translations in comparable texts; errors as of `run_tatoeba`."""
-    require("faiss", "mining")
     results = score_each(names, lambda model: score_bucc(model, task), untrained)
     return BuccRun(results, task.headings(), task.k, task.candidates.value)
 

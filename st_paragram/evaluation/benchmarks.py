@@ -99,21 +99,18 @@ BENCHMARKS = {
         f"{_RESULTS}:TatoebaRun",
         f"{_RUNS}:tatoeba",
         "st_paragram.evaluation.tatoeba_tables:tatoeba_report",
-        needs=("faiss", "mining"),
     ),
     "bucc": Benchmark(
         lambda folder: bool(bucc_pairs(bucc_folder(folder))),
         f"{_RESULTS}:BuccRun",
         f"{_RUNS}:bucc",
         "st_paragram.evaluation.bucc_tables:bucc_report",
-        needs=("faiss", "mining"),
     ),
     "semantic-retrieval": Benchmark(
         lambda folder: bool(semantic_folders(folder)),
         f"{_HERE}.semantic_retrieval:SemanticRetrievalRun",
         f"{_RUNS}:semantic_retrieval",
         f"{_HERE}.retrieval_tables:semantic_report",
-        needs=("faiss", "mining"),
     ),
     "answer-retrieval": Benchmark(
         lambda folder: bool(answer_folders(folder)),

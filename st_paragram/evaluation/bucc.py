@@ -12,10 +12,11 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs, neighbours_both_ways
+from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs
 from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.bitext_mining.threshold import Extraction, best_threshold, extract
 from st_paragram.evaluation.bucc_files import ComparableTexts
+from st_paragram.search.nearest import nearest_both_ways
 from st_paragram.search.neighbours import Vectors
 
 Mined = dict[Margin, ScoredPairs]
@@ -34,9 +35,9 @@ def mine(source: Vectors, target: Vectors, k: int = DEFAULT_K, candidates: Candi
         candidates: which pairs are put forward.
 
     Raises:
-        EvaluationError, SettingsError, MissingExtraError: as `nearest_neighbours`.
+        EvaluationError, SettingsError: as `nearest_neighbours`.
     """
-    forward, backward = neighbours_both_ways(source, target, k)
+    forward, backward = nearest_both_ways(source, target, k)
     return {margin: candidate_pairs(forward, backward, margin, candidates) for margin in Margin}
 
 

@@ -65,7 +65,7 @@ def score_bucc(model: SentenceTransformer, task: BuccTask) -> BuccResult:
     """Score a model by every margin; the keys of the result are those of the task's headings.
 
     Raises:
-        EvaluationError, SettingsError, MissingExtraError: as `nearest_neighbours`.
+        EvaluationError, SettingsError: as `nearest_neighbours`.
     """
     started = time.perf_counter()
     learned, training = None, task.training

@@ -22,8 +22,8 @@ from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.benchmark_runs import score_each
 from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.retrieval_files import RetrievalSet, Rows
-from st_paragram.extras import require
-from st_paragram.search.neighbours import Vectors, nearest_neighbours
+from st_paragram.search.nearest import nearest_neighbours
+from st_paragram.search.neighbours import Vectors
 
 CUT = 100
 _BLOCK = 2048  # queries looked for at a time
@@ -67,10 +67,8 @@ def run_semantic_retrieval(
 
     Raises:
         EvaluationError: a query has no relevant candidate but itself, or a model's embeddings are not finite.
-        MissingExtraError: faiss is not installed.
         ModelDirectoryError: a model is not there or cannot be read.
     """
-    require("faiss", "mining")
     itself = [own_rows(each) for each in sets]
     return SemanticRetrievalRun(score_each(names, lambda model: _score(model, sets, itself), untrained))
 
@@ -106,7 +104,6 @@ def mean_average_precision(
 
     Raises:
         EvaluationError: embeddings are not finite.
-        MissingExtraError: faiss is not installed.
     """
     wanted = min(cut + max(map(len, own)), len(corpus))
     total = 0.0

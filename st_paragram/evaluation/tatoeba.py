@@ -10,12 +10,13 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.bitext_mining.candidates import best_neighbours, neighbours_both_ways
+from st_paragram.bitext_mining.candidates import best_neighbours
 from st_paragram.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.errors import EvaluationError
 from st_paragram.evaluation.correlation import embed
 from st_paragram.evaluation.results import RetrievalError, RetrievalScores, TatoebaResult
 from st_paragram.evaluation.translations import Translations
+from st_paragram.search.nearest import nearest_both_ways
 from st_paragram.search.neighbours import Vectors
 
 Rows = NDArray[np.int64]
@@ -49,11 +50,10 @@ def retrieval_scores(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> Ret
 
     Raises:
         EvaluationError: the sides differ in number, or as `nearest_neighbours`.
-        MissingExtraError: faiss is not installed.
     """
     if len(first) != len(second):
         raise EvaluationError(f"{len(first)} sentences and {len(second)} translations; each needs its translation")
-    forward, backward = neighbours_both_ways(first, second, min(k, max(len(first), 1)))
+    forward, backward = nearest_both_ways(first, second, k)
     ahead, back = forward.indices[:, 0], backward.indices[:, 0]
     found = found_by_mteb(first, second)
     ahead_by_margin, _ = best_neighbours(forward, backward, Margin.RATIO)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from st_paragram.search import indexes
+from st_paragram.search.exact import exact
 from st_paragram.search.neighbours import Neighbours
 from st_paragram.search.settings import SearchSettings
-from st_paragram.search.stored_search import approximate, exact, without_self
+from st_paragram.search.stored_search import approximate, without_self
 from st_paragram.search.vectors import StoredVectors
 
 #: Lists (IVF) or nodes (HNSW) looked at for a query: the first with enough recall is taken.

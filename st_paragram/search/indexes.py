@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from st_paragram.core.threads import usable_cores
 from st_paragram.damage import one_line, printable
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.search.neighbours import import_faiss
+from st_paragram.extras import require
 from st_paragram.search.settings import AUTO, FLAT
 from st_paragram.search.vectors import StoredVectors, blocks
 
@@ -40,13 +41,12 @@ def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str:
 
 
 def _subvectors(dim: int) -> int:
-    """Into how many parts vectors are cut, each of which becomes 4 bits: of two components, of four if there are many.
+    """Into how many parts vectors are cut, each of which becomes 4 bits: parts of four components.
 
-    Measured on 100,000 sentences a side, embeddings of 300 components: as many neighbours are found as with whole
+    Measured on a million sentences a side, embeddings of 300 components: as many neighbours are found as with whole
     vectors in the lists, at a fraction of the time, since what is found is ranked by the stored vectors anyway.
     """
-    most = dim // 2 if dim <= 512 else dim // 4
-    return next(parts for parts in range(max(most, 1), 0, -1) if dim % parts == 0)
+    return next(parts for parts in range(max(dim // 4, 1), 0, -1) if dim % parts == 0)
 
 
 def rows_in(memory: int, dim: int) -> int:
@@ -135,9 +135,13 @@ def set_effort(index: Any, effort: int) -> None:  # noqa: ANN401
         inner.hnsw.efSearch = effort
 
 
-def use_threads(count: int) -> None:
-    """How many threads faiss shall use in this process."""
-    import_faiss().omp_set_num_threads(count)
+def import_faiss() -> ModuleType:
+    """The module faiss.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    return require("faiss", "mining", "a search through an index")
 
 
 def search(index: Any, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:  # noqa: ANN401

@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from st_paragram.core.architectures import fingerprint
 from st_paragram.core.find import find
 from st_paragram.core.models import TextEncoder, load_encoder
-from st_paragram.core.threads import usable_threads
 from st_paragram.damage import DAMAGED, one_line, printable
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.search import index_folder, indexes
 from st_paragram.search.content import Content
 from st_paragram.search.effort import Effort, find_effort
+from st_paragram.search.exact import HeldRows, exact
 from st_paragram.search.index_metadata import SENTENCES, VECTORS, check_files, part_name, read_metadata
 from st_paragram.search.neighbours import Neighbours, Vectors
 from st_paragram.search.sentences import Sentences
 from st_paragram.search.settings import FLAT, SearchSettings
-from st_paragram.search.stored_search import approximate, exact, rows_at_a_time
+from st_paragram.search.stored_search import approximate, rows_at_a_time
 from st_paragram.search.vectors import StoredVectors
 
 DEFAULT_MEMORY = SearchSettings().memory
@@ -182,14 +182,13 @@ class SearchIndex:
         Raises:
             MiningError: Of another dimension, or the folder is damaged.
             SettingsError: k is below 1.
-            MissingExtraError: faiss is not installed.
+            MissingExtraError: The search is not exact, and faiss is not installed.
         """
         if k < 1:
             raise SettingsError(f"{k} neighbours are wanted; ask for at least 1")
         if queries.ndim != 2 or queries.shape[1] != self.metadata.dimension:
             seen = f"vectors of shape {queries.shape} for an index of {self.metadata.dimension} components"
             raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(self.metadata.model)}")
-        indexes.use_threads(usable_threads())
         k = min(k, len(self))
         if self.metadata.factory == FLAT:
             found = exact(queries, self.vectors, k, rows_at_a_time(self.memory, self.metadata.dimension))
@@ -279,6 +278,10 @@ class HeldVectors(StoredVectors):
     def take(self, rows: NDArray[np.int64]) -> Vectors:
         """As of `StoredVectors`."""
         return self._held[rows]
+
+    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
+        """As of `StoredVectors`."""
+        return HeldRows(self._held).cosines(queries, rows)
 
 
 def unit_rows(vectors: Vectors, where: str) -> Vectors:

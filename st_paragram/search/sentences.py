@@ -81,12 +81,16 @@ class Sentences:
     def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Ids of sentences, of their first occurrence; without ids the numbers of their lines, from 1."""
         if not self.has_ids:
-            return [str(self._lines[row] + 1) for row in rows]
+            return list(map(str, (self._lines[np.asarray(rows, dtype=np.int64)] + 1).tolist()))
         return self._take(self._ids, self._id_starts, self._id_ends, rows)
 
     @staticmethod
-    def _take(text: mmap, starts: NDArray[Any], ends: NDArray[Any], rows: Iterable[int]) -> list[str]:
-        return [text[starts[row] : ends[row]].decode("utf-8") for row in rows]
+    def _take(
+        text: mmap, starts: NDArray[Any], ends: NDArray[Any], rows: Sequence[int] | NDArray[np.int64]
+    ) -> list[str]:
+        rows = np.asarray(rows, dtype=np.int64)
+        cuts = zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+        return [text[begin:end].decode("utf-8") for begin, end in cuts]
 
     @cached_property
     def _text(self) -> mmap:
@@ -216,6 +220,8 @@ def _says_something(line: str, counts: SentenceCounts) -> bool:
     if not line:
         counts.blank += 1
         return False
+    if len(line) >= _FEWEST_LETTERS and line[:_FEWEST_LETTERS].isalnum():  # nearly all of them
+        return True
     letters = 0
     for character in line:
         letters += character.isalnum()

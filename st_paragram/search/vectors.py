@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import MiningError
 from st_paragram.npy_files import map_npy
+from st_paragram.search.cosines import candidate_cosines
 from st_paragram.search.neighbours import Vectors
 
 _BLOCK = 1 << 10  # rows converted at a time: they stay in the cache
@@ -60,8 +61,14 @@ def unpack(stored: NDArray[Any], into: Vectors | None = None) -> Vectors:
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
         block[...] = stored[start : start + _BLOCK]
-        block /= np.sqrt(np.einsum("nd,nd->n", block, block))[:, None]
+        block /= _lengths(block)[:, None]
     return vectors
+
+
+def _lengths(vectors: Vectors) -> Vectors:
+    """Of rows, float32 (n,)."""
+    lengths: Vectors = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    return lengths
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,16 @@ class StoredVectors:
     @cached_property
     def _maps(self) -> list[NDArray[Any]]:
         return _alike([_mapped(path) for path in self.shards], self.shards)
+
+    @cached_property
+    def lengths(self) -> Vectors:
+        """What stored rows are divided by to become unit vectors, float32 (n,)."""
+        parts = [
+            _lengths(stored[begin:end].astype(np.float32))
+            for stored in self._maps
+            for begin, end in blocks(len(stored), _BLOCK)
+        ]
+        return np.concatenate(parts)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the maps behind: every process opens its own."""
@@ -119,6 +136,22 @@ class StoredVectors:
             if len(positions):
                 result[positions] = unpack(stored[rows[positions] - self.starts[number]])
         return result
+
+    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
+        """Cosine of each query with the rows given for it.
+
+        Args:
+            queries: float32 (n, D), of length 1.
+            rows: int64 (n, c), -1 for none.
+
+        Returns:
+            float32 (n, c), -1 where there is no row.
+        """
+        if "lengths" in self.__dict__ or rows.size >= len(self):
+            return candidate_cosines(queries, self._maps, self.lengths, rows)
+        distinct, where = np.unique(np.maximum(rows, 0), return_inverse=True)  # too few for a pass over all
+        taken = np.where(rows < 0, -1, where.reshape(rows.shape))
+        return candidate_cosines(queries, [self.take(distinct)], np.ones(len(distinct), dtype=np.float32), taken)
 
 
 def _mapped(path: Path) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.search.neighbours import nearest_neighbours
+from st_paragram.search.nearest import nearest_neighbours
 from st_paragram.stages.metadata import metadata_file
 from st_paragram.stages.work import Work
 

@@ -18,13 +18,14 @@ from harness.process_memory import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.candidates import candidate_pairs, neighbours_both_ways
+from st_paragram.bitext_mining.candidates import candidate_pairs
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.errors import TextError
 from st_paragram.evaluation.bucc_files import read_bucc
 from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.search.nearest import nearest_both_ways
 from st_paragram.search.neighbours import Neighbours
 from st_paragram.search.settings import FLAT
 
@@ -243,7 +244,7 @@ def test_the_baseline_finds_what_the_margin_does(seed, n, m, k):
     rng = np.random.default_rng(seed)
     # In a cone, where backgrounds are positive as those of sentences are.
     source, target = (np.abs(units(rng, rows)) for rows in (n, m))
-    expected = candidate_pairs(*neighbours_both_ways(source, target, k), Margin.RATIO)
+    expected = candidate_pairs(*nearest_both_ways(source, target, k), Margin.RATIO)
     got = mine_baseline(source, target, k)
     assert [pair[1:] for pair in got] == list(zip(expected.source.tolist(), expected.target.tolist(), strict=True))
     assert [pair[0] for pair in got] == pytest.approx(expected.scores.tolist(), abs=1e-5)

@@ -18,6 +18,7 @@ from support import forked
 from support.mining_process import mine_until_killed
 
 from st_paragram.bitext_mining.candidates import Candidates, ScoredPairs, unordered
+from st_paragram.bitext_mining.found_files import read_found
 from st_paragram.bitext_mining.margin import Margin
 from st_paragram.bitext_mining.miner import mine
 from st_paragram.bitext_mining.settings import MiningSettings
@@ -28,10 +29,11 @@ from st_paragram.models import directory as model_directory
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.search import indexes
+from st_paragram.search.exact import exact, ranked
 from st_paragram.search.neighbours import Neighbours
 from st_paragram.search.sentences import Sentences, write_sentences
 from st_paragram.search.settings import parse_memory
-from st_paragram.search.stored_search import approximate, exact, ranked, without_self
+from st_paragram.search.stored_search import approximate, without_self
 from st_paragram.search.vectors import StoredVectors, VectorType, pack, unpack
 from st_paragram.stages import executors
 from st_paragram.stages.executors import LocalExecutor
@@ -366,14 +368,14 @@ def test_an_index_that_is_damaged(tmp_path):
 
 def test_which_index_is_chosen():
     assert indexes.choose_index("auto", 10_000, 10_000, 300) == "Flat"
-    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF2048,PQ150x4fs"
+    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF2048,PQ75x4fs"
     assert indexes.choose_index("auto", 1_000_000, 1_000_000, 1024) == "IVF2048,PQ256x4fs"
     assert indexes.choose_index("HNSW32", 10, 10, 300) == "HNSW32"
 
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path, tmp_path_factory):
-    stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "search_stage:2", "pair_stage:1")
+    stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "index_search_stage:2", "pair_stage:1")
     points = ["search.sentences:2", *(f"bitext_mining.{each}" for each in stages)]
     settings = replace(PLAIN, index="IVF4,Flat")
     for number, point in enumerate(points):
@@ -423,11 +425,11 @@ def test_a_full_disk(model, texts, tmp_path, capsys):
 
 
 def test_a_shard_of_neighbours_that_is_damaged_is_named(tmp_path):
-    from st_paragram.bitext_mining.search_stage import _found
 
     path = tmp_path / "00000.npz"
     np.savez(path, similarities=np.ones((2, 3), np.float32), indices=np.arange(6).reshape(2, 3))
-    assert [array.shape for array in _found(path)] == [(2, 3), (2, 3)]
+    expected = ("similarities", "indices")
+    assert [array.shape for array in read_found(path, expected)] == [(2, 3), (2, 3)]
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(MiningError, match=r"00000\.npz: damaged .*start again"):
-        _found(path)
+        read_found(path, expected)

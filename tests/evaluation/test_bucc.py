@@ -170,7 +170,6 @@ def half_gold(known, row):
 
 
 def test_planted_pairs_are_found_by_every_margin():
-    pytest.importorskip("faiss")
     rng = np.random.default_rng(0)
     source, target = rng.normal(size=(60, 32)), rng.normal(size=(80, 32))
     target[:20] = source[:20] + 0.3 * rng.normal(size=(20, 32))
@@ -195,7 +194,6 @@ def run(monkeypatch, *arguments):
 
 
 def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, capsys, vocabulary, pairs):
-    pytest.importorskip("faiss")
     model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     sentences = list(dict.fromkeys(first for first, _ in pairs))[:120]
     for name, part in (("sample", sentences[:60]), ("training", sentences[60:])):

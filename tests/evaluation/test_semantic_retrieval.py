@@ -40,7 +40,6 @@ def test_average_precision_by_hand():
 
 
 def test_the_query_itself_is_no_candidate():
-    pytest.importorskip("faiss")
     corpus = at(0, 10, 25, 90)
     # Of query 0 the nearest are 1, 2, 3: row 2 is at rank 2. Of query 3: 2, 1, 0, and 0 is at rank 3.
     got = mean_average_precision(corpus[[0, 3]], corpus, [rows(2), rows(0)], [{0}, {3}])
@@ -50,7 +49,6 @@ def test_the_query_itself_is_no_candidate():
 
 
 def test_precision_is_cut_and_divided_by_all_that_are_relevant():
-    pytest.importorskip("faiss")
     corpus = at(0, 1, 2, 3, 4, 5)
     relevant = [rows(1, 3, 5)]
     for cut, expected in ((1, 1 / 3), (2, 1 / 3), (3, (1 + 2 / 3) / 3), (100, (1 + 2 / 3 + 3 / 5) / 3)):
@@ -58,7 +56,6 @@ def test_precision_is_cut_and_divided_by_all_that_are_relevant():
 
 
 def test_the_hundredth_candidate_is_the_last_that_counts():
-    pytest.importorskip("faiss")
     corpus = at(*np.linspace(0, 80, 103))  # the query and 102 others, each farther
     assert mean_average_precision(corpus[:1], corpus, [rows(100)], [{0}]) == pytest.approx(1 / 100)
     assert mean_average_precision(corpus[:1], corpus, [rows(101)], [{0}]) == 0
@@ -88,7 +85,6 @@ def texts(pairs):
 
 
 def test_the_command_prints_and_records(tmp_path, model, texts, capsys):
-    pytest.importorskip("faiss")
     # A sentence and its double with another end have nearly one vector; all others are candidates alone.
     corpus = {f"s{row}": text for row, text in enumerate([*texts, f"{texts[0]} {texts[0]}"])}
     write_retrieval_set(retrieval_set("made", corpus, [("s0", "s12")]), tmp_path / "data" / "made")
@@ -114,7 +110,6 @@ def run(monkeypatch, *arguments):
 
 
 def test_the_script_makes_sets_of_pairs(tmp_path, model, texts, monkeypatch, capsys):
-    pytest.importorskip("faiss")
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text(f"{texts[0]}\t{texts[0]} {texts[0]}\n" + "".join(f"{text}\n" for text in texts[1:]))
     kept = tmp_path / "kept"

@@ -41,7 +41,6 @@ def test_retrieval_error_by_hand():
 
 
 def test_retrieval_scores_by_hand():
-    pytest.importorskip("faiss")
     got = retrieval_scores(unit(FIRST.values()), unit(SECOND.values()))
     assert got.pairs == 3 and got.accuracy == pytest.approx(2 / 3)
     assert got.cosine == retrieval_error(Fixed(), list(FIRST), list(SECOND))
@@ -50,7 +49,6 @@ def test_retrieval_scores_by_hand():
 
 
 def test_margin_finds_what_a_hub_hides():
-    pytest.importorskip("faiss")
     # Target 3 is near to everything: cosine 0.58 with sources 0 .. 2, whose translations reach only 0.5.
     hub = [1, 1, 1, 0, 0, 0]
     first = unit([*np.eye(6)[:3], hub])
@@ -82,7 +80,6 @@ def test_weighted_f1_is_that_of_scikit_learn():
 
 @pytest.mark.filterwarnings("ignore:To copy construct")
 def test_accuracy_and_f1_are_those_of_mteb():
-    pytest.importorskip("faiss")
     search = pytest.importorskip("mteb._evaluators.text.bitext_mining_evaluator").BitextMiningEvaluator
     task = pytest.importorskip("mteb.abstasks.text.bitext_mining").AbsTaskBitextMining
 
@@ -153,7 +150,6 @@ def run(monkeypatch, *arguments):
 
 
 def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, capsys, vocabulary, pairs):
-    pytest.importorskip("faiss")
     model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     texts = list(dict.fromkeys(first for first, _ in pairs))[:20]
     write(tmp_path, spaXX_tsv="".join(f"{text}\t{text}\n" for text in texts), xxxXX_tsv="da\tba\n")

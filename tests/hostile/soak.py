@@ -24,7 +24,7 @@ from st_paragram.losses.hardest_negatives import Precision, hardest_negatives
 from st_paragram.models.encoder import pipeline
 from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.native import kernels
-from st_paragram.search.neighbours import nearest_neighbours
+from st_paragram.search.nearest import nearest_neighbours
 from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.tokenizers.word_cache import WordEncoder
 from st_paragram.training.mega_batch.compiled_step import CompiledStep

@@ -2,12 +2,12 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from st_paragram.errors import EvaluationError, MissingExtraError, SettingsError
-from st_paragram.search.neighbours import nearest_neighbours
+from st_paragram.search import indexes
+from st_paragram.search.nearest import nearest_neighbours
 
 
 def unit(rows, dim, seed=0):
@@ -18,7 +18,6 @@ def unit(rows, dim, seed=0):
 @settings(max_examples=25)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(2, 20), st.integers(1, 5), st.integers(0, 9))
 def test_neighbours_are_those_of_brute_force(n, m, dim, k, seed):
-    pytest.importorskip("faiss")
     queries, corpus, k = unit(n, dim, seed), unit(m, dim, seed + 100), min(k, m)
     got = nearest_neighbours(queries, corpus, k)
     cosines = queries.astype(np.float64) @ corpus.T
@@ -31,14 +30,12 @@ def test_neighbours_are_those_of_brute_force(n, m, dim, k, seed):
 
 
 def test_equally_near_rows_come_in_their_order():
-    pytest.importorskip("faiss")
     corpus = np.array([[0, 1], [1, 0], [0.6, 0.8], [1, 0], [1, 0]], dtype=np.float32)
     got = nearest_neighbours(np.array([[1, 0]], dtype=np.float32), corpus, 5)
     assert got.indices.tolist() == [[1, 3, 4, 2, 0]]
 
 
 def test_equal_vectors_have_equal_cosines_wherever_they_stand_and_either_way():
-    pytest.importorskip("faiss")
     queries, corpus = unit(130, 37), unit(500, 37, seed=1)
     corpus[[100, 333, 499]] = corpus[7]
     got, back = nearest_neighbours(queries, corpus, 100), nearest_neighbours(corpus, queries, 130)
@@ -50,21 +47,6 @@ def test_equal_vectors_have_equal_cosines_wherever_they_stand_and_either_way():
             assert got.indices[query, chosen].tolist() == [7, 100, 333, 499]
             assert len(set(got.similarities[query, chosen].tolist())) == 1
             assert got.similarities[query, place[0]] == back.similarities[7, back.indices[7] == query]
-
-
-def test_the_search_runs_on_as_many_threads_as_torch(monkeypatch):
-    faiss = pytest.importorskip("faiss")
-    search, seen = faiss.knn, []
-
-    def watched(*arguments, **options):
-        seen.append(faiss.omp_get_max_threads())
-        return search(*arguments, **options)
-
-    monkeypatch.setattr(faiss, "knn", watched)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    before = faiss.omp_get_max_threads()
-    nearest_neighbours(unit(3, 4), unit(3, 4), 1)
-    assert seen == [3] and faiss.omp_get_max_threads() == before
 
 
 def test_what_cannot_be_searched_is_refused():
@@ -87,7 +69,9 @@ def test_what_cannot_be_searched_is_refused():
             nearest_neighbours(unit(2, 4), unit(3, 4), k)
 
 
-def test_without_faiss_the_install_line_is_given(monkeypatch):
+def test_an_exact_search_needs_no_faiss(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
+    vectors = unit(9, 4)
+    assert nearest_neighbours(vectors, vectors, 1).indices[:, 0].tolist() == list(range(9))
     with pytest.raises(MissingExtraError, match=r'pip install "st_paragram\[mining\]"'):
-        nearest_neighbours(unit(2, 4), unit(3, 4), 1)
+        indexes.import_faiss()

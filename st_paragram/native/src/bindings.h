@@ -61,6 +61,7 @@ private:
     std::mutex mutex_;
 };
 
+void bind_candidates(py::module_& module);
 void bind_gather(py::module_& module);
 void bind_mean_rows(py::module_& module);
 void bind_training_step(py::module_& module);

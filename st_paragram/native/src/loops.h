@@ -73,6 +73,17 @@ struct Loops {
     // For one row of similarities: the first column (within `count`) of the largest, and the running best of columns.
     int64_t (*scan)(const float* similarity, int64_t count, int32_t row, float* best_of_column, int32_t* row_of_column,
                     float* largest);
+
+    // The first place from `begin` on whose value is above `least`, or above its own in an array; `end` if there is none.
+    int64_t (*first_above)(const float* values, int64_t begin, int64_t end, float least);
+    int64_t (*first_better)(const float* values, const float* least, int64_t begin, int64_t end);
+    // Product of a vector and a row that is divided by `length` first, in double precision, always summed in the order of
+    // st_paragram/search/cosines.py.
+    double (*product_f32)(const float* vector, const float* row, float length, int64_t dim);
+    double (*product_f16)(const float* vector, const uint16_t* row, float length, int64_t dim);
+    double (*product_i8)(const float* vector, const int8_t* row, float length, int64_t dim);
+    // Ask for memory before it is read.
+    void (*ask)(const void* row, int64_t bytes);
 };
 
 extern const Loops loops_generic, loops_avx2, loops_avx512;

@@ -384,4 +384,84 @@ void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* 
 }
 #endif
 
+// The compiler does not vectorise a search that may end early, so whole blocks are looked at first.
+int64_t first_above(const float* values, int64_t begin, int64_t end, float least) {
+    constexpr int64_t kBlock = 64;
+    for (; begin + kBlock <= end; begin += kBlock) {
+        int32_t above = 0;
+        for (int64_t i = 0; i < kBlock; ++i) above |= values[begin + i] > least ? 1 : 0;
+        if (above) break;
+    }
+    while (begin < end && !(values[begin] > least)) ++begin;
+    return begin;
+}
+
+int64_t first_better(const float* values, const float* least, int64_t begin, int64_t end) {
+    constexpr int64_t kBlock = 64;
+    for (; begin + kBlock <= end; begin += kBlock) {
+        int32_t above = 0;
+        for (int64_t i = 0; i < kBlock; ++i) above |= values[begin + i] > least[begin + i] ? 1 : 0;
+        if (above) break;
+    }
+    while (begin < end && !(values[begin] > least[begin])) ++begin;
+    return begin;
+}
+
+// Sums in 16 lanes, component d in lane d % 16, then folded by halves. Products of two floats are exact in double
+// precision, so it does not matter whether an instruction set fuses them with the sums. `unpack` makes floats of 16
+// numbers, `convert` of one.
+template <class Number, class Unpack, class Convert>
+inline double product_in_lanes(const float* __restrict vector, const Number* __restrict row, float length, int64_t dim,
+                               Unpack unpack, Convert convert) {
+    constexpr int64_t kLanes = 16;
+    double lanes[kLanes] = {};
+    int64_t d = 0;
+    for (; d + kLanes <= dim; d += kLanes) {
+        float values[kLanes];
+        unpack(row + d, values);
+        for (int64_t l = 0; l < kLanes; ++l) values[l] /= length;
+        for (int64_t l = 0; l < kLanes; ++l) {
+            lanes[l] += static_cast<double>(vector[d + l]) * static_cast<double>(values[l]);
+        }
+    }
+    for (int64_t l = 0; d + l < dim; ++l) {
+        lanes[l] += static_cast<double>(vector[d + l]) * static_cast<double>(convert(row[d + l]) / length);
+    }
+    for (int64_t width = kLanes / 2; width; width /= 2) {
+        for (int64_t l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+    }
+    return lanes[0];
+}
+
+double product_f32(const float* vector, const float* row, float length, int64_t dim) {
+    const auto convert = [](float value) { return value; };
+    const auto unpack = [](const float* from, float* to) { __builtin_memcpy(to, from, 16 * sizeof(float)); };
+    return product_in_lanes(vector, row, length, dim, unpack, convert);
+}
+
+double product_f16(const float* vector, const uint16_t* row, float length, int64_t dim) {
+    const auto convert = [](uint16_t value) { return half_to_float(value); };
+#ifdef ST_PARAGRAM_HALF_PRECISION
+    const auto unpack = [](const uint16_t* from, float* to) {
+        for (int i = 0; i < 16; i += 8) {
+            const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+            _mm256_storeu_ps(to + i, _mm256_cvtph_ps(halves));
+        }
+    };
+#else
+    const auto unpack = [](const uint16_t* from, float* to) {
+        for (int i = 0; i < 16; ++i) to[i] = half_to_float(from[i]);
+    };
+#endif
+    return product_in_lanes(vector, row, length, dim, unpack, convert);
+}
+
+double product_i8(const float* vector, const int8_t* row, float length, int64_t dim) {
+    const auto convert = [](int8_t value) { return static_cast<float>(value); };
+    const auto unpack = [](const int8_t* from, float* to) {
+        for (int i = 0; i < 16; ++i) to[i] = static_cast<float>(from[i]);
+    };
+    return product_in_lanes(vector, row, length, dim, unpack, convert);
+}
+
 }  // namespace

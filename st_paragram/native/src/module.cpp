@@ -38,6 +38,7 @@ PYBIND11_MODULE(_kernels, module) {
                "Whether 8-bit products are faster than 32-bit ones here.");
     module.def("try_threads", &try_threads, py::arg("threads"), py::call_guard<py::gil_scoped_release>(),
                "Start threads and end them again.");
+    bind_candidates(module);
     bind_gather(module);
     bind_mean_rows(module);
     bind_training_step(module);
