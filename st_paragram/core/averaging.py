@@ -33,6 +33,7 @@ from st_paragram.core.configuration import (
     read_configuration,
     write_configuration,
 )
+from st_paragram.core.similarity import SIMILARITIES
 from st_paragram.core.table import Table, TableType
 from st_paragram.damage import DAMAGED, one_line, short
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -246,18 +247,20 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
         stored = read_json(path)
         settings = {name: stored[name] for name in PIPELINE_SETTINGS if stored.get(name) is not None}
         _check_types(settings, _SETTING_TYPES)
-        _check_prompts(settings)
+        _check_settings(settings)
         return settings
     except DAMAGED as error:
         raise ModelDirectoryError(f"{path}: not readable ({one_line(error)}); save the model again") from error
 
 
-def _check_prompts(settings: Mapping[str, Any]) -> None:
-    """Refuse prompts that are not texts, and a default prompt that does not exist.
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse an unknown similarity, prompts that are not texts, and a default prompt that does not exist.
 
     Raises:
-        ValueError: with the name of the prompt.
+        ValueError: with the setting.
     """
+    if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
+        raise ValueError(f"similarity_fn_name is {short(name)}; choose {', '.join(SIMILARITIES)}")
     prompts, default = settings.get("prompts", {}), settings.get("default_prompt_name")
     for name, prompt in prompts.items():
         if not isinstance(prompt, str | None):

@@ -34,6 +34,8 @@ _FUNCTIONS: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
     "euclidean": _euclidean,
     "manhattan": _manhattan,
 }
+#: The names of all similarities.
+SIMILARITIES = tuple(_FUNCTIONS)
 
 
 def similarity(a: Any, b: Any, name: str = "cosine") -> Vectors:  # noqa: ANN401 - whatever becomes an array

@@ -43,6 +43,20 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile
 _SURROGATES = ("\ud800", "a\udc80b", "\ud83d \ude00", "\udfff\n")
 
 
+def draw_text(rng: np.random.Generator) -> str:
+    """A text of words of the vocabulary, hard characters, any code points, and now and then half a character."""
+    parts: list[str] = []
+    for _ in range(rng.integers(0, 9)):
+        kind = rng.integers(8)
+        if kind < 5:
+            parts.append(_PARTS[rng.integers(len(_PARTS))])
+        elif kind < 7:
+            parts.append("".join(map(chr, rng.integers(0, 0x3000, rng.integers(1, 6)))))
+        else:
+            parts.append(_SURROGATES[rng.integers(len(_SURROGATES))])
+    return ("", " ")[rng.integers(2)].join(parts)
+
+
 def prepare(folder: Path) -> Any:
     """A small model."""
     torch.manual_seed(0)
