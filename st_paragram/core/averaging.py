@@ -197,6 +197,8 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
             raise ValueError(f"{short(name)} is unknown")
         _check_types(values, _VALUE_TYPES)
         TableType.of(values["table_type"])
+        if not 0 <= values["dropout"] < 1:
+            raise ValueError(f"dropout is {values['dropout']}; it must be at least 0 and below 1")
         return AveragingValues(**{**values, "dropout": float(values["dropout"])})
     except (SettingsError, *DAMAGED) as error:
         raise damaged(folder, one_line(error)) from error

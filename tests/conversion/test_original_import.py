@@ -71,6 +71,7 @@ def test_an_exact_import_embeds_as_the_original_code(model, files, saved, tmp_pa
     folder, checkpoint = files
     report = import_checkpoint(folder / saved, tmp_path / "exact", folder / "pieces.model", EXACT)
     found = st_paragram.load(tmp_path / "exact", device="cpu").encode(TEXTS)
+    np.testing.assert_array_equal(st_paragram.Encoder(tmp_path / "exact").encode(TEXTS), found)
     np.testing.assert_allclose(found, embed_by_hand(checkpoint, surfaces(model, TEXTS)), atol=1e-6, rtol=0)
     assert (report.rows, report.left_out, report.tokens) == (len(checkpoint["vocab"]) - 1, 0, "original")
 
@@ -86,6 +87,7 @@ def test_the_default_import_is_exact_where_all_known_strings_are_pieces(model, f
     same = np.array([extra.isdisjoint(text) for text in tokens])
     loaded = st_paragram.load(tmp_path / "p-sp", device="cpu")
     found, expected = loaded.encode(TEXTS), embed_by_hand(checkpoint, tokens)
+    np.testing.assert_array_equal(st_paragram.Encoder(tmp_path / "p-sp").encode(TEXTS), found)
     assert same.sum() > 500
     np.testing.assert_allclose(found[same], expected[same], atol=1e-6, rtol=0)
     assert not np.isclose(found[~same], expected[~same], atol=1e-3).all(axis=1).any()
