@@ -99,7 +99,15 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever stands there
         return installed_version()
     if name not in _MODULES:
         raise AttributeError(f"module 'st_paragram' has no attribute {name!r}; public names are {', '.join(__all__)}")
-    return getattr(importlib.import_module(f"st_paragram.{_MODULES[name]}"), name)
+    try:
+        return getattr(importlib.import_module(f"st_paragram.{_MODULES[name]}"), name)
+    except ImportError as error:
+        from st_paragram.errors import MissingExtraError
+        from st_paragram.extras import missing_from_light
+
+        if reason := missing_from_light(error):
+            raise MissingExtraError(f"st_paragram.{name}: {reason}") from error
+        raise
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,20 @@ from types import ModuleType
 
 from st_paragram.errors import MissingExtraError
 
+# What the full installation has and the light one has not.
+_FULL = ("torch", "transformers", "sentence_transformers", "h5py", "scipy", "datasets", "accelerate", "huggingface_hub")
+
+
+def missing_from_light(error: ImportError) -> str | None:
+    """What to do where the light installation lacks a package, in one line; None for any other error."""
+    package = (error.name or "").partition(".")[0]
+    if package not in _FULL:
+        return None
+    return (
+        f"{package.replace('_', '-')} is not installed, which the light installation leaves out; install everything, in "
+        "a clone with: pip install ."
+    )
+
 
 def require(package: str, extra: str, purpose: str = "") -> ModuleType:
     """Import an optional package, or one of its modules.

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from support.without import run_without
 
 import st_paragram
 
@@ -36,3 +37,10 @@ def test_importing_the_package_imports_nothing_heavy():
 
 def test_the_version_is_that_of_the_distribution():
     assert st_paragram.__version__.count(".") >= 2
+
+
+@pytest.mark.parametrize("name", ["load", "PairStore", "MegaBatchTrainer"])
+def test_a_name_that_the_light_installation_lacks(name):
+    done = run_without(f"import st_paragram; st_paragram.{name}")
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"MissingExtraError: st_paragram.{name}: " in last and last.endswith("pip install .")

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from st_paragram.errors import ParagramError, ran_out
+from st_paragram.extras import missing_from_light
 
 #: Command -> what it is for, in the order of a first day's work.
 COMMANDS = {
@@ -151,9 +152,10 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
     except (MemoryError, RuntimeError, SystemError, ImportError) as error:
-        if not ran_out(error):
+        reason = ran_out(error) or (missing_from_light(error) if isinstance(error, ImportError) else None)
+        if reason is None:
             raise
-        print(f"{name}: {ran_out(error)}", file=sys.stderr)
+        print(f"{name}: {reason}", file=sys.stderr)
         return 1
 
 
