@@ -59,7 +59,7 @@ class BilingualTokenizer(Tokenizer):
         self.sharing = Sharing(sharing)
         self.languages = tuple(languages)
         self.language = language
-        two = len(self.languages) == len(set(self.languages)) == 2
+        two = set(map(type, self.languages)) == {str} and len(self.languages) == len(set(self.languages)) == 2
         if self.sharing is Sharing.JOINT or not two or language not in self.languages:
             seen = f"sharing {sharing!r}, languages {list(languages)}, language {language!r}"
             raise SettingsError(f"{seen}; a table for two languages has sharing string or disjoint, and one is read")

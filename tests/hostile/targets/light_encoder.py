@@ -74,7 +74,7 @@ def attempt(shared: list[Path], rng: np.random.Generator, folder: Path) -> str:
             return "wrong: a sound model is refused"
         try:
             model_directory.load(model, device="cpu").encode(texts, **options)
-        except ParagramError:
+        except (ParagramError, ValueError):  # the latter of sentence-transformers, for a prompt that is not there
             return "refused by both"
         return "wrong: refused by the encoder alone"
     try:
