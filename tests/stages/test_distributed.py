@@ -6,18 +6,23 @@ import os
 import stat
 import sys
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from st_paragram.data.text import TextSource, parse_source
+from st_paragram.embed_files import CollectionSettings, embed_collection
 from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
 from st_paragram.preparation.pipeline import Sizes
 from st_paragram.preparation.prepare import PrepareWork, prepare
 from st_paragram.preparation.settings import PrepareSettings
 from st_paragram.stages.distributed import Cluster, ClusterExecutor
 from st_paragram.stages.stage import Stage
+from st_paragram.stages.work import Work
+
+Same = Callable[[Path, ClusterExecutor], None]
 
 PLAIN = PrepareSettings(("en", "es"), vocab_size=120, character_coverage=1.0)
 SIZES = Sizes(shard_rows=200, task_bytes=8000)
@@ -43,14 +48,32 @@ def same_store(folder: Path, executor: ClusterExecutor) -> None:
     assert {path.name for path in folder.iterdir()} <= {"a.tsv", "one.h5", "cluster.h5", "logs", "bin"}
 
 
+def same_vectors(folder: Path, executor: ClusterExecutor) -> None:
+    texts = [folder / "a.txt", folder / "b.txt"]
+    for number, path in enumerate(texts):
+        path.write_text("".join(f"line {i} of text {number}\n" for i in range(700)), encoding="utf-8")
+    settings = CollectionSettings(shard_lines=200, dtype="int8")
+    embed_collection(texts, folder / "cluster", "p-sp-mini", settings, work=Work(executor=executor))
+    embed_collection(texts, folder / "one", "p-sp-mini", settings)
+    shards = sorted(path.name for path in (folder / "one").iterdir())
+    assert sorted(path.name for path in (folder / "cluster").iterdir()) == shards and len(shards) > 8
+    for name in shards:
+        assert (folder / "cluster" / name).read_bytes() == (folder / "one" / name).read_bytes()
+
+
+same_results = pytest.mark.parametrize("same", [same_store, same_vectors])
+
+
 @pytest.mark.slow
-def test_several_processes_of_datatrove(tmp_path: Path) -> None:
+@same_results
+def test_several_processes_of_datatrove(tmp_path: Path, same: Same) -> None:
     pytest.importorskip("datatrove")
-    same_store(tmp_path, ClusterExecutor(Cluster.LOCAL, tmp_path / "logs", ranks=3, workers=2))
+    same(tmp_path, ClusterExecutor(Cluster.LOCAL, tmp_path / "logs", ranks=3, workers=2))
 
 
 @pytest.mark.slow
-def test_two_nodes_of_ray(tmp_path: Path) -> None:
+@same_results
+def test_two_nodes_of_ray(tmp_path: Path, same: Same) -> None:
     pytest.importorskip("datatrove")
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster as RayCluster
@@ -62,14 +85,15 @@ def test_two_nodes_of_ray(tmp_path: Path) -> None:
         ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
         assert len(ray.nodes()) == 2
         options = {"mem_per_cpu_gb": 0.25}
-        same_store(tmp_path, ClusterExecutor(Cluster.RAY, tmp_path / "logs", ranks=4, workers=2, options=options))
+        same(tmp_path, ClusterExecutor(Cluster.RAY, tmp_path / "logs", ranks=4, workers=2, options=options))
     finally:
         ray.shutdown()
         cluster.shutdown()
 
 
 @pytest.mark.slow
-def test_a_queue_of_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@same_results
+def test_a_queue_of_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: Same) -> None:
     """A stand-in for Slurm: `sbatch` runs the tasks of an array one after another, `squeue` knows no jobs."""
     pytest.importorskip("datatrove")
     command(
@@ -94,7 +118,7 @@ def test_a_queue_of_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     options = {"partition": "cpu", "time": "1:00:00"}
-    same_store(tmp_path, ClusterExecutor(Cluster.SLURM, tmp_path / "logs", ranks=2, options=options, poll=0.01))
+    same(tmp_path, ClusterExecutor(Cluster.SLURM, tmp_path / "logs", ranks=2, options=options, poll=0.01))
 
 
 def command(path: Path, script: str) -> None:
