@@ -104,7 +104,6 @@ def _score(
 ) -> int:
     import numpy as np
 
-    from st_paragram.bitext_mining.score_report import plot, suggest, table
     from st_paragram.core.models import load_encoder
     from st_paragram.data.text import TextSource
     from st_paragram.score_files import score_file, score_pairs
@@ -119,6 +118,8 @@ def _score(
     say(f"{arguments.output}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
     if kept is None:
         return 0
+    from st_paragram.bitext_mining.score_report import plot, suggest, table
+
     scores = np.frombuffer(kept)
     cuts = suggest(sample, labelled.right, arguments.precision, scores) if labelled and sample is not None else []
     if cuts:
@@ -132,18 +133,21 @@ def _score(
 
 def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
     """Refuse files that are not there, or must not be replaced; returns the labelled pairs, if there are any."""
-    from st_paragram.bitext_mining.score_report import read_labels
-    from st_paragram.figures import check_plots
-
     check_output(Path(arguments.output), arguments.overwrite)
     if arguments.plot:
+        from st_paragram.figures import check_plots
+
         check_plots()
         check_output(arguments.plot, arguments.overwrite)
     check_input(arguments.file)
     for background in (arguments.background_source, arguments.background_target):
         if background and not Path(background).is_dir():  # an index folder
             check_input(background)
-    return read_labels(arguments.labels) if arguments.labels else None
+    if not arguments.labels:
+        return None
+    from st_paragram.bitext_mining.score_report import read_labels
+
+    return read_labels(arguments.labels)
 
 
 def _has_background(arguments: argparse.Namespace) -> bool:
@@ -178,17 +182,19 @@ def _scorer(
     settings: MarginSettings,
     others: list[tuple[str, str]],
 ) -> Iterator[Scorer]:
+    if not _has_background(arguments):
+        from st_paragram.score_files import cosines
+
+        yield cosines
+        return
     from st_paragram.bitext_mining import background
-    from st_paragram.score_files import cosines
 
     output = Path(arguments.output)
     work = output.with_name(f".{output.name}.work")
     if arguments.background:
         with background.of_pairs(source, model, settings, work, others) as scorer:
             yield scorer
-    elif arguments.background_source:
+    else:
         texts = arguments.background_source, arguments.background_target
         with background.opened(*texts, model, settings, work) as scorer:
             yield scorer
-    else:
-        yield cosines
