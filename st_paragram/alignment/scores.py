@@ -105,11 +105,6 @@ def _with_pairs(sentences: Sequence[str]) -> list[str]:
 
 
 def _cosines(own: Vectors, other: Vectors) -> Scores:
-    """All with all, in float64 and rounded once: they must not depend on threads or on where texts stand.
-
-    By torch, which keeps to the number of threads that a process may use.
-    """
-    import torch
-
-    exact = torch.from_numpy(own).double() @ torch.from_numpy(other).double().T
-    return exact.float().double().numpy()
+    """All with all, in float64 and rounded once: they must not depend on threads or on where texts are."""
+    exact = own.astype(np.float64) @ other.astype(np.float64).T
+    return exact.astype(np.float32).astype(np.float64)

@@ -56,6 +56,6 @@ class Content(str, Enum):
 
 def has_towers(model: SentenceTransformer) -> bool:
     """Whether a model embeds questions and answers apart."""
-    from sentence_transformers.sentence_transformer.modules import Router
-
-    return any(isinstance(module, Router) and set(module.sub_modules) >= _ROUTES for module in model)
+    return any(
+        set(getattr(module, "sub_modules", ())) >= _ROUTES for module in model
+    )  # as sentence-transformers' Router
