@@ -17,6 +17,7 @@ from st_paragram.core.cached_model import cached_model
 from st_paragram.errors import MiningError
 from st_paragram.files import atomic, digest
 from st_paragram.search.nearest import nearest_both_ways
+from st_paragram.search.threads import at_most
 from st_paragram.stages.metadata import write_metadata
 from st_paragram.stages.stage import Stage
 
@@ -70,7 +71,9 @@ class DocumentStage(Stage):
         folder = self.folder()
         source, target = read_document(pair.source), read_document(pair.target)
         try:
-            rows = list(_rows(source, target, _embed(self.model, self.fingerprint, self.threads), self.settings))
+            embed = _embed(self.model, self.fingerprint, self.threads)
+            with at_most(self.threads):
+                rows = list(_rows(source, target, embed, self.settings))
         except MiningError as error:
             raise pair.error(error) from error
         with atomic(folder / key) as handle:
