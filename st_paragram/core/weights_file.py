@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.table import Table, TableType, is_finite
+from st_paragram.core.table import Table, TableType
 from st_paragram.damage import DAMAGED, one_line
 from st_paragram.errors import ModelDirectoryError
 
 _UNKNOWN = "unknown_embedding"
+_MOST = 1e30  # trained tables have no numbers above 100
 _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "I8": np.dtype("i1")}
 
 
@@ -74,7 +75,8 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
     if unknown.shape != stored.shape[1:] or any(scale.shape != stored.shape[:1] for scale in scales):
         raise ModelDirectoryError(f"{path}: damaged weights (parts of different sizes); save the model again")
     if not checked and not _sound(stored, unknown, scales):
-        raise ModelDirectoryError(f"{path}: damaged weights (NaN, infinite or negative scales); save the model again")
+        seen = "NaN, numbers above 1e30 or negative scales"
+        raise ModelDirectoryError(f"{path}: damaged weights ({seen}); save the model again")
     return _with_unknown(stored, scales, unknown, unknown_id)
 
 
@@ -90,7 +92,12 @@ def _with_unknown(weight: NDArray[Any], scales: list[NDArray[Any]], unknown: NDA
 
 def _sound(stored: NDArray[Any], unknown: NDArray[Any], scales: list[NDArray[Any]]) -> bool:
     floats = [unknown, *scales] if scales else [unknown, stored]
-    return all(map(is_finite, floats)) and not any((scale < 0).any() for scale in scales)
+    return all(map(_is_moderate, floats)) and not any((scale < 0).any() for scale in scales)
+
+
+def _is_moderate(array: NDArray[Any]) -> bool:
+    """Whether no number is NaN, or so large that a sum of rows could overflow."""
+    return bool(array.size == 0 or -_MOST <= array.min() <= array.max() <= _MOST)
 
 
 def _foreign(path: Path, reason: str) -> ModelDirectoryError:
