@@ -35,7 +35,8 @@ def candidate_cosines(
         float32 (n, c), with -1 where there is no row.
     """
     result = np.full(rows.shape, NONE, dtype=np.float32)
-    if (native := kernels()) is None:
+    native = kernels()
+    if native is None or not all(shard.flags.aligned for shard in shards):
         _fill(np.ascontiguousarray(queries), shards, lengths, rows, result)
     else:
         bits = [shard.view(np.uint16) if shard.dtype == np.float16 else shard for shard in shards]

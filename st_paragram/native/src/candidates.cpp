@@ -78,7 +78,7 @@ struct Shards {
     std::vector<const Number*> data;
     int64_t size = 1, count = 0, dim = 0;
 
-    Shards(const py::list& arrays, int64_t dim_) : dim(dim_) {
+    Shards(const py::list& arrays, const py::array& out, int64_t dim_) : dim(dim_) {
         for (size_t i = 0; i < arrays.size(); ++i) {
             if (!py::isinstance<Array<Number>>(arrays[i])) throw refusal("shards", "differ in type or are not contiguous");
             const auto shard = py::cast<Array<Number>>(arrays[i]);
@@ -87,6 +87,7 @@ struct Shards {
             if (shard.shape(0) > size || (i + 1 < arrays.size() && shard.shape(0) != size)) {
                 throw refusal("shards", "differ in their numbers of rows");
             }
+            if (overlap(out, shard)) throw refusal("out", "shares its memory with another array");
             data.push_back(shard.data());
             count += shard.shape(0);
         }
@@ -109,7 +110,7 @@ template <class Number>
 void fill_cosines(const Array<float>& queries, const py::list& arrays, const Array<float>& lengths,
                   const Array<int64_t>& rows, Array<float>& out, int threads) {
     const int64_t n = queries.shape(0), dim = queries.shape(1), wanted = rows.shape(1);
-    const Shards<Number> shards(arrays, dim);
+    const Shards<Number> shards(arrays, out, dim);
     check_shape(lengths, "lengths", {shards.count});
     const int64_t* row = rows.data();
     for (int64_t i = 0; i < n * wanted; ++i) {

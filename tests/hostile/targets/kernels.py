@@ -207,4 +207,44 @@ def _check_words(result, limit, texts, max_length, threads, wide, spoil):
     return None if same and ids.dtype == (np.int64 if wide else np.int32) else "other ids"
 
 
-_CALLS = (_gather, _means, _means, _mining, _mask, _training, _training, _words)
+def _best(rng):
+    height, width, kept = rng.integers(0, 20), rng.integers(0, 90), rng.integers(1, 9)
+    tile, of_columns = rng.normal(size=(height, width)).astype(np.float32), bool(rng.integers(2))
+    shape = (width if of_columns else height, kept)
+    values, ids = np.full(shape, -np.inf, np.float32), np.full(shape, -1)
+    return kernels().keep_best, [tile, 7, values, ids, of_columns, int(rng.choice(_THREADS))], [2, 3], _check_best
+
+
+def _check_best(result, tile, first, values, ids, of_columns, threads):
+    tile = tile.T if of_columns else tile
+    own, place = np.nonzero(np.isfinite(values) & (ids >= first) & (ids - first < tile.shape[1]))
+    same = values[own, place] == tile[own, ids[own, place] - first]
+    return None if same.all() else "values of other places"
+
+
+def _cosines(rng):
+    dim, size, count = rng.choice([0, 1, 7, 16, 33]), rng.integers(1, 9), rng.integers(1, 30)
+    stored = (rng.normal(size=(count, dim)) * 30).astype(rng.choice(["float32", "float16", "int8"]))
+    stored = stored.view(np.uint16) if stored.dtype == np.float16 else stored
+    queries = rng.normal(size=(rng.integers(0, 9), dim)).astype(np.float32)
+    rows = rng.integers(-1, count, (len(queries), rng.integers(0, 5)))
+    arguments = [queries, stored, np.ones(count, np.float32), rows, np.zeros(rows.shape, np.float32), int(size)]
+    return _cosines_of_shards, arguments, [4], _check_cosines
+
+
+def _cosines_of_shards(queries, stored, lengths, rows, out, size):
+    shards = [stored[begin : begin + size] for begin in range(0, len(stored), size)]
+    kernels().candidate_cosines(queries, shards, lengths, rows, out, 2)
+
+
+def _check_cosines(result, queries, stored, lengths, rows, out, size):
+    vectors = stored.view(np.float16) if stored.dtype == np.uint16 else stored
+    with np.errstate(all="ignore"):
+        vectors = vectors.astype(np.float32) / lengths[:, None]
+        expected = np.einsum("nd,nkd->nk", queries.astype(float), vectors[rows].astype(float))
+    finite = np.isfinite(expected).all() and np.abs(vectors).max(initial=0) < 1e3
+    close = not finite or np.allclose(out, np.where(rows < 0, out, expected), rtol=1e-4, atol=1e-3, equal_nan=True)
+    return None if close or np.abs(queries).max(initial=0) > 1e3 else "other cosines"
+
+
+_CALLS = (_best, _cosines, _gather, _means, _means, _mining, _mask, _training, _training, _words)
