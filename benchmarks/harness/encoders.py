@@ -44,6 +44,13 @@ def require(module: str, package: str) -> None:
         raise PeerAbsentError(f"not installed: pip install {package}")
 
 
+def light(arguments: dict[str, Any]) -> Encode:
+    """Our encoder without torch."""
+    from st_paragram import Encoder
+
+    return Encoder(arguments["model"]).encode
+
+
 def native(arguments: dict[str, Any]) -> Encode:
     """Our pipeline with its default arguments."""
     import st_paragram
@@ -190,6 +197,7 @@ def table_shape(model: Path) -> tuple[int, int]:
 
 
 FACTORIES: dict[str, Callable[[dict[str, Any]], Encode]] = {
+    "light": light,
     "native": native,
     "stock": stock,
     "model2vec": static_model,

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.channel import Channel
-from harness.encoders import FACTORIES, require
+from harness.encoders import FACTORIES, Encode, require
 from harness.inputs import read_sentences
 
+#: Calls with the same sentence.
+REPEATS = 1000
 _MODULES = {
+    "light": ("st_paragram.core.encoder",),
     "native": ("st_paragram.models.directory",),
     "stock": ("sentence_transformers",),
     "model2vec": ("model2vec", "safetensors.numpy"),
@@ -22,7 +25,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     """Import a peer's libraries, load the model, encode sentences one by one; arguments as in `encoders.run`.
 
     The round is the loading. Its metadata: `import_seconds`, `first_seconds` (the first sentence), `median_seconds` and
-    `p95_seconds` (one sentence, later).
+    `p95_seconds` (one sentence, later), `repeated_seconds` (the median of calls with the last sentence).
     """
     sentences = read_sentences(Path(arguments["sentences"]), arguments["count"])
     if peer == "model2vec":
@@ -37,11 +40,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     waited = time.perf_counter()
     encode = FACTORIES[peer](arguments)
     loaded = time.perf_counter()
-    singles = []
-    for sentence in sentences:
-        before = time.perf_counter()
-        encode([sentence])
-        singles.append(time.perf_counter() - before)
+    singles = _each(encode, sentences)
     channel.report(
         loaded - waited,
         1,
@@ -49,4 +48,15 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
         first_seconds=singles[0],
         median_seconds=statistics.median(singles[1:]),
         p95_seconds=statistics.quantiles(singles[1:], n=20, method="inclusive")[-1],
+        repeated_seconds=statistics.median(_each(encode, sentences[-1:] * REPEATS)),
     )
+
+
+def _each(encode: Encode, sentences: list[str]) -> list[float]:
+    """Seconds for each sentence by itself."""
+    seconds = []
+    for sentence in sentences:
+        before = time.perf_counter()
+        encode([sentence])
+        seconds.append(time.perf_counter() - before)
+    return seconds

@@ -11,7 +11,7 @@ from harness.options import Options
 from harness.processes import Peer
 from harness.report import number
 from harness.results import Measure, Table
-from harness.timing import interleave, rows
+from harness.timing import interleave, one_shot, rows
 from harness.units import Unit
 
 OURS = "st_paragram"
@@ -21,6 +21,7 @@ _SEVERAL = "several processes, its default for long lists"
 def units(options: Options) -> Iterator[Unit]:
     """One unit a table."""
     for threads in options.thread_counts():
+        yield Unit(f"first-pass-{threads}-threads", partial(first_pass_table, options, threads))
         yield Unit(f"encode-{threads}-threads", partial(encode_table, options, threads))
         yield Unit(f"tokenize-{threads}-threads", partial(tokenize_table, options, threads))
         yield Unit(f"lookup-{threads}-threads", partial(lookup_table, options, threads))
@@ -48,8 +49,9 @@ def encode_peers(options: Options, threads: int) -> list[Peer]:
     scaled = f"timed on {options.slow_count:,} sentences"
     plain = {"ST_PARAGRAM_NATIVE": "0"}
     peers = [
-        Peer(OURS, "encode", "native", everything, note="st_paragram.load(dir).encode(list)"),
-        Peer("st_paragram, torch only", "encode", "native", everything, environment=plain, note="no compiled kernels"),
+        Peer(OURS, "encode", "light", everything, note="Encoder(dir).encode(list)"),
+        Peer("st_paragram.load", "encode", "native", everything, note="st_paragram.load(dir).encode(list)"),
+        Peer("st_paragram, NumPy only", "encode", "light", everything, environment=plain, note="no compiled kernels"),
         Peer("stock export", "encode", "stock", everything, note="SentenceTransformer(dir).encode(list)"),
         Peer("stock export, batch 1024", "encode", "stock", batches, note="encode(list, batch_size=1024)"),
         Peer("model2vec", "encode", "model2vec", everything, note=_SEVERAL if threads > 1 else "one process"),
@@ -73,8 +75,23 @@ def chosen(options: Options, peers: list[Peer], threads: int) -> list[Peer]:
     ]
 
 
+def first_pass_table(options: Options, threads: int) -> Table:
+    """Text to vectors in new processes, which meet every word for the first time."""
+    peers = encode_peers(options, threads)
+    processes = one_shot(peers, options.rounds, title=f"first pass, threads: {threads}")
+    return Table(
+        f"first-pass-{threads}-threads",
+        f"Text to vectors, first pass, {_threads(threads)}",
+        "sentences/s",
+        Measure.RATE,
+        rows(processes, memory=True),
+        OURS,
+        notes=[f"{options.count:,} sentences in memory, in a new process each time; {_model(options)}."],
+    )
+
+
 def encode_table(options: Options, threads: int) -> Table:
-    """Text to vectors."""
+    """Text to vectors, over and over in one process."""
     peers = encode_peers(options, threads)
     processes = interleave(peers, options.rounds, title=f"encode, threads: {threads}")
     table_rows = rows(processes, memory=True)

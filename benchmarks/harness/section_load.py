@@ -1,4 +1,4 @@
-"""Tables of loading a model and of encoding one sentence at a time."""
+"""Tables of loading a model, of encoding one sentence at a time, and one sentence over and over."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator
 from functools import cache
 
+from harness.loading import REPEATS
 from harness.options import Options
 from harness.processes import Peer, PeerProcess
 from harness.results import Measure, Round, Table
@@ -17,20 +18,22 @@ _SINGLE_SENTENCES = 500
 
 
 def units(options: Options) -> Iterator[Unit]:
-    """Two tables of the same processes."""
+    """Three tables of the same processes."""
 
     @cache
     def measured() -> list[PeerProcess]:
         few = arguments(options, 1, min(_SINGLE_SENTENCES, options.count))
         peers = [
-            Peer(OURS, "load", "native", few, note="st_paragram.load(dir)"),
+            Peer(OURS, "load", "light", few, note="Encoder(dir)"),
+            Peer("st_paragram.load", "load", "native", few, note="st_paragram.load(dir)"),
             Peer("stock export", "load", "stock", few, note="SentenceTransformer(dir)"),
             Peer("model2vec", "load", "model2vec", few, note="StaticModel of the same weights"),
         ]
-        return one_shot(chosen(options, peers, 1), options.rounds, title="load")
+        return one_shot(chosen(options, peers, 1), options.rounds, warm_up=1, title="load")
 
     yield Unit("load", lambda: load_table(measured()))
     yield Unit("single-sentence", lambda: single_table(measured()))
+    yield Unit("repeated-sentence", lambda: repeated_table(measured()))
 
 
 def load_table(processes: list[PeerProcess]) -> Table:
@@ -48,7 +51,9 @@ def load_table(processes: list[PeerProcess]) -> Table:
         Measure.TIME,
         table_rows,
         OURS,
-        notes=["A new process each time, 1 thread; the files are in the page cache."],
+        notes=[
+            "A new process each time, 1 thread; the files are in the page cache, and a process before opened the model."
+        ],
     )
 
 
@@ -69,4 +74,23 @@ def single_table(processes: list[PeerProcess]) -> Table:
         OURS,
         scale=1e3,
         notes=["Each round is the median over the sentences of a new process, the first sentence left out."],
+    )
+
+
+def repeated_table(processes: list[PeerProcess]) -> Table:
+    """Microseconds for a sentence that was met before: a round is the median over the calls of a process."""
+    table_rows = rows(processes)
+    for row, process in zip(table_rows, processes, strict=True):
+        if row.rounds:
+            row.rounds = [Round(seconds, 1) for seconds in process.metadata["repeated_seconds"]]
+            row.note = "encode([sentence])"
+    return Table(
+        "repeated-sentence",
+        "The same sentence again and again, 1 thread",
+        "µs",
+        Measure.TIME,
+        table_rows,
+        OURS,
+        scale=1e6,
+        notes=[f"Each round is the median of {REPEATS:,} calls in a new process."],
     )

@@ -40,22 +40,29 @@ def interleave(peers: Sequence[Peer], rounds: int, warm_up: int = 1, title: str 
     return processes
 
 
-def one_shot(peers: Sequence[Peer], rounds: int, title: str = "") -> list[PeerProcess]:
+def one_shot(peers: Sequence[Peer], rounds: int, warm_up: int = 0, title: str = "") -> list[PeerProcess]:
     """Like `interleave`, with a new process for each round, which then holds the first (cold) round only.
+
+    Args:
+        peers: what to run.
+        rounds: rounds that count.
+        warm_up: rounds before them, that do not: they leave on disk what later processes find.
+        title: of the progress bar.
 
     Returns:
         One process per peer that carries the rounds, the metadata and the highest peak of all its processes.
     """
-    with tqdm(total=len(peers) * rounds, desc=title, disable=None) as bar:
+    with tqdm(total=len(peers) * (rounds + warm_up), desc=title, disable=None) as bar:
         kept: dict[int, PeerProcess] = {}
-        for _ in range(rounds):
+        for number in range(-warm_up, rounds):
             for index, peer in enumerate(peers):
                 bar.set_postfix_str(peer.name)
                 with PeerProcess(peer) as process:
                     process.wait_ready()
                     process.round()
                 bar.update()
-                _add(kept.setdefault(index, process), process)
+                if number >= 0:
+                    _add(kept.setdefault(index, process), process)
     return [kept[index] for index in range(len(peers))] if kept else []
 
 

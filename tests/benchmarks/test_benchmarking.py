@@ -243,19 +243,24 @@ def options(tmp_path_factory) -> Options:
 
 
 class TestPeers:
-    @pytest.mark.parametrize("peer", ["native", "stock", "sentencepiece", "tokenizers", "word_cache", "fresh_words"])
+    @pytest.mark.parametrize(
+        "peer", ["light", "native", "stock", "sentencepiece", "tokenizers", "word_cache", "fresh_words"]
+    )
     def test_encoders_run(self, options, peer):
         channel = FakeChannel(2)
         encoders.run(peer, section_encode.arguments(options, 1), channel)
         assert [next(iter(message)) for message in channel.messages] == ["ready", "seconds", "seconds"]
         assert all(message["work"] == 300 and message["seconds"] > 0 for message in channel.messages[1:])
 
-    def test_load_reports_its_parts(self, options):
+    @pytest.mark.parametrize("peer", ["light", "native"])
+    def test_load_reports_its_parts(self, options, peer):
         channel = FakeChannel(1)
-        loading.run("native", section_encode.arguments(options, 1, 30), channel)
+        loading.run(peer, section_encode.arguments(options, 1, 30), channel)
         metadata = channel.messages[1]["metadata"]
-        assert set(metadata) == {"import_seconds", "first_seconds", "median_seconds", "p95_seconds"}
+        names = {"import", "first", "median", "p95", "repeated"}
+        assert set(metadata) == {f"{name}_seconds" for name in names}
         assert metadata["p95_seconds"] >= metadata["median_seconds"] > 0
+        assert metadata["first_seconds"] > metadata["repeated_seconds"] > 0
 
     def test_missing_package_is_named(self):
         with pytest.raises(PeerAbsentError, match="not installed: pip install its-package"):
@@ -335,7 +340,8 @@ def test_tiny_run(options, monkeypatch):
     monkeypatch.setattr(processes, "subprocess", SimpleNamespace(**in_place))
     tiny = replace(options, rounds=1, peers=("sentencepiece", "LASER"))
     tables = {found.key: found for found in run.run(tiny, ["encode", "load"], plots=False)}
-    assert set(tables) == {"encode-1-threads", "tokenize-1-threads", "lookup-1-threads", "load", "single-sentence"}
+    of_text = {f"{name}-1-threads" for name in ("first-pass", "encode", "tokenize", "lookup")}
+    assert set(tables) == of_text | {"load", "single-sentence", "repeated-sentence"}
     encode = tables["encode-1-threads"]
     assert [row.name for row in encode.rows] == ["st_paragram", "LASER 2", "sentencepiece alone"]
     assert [len(row.rounds) for row in encode.rows] == [1, 0, 1]
