@@ -61,7 +61,8 @@ class Embedding:
     def _ids(self, batch: list[str]) -> tuple[Ids, NDArray[np.int64]]:
         if self.prompt:
             batch = [self.prompt + text for text in batch]
-        ids, offsets = self.tokenizer.encode_rows(batch, None, self.threads)
+        tokenizer = self.tokenizer  # some give ids of the type that the kernels read
+        ids, offsets = getattr(tokenizer, "encode_rows", tokenizer.encode)(batch, None, self.threads)
         if self.before_lookup is not None:
             self.before_lookup(ids.astype(np.int64))
         return ids, offsets

@@ -75,12 +75,6 @@ class Tokenizer(Protocol):
             num_threads: threads to use.
         """
 
-    def encode_rows(
-        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
-    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Encode texts as `encode` does, as ids of the integer type that is fastest for looking rows up."""
-        return self.encode(texts, max_length, num_threads)
-
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts that were lower-cased and segmented already, and count those that lose ids by being cut.
 
