@@ -39,9 +39,8 @@ STS 2012 and the STS Benchmark come under terms of Microsoft Research: read them
 reads STS from the Hugging Face hub instead, where the sets of each year from 2012 to 2016 are put together. For BUCC,
 fetch the archives with `st-paragram download --sets bucc` and unpack them into DIR/bucc2018.
 
-The benchmarks tatoeba, bucc and semantic-retrieval need pip install "st_paragram[mining]", and transfer needs
-"st_paragram[probing]". The row BM25 of answer-retrieval needs "st_paragram[retrieval]". mteb and --hub need
-"st_paragram[eval]".
+The benchmark transfer needs pip install "st_paragram[probing]", the row BM25 of answer-retrieval
+"st_paragram[retrieval]", and mteb and --hub need "st_paragram[eval]".
 """
 
 

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
 #: What the package expects of the kernels; counted up, here and in `src/module.cpp`, when a function of theirs changes.
-INTERFACE = 4
+INTERFACE = 5
 
 
 def switched_off() -> bool:
