@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
+import os
 import signal
 import sys
 import threading
@@ -19,6 +20,9 @@ from typing import Any, NoReturn
 
 from st_paragram.errors import ParagramError, ran_out
 from st_paragram.extras import missing_from_light
+
+# No plugin of pydantic has a part in settings, and looking for them among the installed packages takes 20 ms.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 #: Command -> what it is for, in the order of a first day's work.
 COMMANDS = {

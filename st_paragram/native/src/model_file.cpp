@@ -12,6 +12,7 @@ namespace st_paragram {
 namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 30;
+constexpr size_t kUsualPiece = 20;       // bytes in the file
 constexpr size_t kLongestPiece = 4096;  // bytes; sentencepiece 0.2.3 refuses pieces of 8000
 
 void refuse_if(bool condition, const char* reason) {
@@ -129,6 +130,7 @@ ModelFile read_model_file(std::string_view bytes) {
     uint64_t type = 1;
     refuse_if(bytes.size() > kMostBytes, "a very large model file");
     Message message(bytes);
+    model.pieces.reserve(bytes.size() / kUsualPiece);
     int once[6] = {};
     for (Field field; message.next(field);) {
         refuse_if(field.number > 5, "a model file with other fields");

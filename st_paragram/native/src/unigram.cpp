@@ -36,6 +36,9 @@ std::vector<PieceTrie::Entry> Unigram::read_pieces(const ModelFile& file) {
     std::set<std::string_view> others;
     float smallest = 0;
     if (file.byte_fallback) byte_ids_.assign(256, -1);
+    entries.reserve(file.pieces.size());
+    kinds_.reserve(file.pieces.size());
+    starts_.reserve(file.pieces.size() + 1);
     for (const Piece& piece : file.pieces) {
         const int32_t id = size();
         starts_.push_back(static_cast<uint32_t>(texts_.size()));
