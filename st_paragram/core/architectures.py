@@ -58,7 +58,7 @@ def files_of(folder: Path) -> tuple[str, ...]:
 
 
 def fingerprint(folder: Path) -> str:
-    """SHA-256 of a model's configuration, tokenizer and weights, which tells it from other models.
+    """SHA-256 of a model's configuration, tokenizer and weights, which distinguishes it from other models.
 
     Raises:
         ModelDirectoryError: the folder is not a model directory, or a file cannot be read.

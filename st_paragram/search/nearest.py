@@ -70,5 +70,5 @@ def _checked(vectors: Vectors, name: str) -> Vectors:
     bad = np.flatnonzero(~(np.abs(squares - 1) < _LENGTH_TOLERANCE))  # NaN fails the comparison
     if len(bad):
         seen = f"vector {bad[0] + 1} of {len(vectors)} has length {float(squares[bad[0]]) ** 0.5:.4g}"
-        raise EvaluationError(f"{name}: {seen}, not 1; normalise the embeddings, or mend the model if it is nan")
+        raise EvaluationError(f"{name}: {seen}, not 1; normalise the embeddings, or train another model if it is nan")
     return vectors
