@@ -97,7 +97,10 @@ def _sound(stored: NDArray[Any], unknown: NDArray[Any], scales: list[NDArray[Any
 
 def _is_moderate(array: NDArray[Any]) -> bool:
     """Whether no number is NaN, or so large that a sum of rows could overflow."""
-    return bool(array.size == 0 or -_MOST <= array.min() <= array.max() <= _MOST)
+    if not array.size:
+        return True
+    least, most = float(array.min()), float(array.max())  # as float16, the limit itself would be infinite
+    return -_MOST <= least and most <= _MOST
 
 
 def _foreign(path: Path, reason: str) -> ModelDirectoryError:

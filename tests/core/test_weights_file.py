@@ -96,8 +96,10 @@ def test_damage_after_the_first_opening_is_found(folder):
         Encoder(folder)
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -1e31])
-def test_numbers_that_no_mean_has_are_found_without_checksums(folder, number):
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -1e31])
+def test_numbers_that_no_mean_has_are_found_without_checksums(tmp_path, cache, number, kind):
+    folder = Encoder(shipped_folder()).save(tmp_path / "m", dtype=kind, truncate_dim=8)
     path = folder / "model.safetensors"
     tensors = load_file(path)
     tensors["embedding.weight"][3, 2] = number
