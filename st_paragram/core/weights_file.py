@@ -100,7 +100,7 @@ def _is_moderate(array: NDArray[Any]) -> bool:
     if not array.size:
         return True
     least, most = float(array.min()), float(array.max())  # as float16, the limit itself would be infinite
-    return -_MOST <= least and most <= _MOST
+    return least >= -_MOST and most <= _MOST
 
 
 def _foreign(path: Path, reason: str) -> ModelDirectoryError:
