@@ -7,7 +7,7 @@ TORCH_INDEX ?=
 BIN := $(VENV)/bin
 LOWEST ?= .venv-lowest
 # What an installation is made of
-SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/native/src/*)
+SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/core/native/src/*)
 
 .PHONY: help install demo docs test test-slow test-lowest lint format fuzz kill sanitize starve soak clean
 .DEFAULT_GOAL := help
@@ -101,4 +101,4 @@ soak: install
 	PYTHONPATH=tests $(BIN)/python -m hostile.soak --minutes 10
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build demo dist site *.egg-info st_paragram/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build demo dist site *.egg-info st_paragram/core/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

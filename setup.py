@@ -21,7 +21,7 @@ class BuildKernels(build_ext):
         except Exception:
             sys.stderr.write(
                 "WARNING: the compiled kernels of st_paragram could not be built. Everything works without them, "
-                "several times slower. `python -m st_paragram.native` tells how to install them later.\n"
+                "several times slower. `python -m st_paragram.core.native` tells how to install them later.\n"
             )
             raise
 
@@ -30,9 +30,9 @@ setup(
     cmdclass={"build_ext": BuildKernels},
     ext_modules=[
         Pybind11Extension(
-            "st_paragram.native._kernels",
+            "st_paragram.core.native._kernels",
             sources=[
-                f"st_paragram/native/src/{name}.cpp"
+                f"st_paragram/core/native/src/{name}.cpp"
                 for name in (
                     "module",
                     "threads",
@@ -51,7 +51,7 @@ setup(
                     "word_cache",
                 )
             ],
-            depends=sorted(str(path) for path in Path("st_paragram/native/src").glob("*.h")),
+            depends=sorted(str(path) for path in Path("st_paragram/core/native/src").glob("*.h")),
             extra_compile_args=["/O2"] if platform.system() == "Windows" else GNU,
             cxx_std=17,
             # Without a compiler the package installs all the same, and runs on torch alone. A wheel for others must

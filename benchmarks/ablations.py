@@ -15,11 +15,11 @@ from harness.scripts import write_run
 from reports.ablations import seeds_table
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.text import parse_source
-from st_paragram.evaluation.development import development_pairs, development_translations
-from st_paragram.files import cache_folder
-from st_paragram.preparation.prepare import prepare_cached
-from st_paragram.preparation.settings import PrepareSettings
+from st_paragram.core.data.text import parse_source
+from st_paragram.core.files import cache_folder
+from st_paragram.tools.evaluation.development import development_pairs, development_translations
+from st_paragram.tools.preparation.prepare import prepare_cached
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 CONFIG = Path(__file__).parent / "configs" / "ablations.yaml"
 

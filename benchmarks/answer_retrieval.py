@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.scripts import finish
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.answer_retrieval import read_answer_tasks, run_answer_retrieval
+from st_paragram.tools.evaluation.answer_retrieval import read_answer_tasks, run_answer_retrieval
 
 
 def main() -> int:

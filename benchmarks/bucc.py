@@ -14,12 +14,12 @@ from pathlib import Path
 
 from harness.scripts import finish
 
-from st_paragram.bitext_mining.candidates import Candidates
-from st_paragram.bitext_mining.margin import DEFAULT_K
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.benchmark_runs import run_bucc
-from st_paragram.evaluation.bucc_files import bucc_prefix, read_bucc
-from st_paragram.evaluation.bucc_scores import BuccTask
+from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.margin import DEFAULT_K
+from st_paragram.tools.evaluation.benchmark_runs import run_bucc
+from st_paragram.tools.evaluation.bucc_files import bucc_prefix, read_bucc
+from st_paragram.tools.evaluation.bucc_scores import BuccTask
 
 
 def main() -> int:

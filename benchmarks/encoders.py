@@ -19,9 +19,9 @@ from harness.encoder_runs import Text, read_encoders, run_encoders
 from reports.encoders import encoders_tables
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.sts.sts_files import find_sts
-from st_paragram.files import write_json
-from st_paragram.machine import describe_machine
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import describe_machine
+from st_paragram.tools.evaluation.sts.sts_files import find_sts
 
 CONFIG = Path(__file__).parent / "configs" / "encoders.yaml"
 

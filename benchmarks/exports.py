@@ -15,7 +15,7 @@ from harness.exports import HEAD, measure
 from harness.inputs import built_in_sentences, read_sentences
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
 
 
 def main() -> int:

@@ -17,10 +17,10 @@ from harness.generative_runs import Inputs, read_models, run_models
 from reports.generative import generative_tables, plot_generative
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.sts.sts_files import find_sts
-from st_paragram.evaluation.tatoeba_files import read_tatoeba
-from st_paragram.files import write_json
-from st_paragram.machine import describe_machine
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import describe_machine
+from st_paragram.tools.evaluation.sts.sts_files import find_sts
+from st_paragram.tools.evaluation.tatoeba_files import read_tatoeba
 
 CONFIG = Path(__file__).parent / "configs" / "generative.yaml"
 YEARS = ["2012", "2013", "2014", "2015", "2016", "2017"]

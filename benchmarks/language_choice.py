@@ -19,12 +19,12 @@ from harness.language_runs import run_languages, same_english, uriel_distances
 from reports.languages import correlation_table, language_table, plot_languages
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import describe_machine
+from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.sts.sts_files import find_sts
-from st_paragram.files import write_json
-from st_paragram.machine import describe_machine
-from st_paragram.tokenizers.bilingual import Sharing
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools.evaluation.sts.sts_files import find_sts
 
 
 def main() -> int:

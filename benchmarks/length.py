@@ -21,9 +21,9 @@ from harness.processes import thread_environment
 from reports.length import length_tables, plot_lengths
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import describe_machine
 from st_paragram.errors import SettingsError
-from st_paragram.files import write_json
-from st_paragram.machine import describe_machine
 
 
 def main() -> int:

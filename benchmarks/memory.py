@@ -14,7 +14,7 @@ from harness.growing_table import print_growing
 from harness.training_memory import HEAD, measure
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 
 
 def main() -> int:

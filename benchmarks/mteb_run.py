@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.mteb.data import LOCAL_TASKS
+from st_paragram.tools.evaluation.mteb.data import LOCAL_TASKS
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
 
     from harness.scripts import finish
 
-    from st_paragram.evaluation.benchmark_runs import run_mteb
+    from st_paragram.tools.evaluation.benchmark_runs import run_mteb
 
     where = arguments.data, arguments.languages, arguments.output, arguments.overwrite
     return finish(run_mteb(arguments.models, arguments.tasks, *where), arguments.json)

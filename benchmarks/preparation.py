@@ -18,7 +18,7 @@ from harness.growing_table import print_growing
 from harness.preparation_runs import COMPARED_HEAD, HEAD, Preparation, compare, row
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
 
 
 def main() -> int:

@@ -20,9 +20,9 @@ from harness.probing_tasks import ProbingSettings
 from reports.probing import probing_tables
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.files import write_json
-from st_paragram.machine import describe_machine
-from st_paragram.settings import add_setting_options, given
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import describe_machine
+from st_paragram.core.settings import add_setting_options, given
 
 
 def main() -> int:

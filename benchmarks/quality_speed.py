@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from st_paragram.figures import OURS, SMALL, THEIRS, new_figure, save, tidy
+from st_paragram.core.figures import OURS, SMALL, THEIRS, new_figure, save, tidy
 
 # Name, sentences per second, STS 2012-2016 (Pearson x 100, mean over sets and years), where the name stands, ours or
 # theirs. The rate of p-sp-mul is that of an earlier model of the same size. Ours are without 2013's SMT, theirs with.

@@ -17,7 +17,7 @@ from reports.report import report_markdown
 from reports.sources import read_sources
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.files import write_text
+from st_paragram.core.files import write_text
 
 
 def main() -> int:

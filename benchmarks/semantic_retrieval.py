@@ -16,9 +16,9 @@ from harness.scripts import finish
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.retrieval_files import read_semantic_sets, write_retrieval_set
-from st_paragram.evaluation.retrieval_groups import read_askubuntu, read_pairs_of_sentences
-from st_paragram.evaluation.semantic_retrieval import run_semantic_retrieval
+from st_paragram.tools.evaluation.retrieval_files import read_semantic_sets, write_retrieval_set
+from st_paragram.tools.evaluation.retrieval_groups import read_askubuntu, read_pairs_of_sentences
+from st_paragram.tools.evaluation.semantic_retrieval import run_semantic_retrieval
 
 
 def main() -> int:

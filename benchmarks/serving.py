@@ -20,8 +20,8 @@ from harness.growing_table import print_growing
 from harness.http_load import Server, Texts, fuzz, load, server
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.models import load_encoder
-from st_paragram.data.sample.grammar import sample_pairs
+from st_paragram.core.data.sample.grammar import sample_pairs
+from st_paragram.core.encoding.models import load_encoder
 
 HEAD = [
     *("clients", "texts per request", "requests/s", "sentences/s", "p50 ms", "p99 ms", "wrong", "lost"),

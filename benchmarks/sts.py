@@ -15,9 +15,9 @@ from pathlib import Path
 from harness.scripts import data_or_hub, finish
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.benchmark_runs import run_sts
-from st_paragram.evaluation.bootstrap import RESAMPLES
-from st_paragram.evaluation.sts.sts_files import find_sts
+from st_paragram.tools.evaluation.benchmark_runs import run_sts
+from st_paragram.tools.evaluation.bootstrap import RESAMPLES
+from st_paragram.tools.evaluation.sts.sts_files import find_sts
 
 
 def main() -> int:

@@ -16,11 +16,11 @@ from pathlib import Path
 from harness.style_transfer import run_style_transfer, style_tables
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.find import SHIPPED
-from st_paragram.files import write_json
-from st_paragram.generation.settings import GenerationSettings
-from st_paragram.machine import describe_machine
-from st_paragram.settings import add_setting_options, given
+from st_paragram.core.encoding.find import SHIPPED
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import describe_machine
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.families.bgt.generation.settings import GenerationSettings
 
 
 def main() -> int:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from harness.scripts import finish
 
-from st_paragram.bitext_mining.margin import DEFAULT_K
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.text import TextSource
+from st_paragram.core.data.text import TextSource
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.benchmark_runs import run_tatoeba
-from st_paragram.evaluation.tatoeba_files import tatoeba_sets
-from st_paragram.evaluation.translations import read_translations
+from st_paragram.tools.bitext_mining.margin import DEFAULT_K
+from st_paragram.tools.evaluation.benchmark_runs import run_tatoeba
+from st_paragram.tools.evaluation.tatoeba_files import tatoeba_sets
+from st_paragram.tools.evaluation.translations import read_translations
 
 
 def main() -> int:

@@ -14,8 +14,8 @@ from pathlib import Path
 from harness.scripts import finish
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.transfer import run_transfer
-from st_paragram.evaluation.transfer_files import read_transfer
+from st_paragram.tools.evaluation.transfer import run_transfer
+from st_paragram.tools.evaluation.transfer_files import read_transfer
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from harness.growing_table import print_growing
 from harness.vector_stores import STORES, can_run, measure
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.sample.grammar import sample_pairs
+from st_paragram.core.data.sample.grammar import sample_pairs
 
 HEAD = ["store", "seconds to add", "ms a query: median (least)", "nearest found"]
 
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=100, metavar="N", help="(%(default)s)")
     given = parser.parse_args()
 
-    from st_paragram.models.directory import load
+    from st_paragram.learning.models.directory import load
 
     pairs = list(sample_pairs("es", given.vectors))
     model = load(given.model, device="cpu")

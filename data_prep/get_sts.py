@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
+from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
 
 
 def main() -> int:

@@ -6,8 +6,8 @@ DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB 
 writes them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is not
 given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
 premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
-st_paragram/evaluation/known_test_sets.json tells test sets from development sets; with
-st_paragram/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
+st_paragram/tools/evaluation/known_test_sets.json tells test sets from development sets; with
+st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from st_paragram.cleaning.known_sentence_files import known_sentence_files, read_sentences
-from st_paragram.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.core.data.text import TextSource, read_pairs
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.graded_pairs import read_graded_pairs
-from st_paragram.evaluation.known_test_sets import (
+from st_paragram.tools.cleaning.known_sentence_files import known_sentence_files, read_sentences
+from st_paragram.tools.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
+from st_paragram.tools.evaluation.graded_pairs import read_graded_pairs
+from st_paragram.tools.evaluation.known_test_sets import (
     KNOWN_TEST_SETS,
     pair_hashes,
     sketch,

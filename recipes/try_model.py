@@ -15,16 +15,16 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.find import find
-from st_paragram.data.sample.grammar import sample_pairs, sample_paraphrases
-from st_paragram.data.sample.held_out import held_out_pairs
-from st_paragram.evaluation.correlation import correlate
-from st_paragram.evaluation.development import built_in_pairs
-from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.evaluation.tatoeba import retrieval_error
-from st_paragram.models import directory as model_directory
-from st_paragram.models.training_record import read_training_record
-from st_paragram.training.training_data import BUILT_IN_PAIRS
+from st_paragram.core.data.sample.grammar import sample_pairs, sample_paraphrases
+from st_paragram.core.data.sample.held_out import held_out_pairs
+from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
+from st_paragram.tools.evaluation.correlation import correlate
+from st_paragram.tools.evaluation.development import built_in_pairs
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.tatoeba import retrieval_error
 
 BUILT_IN = """
 This model is a demonstration. It was trained for some seconds on sentences that a small phrase grammar made, and knows

@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
-    from st_paragram.bitext_mining.miner import mine
-    from st_paragram.bitext_mining.settings import MiningSettings
-    from st_paragram.core.encoder import Encoder
-    from st_paragram.data.pair_store import PairStore, PairStoreWriter
-    from st_paragram.embed_files import embed_collection, embed_file, read_embeddings
-    from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
-    from st_paragram.models.directory import load, save
-    from st_paragram.models.encoder import pipeline
-    from st_paragram.modules.mean_pool import MeanPool
-    from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-    from st_paragram.modules.token_embedding import TokenEmbedding
-    from st_paragram.preparation.prepare import prepare
-    from st_paragram.preparation.settings import PrepareSettings
-    from st_paragram.score_files import score_file
-    from st_paragram.search.search_index import SearchIndex
-    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
-    from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
-    from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-    from st_paragram.training.settings import TrainingSettings
-    from st_paragram.training.store_trainer import StoreTrainer
+    from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+    from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+    from st_paragram.learning.models.directory import load, save
+    from st_paragram.learning.models.encoder import pipeline
+    from st_paragram.learning.modules.mean_pool import MeanPool
+    from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+    from st_paragram.learning.modules.token_embedding import TokenEmbedding
+    from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+    from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.learning.training.settings import TrainingSettings
+    from st_paragram.learning.training.store_trainer import StoreTrainer
+    from st_paragram.tools.bitext_mining.miner import mine
+    from st_paragram.tools.bitext_mining.settings import MiningSettings
+    from st_paragram.tools.embed_files import embed_collection, embed_file, read_embeddings
+    from st_paragram.tools.preparation.prepare import prepare
+    from st_paragram.tools.preparation.settings import PrepareSettings
+    from st_paragram.tools.score_files import score_file
+    from st_paragram.tools.search.search_index import SearchIndex
 
 __all__ = [
     "Encoder",
@@ -64,37 +64,37 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Encoder": "core.encoder",
-    "MarginHardNegativeLoss": "losses.margin_hard_negative",
-    "MeanPool": "modules.mean_pool",
-    "MegaBatchTrainer": "training.mega_batch.trainer",
-    "MegaBatchTrainingArguments": "training.mega_batch.arguments",
-    "MiningSettings": "bitext_mining.settings",
-    "PairStore": "data.pair_store",
-    "PairStoreWriter": "data.pair_store",
-    "PrepareSettings": "preparation.settings",
-    "SearchIndex": "search.search_index",
-    "SentencePieceEmbedding": "modules.sentencepiece_embedding",
-    "SentencePieceTokenizer": "tokenizers.sentencepiece",
-    "StoreTrainer": "training.store_trainer",
-    "TokenEmbedding": "modules.token_embedding",
-    "TrainingSettings": "training.settings",
-    "embed_collection": "embed_files",
-    "embed_file": "embed_files",
-    "load": "models.directory",
-    "mine": "bitext_mining.miner",
-    "pipeline": "models.encoder",
-    "prepare": "preparation.prepare",
-    "read_embeddings": "embed_files",
-    "save": "models.directory",
-    "score_file": "score_files",
+    "Encoder": "core.encoding.encoder",
+    "MarginHardNegativeLoss": "learning.losses.margin_hard_negative",
+    "MeanPool": "learning.modules.mean_pool",
+    "MegaBatchTrainer": "learning.training.mega_batch.trainer",
+    "MegaBatchTrainingArguments": "learning.training.mega_batch.arguments",
+    "MiningSettings": "tools.bitext_mining.settings",
+    "PairStore": "core.data.pair_store",
+    "PairStoreWriter": "core.data.pair_store",
+    "PrepareSettings": "tools.preparation.settings",
+    "SearchIndex": "tools.search.search_index",
+    "SentencePieceEmbedding": "learning.modules.sentencepiece_embedding",
+    "SentencePieceTokenizer": "core.tokenizers.sentencepiece",
+    "StoreTrainer": "learning.training.store_trainer",
+    "TokenEmbedding": "learning.modules.token_embedding",
+    "TrainingSettings": "learning.training.settings",
+    "embed_collection": "tools.embed_files",
+    "embed_file": "tools.embed_files",
+    "load": "learning.models.directory",
+    "mine": "tools.bitext_mining.miner",
+    "pipeline": "learning.models.encoder",
+    "prepare": "tools.preparation.prepare",
+    "read_embeddings": "tools.embed_files",
+    "save": "learning.models.directory",
+    "score_file": "tools.score_files",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever stands there
     """Import a public name from where it is defined (PEP 562)."""
     if name == "__version__":
-        from st_paragram.version import installed_version
+        from st_paragram.core.version import installed_version
 
         return installed_version()
     if name not in _MODULES:
@@ -102,8 +102,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever stands there
     try:
         return getattr(importlib.import_module(f"st_paragram.{_MODULES[name]}"), name)
     except ImportError as error:
+        from st_paragram.core.extras import missing_from_light
         from st_paragram.errors import MissingExtraError
-        from st_paragram.extras import missing_from_light
 
         if reason := missing_from_light(error):
             raise MissingExtraError(f"st_paragram.{name}: {reason}") from error

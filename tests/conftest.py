@@ -14,9 +14,9 @@ import pytest
 import torch
 from support.data import make_pairs, write_store
 
+from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.threads import usable_cores
-from st_paragram.data.pair_store import PairStore
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 # The same examples in every run, and no limit of time: the machine may be busy.
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)

@@ -19,7 +19,7 @@ from support.commands_page import page
 
 import st_paragram
 from st_paragram.cli.main import COMMANDS
-from st_paragram.settings import table
+from st_paragram.core.settings import table
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->\n(.*?)<!-- end of settings -->", re.DOTALL)

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 from support.dual_encoder import new_model, unlike_new, write_bitext
 
-from st_paragram.models import directory as model_directory
+from st_paragram.learning.models import directory as model_directory
 
 PAGE = Path(__file__).parents[1] / "docs" / "integrations.md"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)

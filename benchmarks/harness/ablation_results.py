@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from st_paragram.evaluation.results import GradedResult
+from st_paragram.tools.evaluation.results import GradedResult
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,18 @@ from torch import Tensor, nn
 from transformers import set_seed
 
 from harness.ablation_results import AblationResult, AblationRun, AblationsRun
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.files import write_json
+from st_paragram.core.tables import hundredths
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.correlation import correlate, graded_result
-from st_paragram.evaluation.development import translation_accuracy
-from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.evaluation.translations import Translations
-from st_paragram.files import write_json
-from st_paragram.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.tables import hundredths
-from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-from st_paragram.training.objectives.mega_batch_margin import arguments, new_model
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.families.psp.objective import arguments, new_model
+from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools.evaluation.correlation import correlate, graded_result
+from st_paragram.tools.evaluation.development import translation_accuracy
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.translations import Translations
 
 logger = logging.getLogger(__name__)
 

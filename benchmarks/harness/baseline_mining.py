@@ -81,7 +81,7 @@ def mine_files_baseline(source: Path, target: Path, model: Any, output: Path, k:
 
 
 if __name__ == "__main__":
-    from st_paragram.models.directory import load
+    from st_paragram.learning.models.directory import load
 
     given_source, given_target, given_model, given_output = sys.argv[1:5]
     result = mine_files_baseline(

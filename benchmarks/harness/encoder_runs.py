@@ -15,18 +15,18 @@ import pydantic
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
-from st_paragram.data.pair_store import PairStore
-from st_paragram.data.text import parse_source
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.text import parse_source
+from st_paragram.core.files import cache_folder, digest, write_json
+from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.sts.scores import score_sts
-from st_paragram.evaluation.sts.sts_files import StsData
-from st_paragram.files import cache_folder, digest, write_json
-from st_paragram.preparation.prepare import prepare_cached
-from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.settings import read_yaml
-from st_paragram.training.objectives import mega_batch_margin
-from st_paragram.training.objectives.mega_batch_margin import new_model
-from st_paragram.training.settings import TOKENS_OF, TrainingSettings
+from st_paragram.families.psp import objective as mega_batch_margin
+from st_paragram.families.psp.objective import new_model
+from st_paragram.learning.training.settings import TOKENS_OF, TrainingSettings
+from st_paragram.tools.evaluation.sts.scores import score_sts
+from st_paragram.tools.evaluation.sts.sts_files import StsData
+from st_paragram.tools.preparation.prepare import prepare_cached
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from harness.channel import Channel
 from harness.training_peers import rounds_callback
-from st_paragram.data.pair_store import PairStore
-from st_paragram.losses.margin_hard_negative import margin_loss
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.learning.losses.margin_hard_negative import margin_loss
+from st_paragram.learning.training.settings import TrainingSettings
 
 _MARGIN, _RATE = 0.4, 1e-3
 
@@ -40,7 +40,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
 def _ours(negatives: Literal["opposite", "random"], arguments: dict[str, Any], channel: Channel) -> None:
     from pathlib import Path
 
-    from st_paragram.training.objectives.mega_batch_margin import new_model, trainer
+    from st_paragram.families.psp.objective import new_model, trainer
 
     store = PairStore(arguments["store"], check_ids=False)
     pairs = arguments["batch_size"] * arguments["steps"] * arguments["rounds"]

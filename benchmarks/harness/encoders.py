@@ -162,7 +162,7 @@ def fresh_words(arguments: dict[str, Any]) -> Encode:
 
 
 def _tokenizer(arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - a tokenizer, imported only where it is measured
-    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 
     return SentencePieceTokenizer((Path(arguments["model"]) / "sentencepiece.model").read_bytes())
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.averaging import table_type
-from st_paragram.extras import require
-from st_paragram.files import size
+from st_paragram.core.encoding.averaging import table_type
+from st_paragram.core.extras import require
+from st_paragram.core.files import size
 
 HEAD = ["reader, table", "MB on disk", "sentences/s", "ratio to native", "least cosine", "largest difference"]
 Encode = Callable[[list[str]], NDArray[Any]]
@@ -51,8 +51,8 @@ def _readers(model: str, folder: Path, threads: int) -> tuple[dict[str, Encode],
     import torch
 
     from st_paragram.conversion.exports import FORMATS, ExportSettings, export_model
-    from st_paragram.core.find import find
-    from st_paragram.models import directory
+    from st_paragram.core.encoding.find import find
+    from st_paragram.learning.models import directory
 
     torch.set_num_threads(threads)
     own = table_type(find(model)).value

@@ -17,16 +17,16 @@ from sentence_transformers import SentenceTransformer
 
 from harness.encoder_runs import score
 from harness.process_memory import watch
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.files import write_json
+from st_paragram.core.json_files import read_json
+from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.sts.hard import different_pairs, score_hard_sts, split_rows
-from st_paragram.evaluation.sts.sts_files import StsData
-from st_paragram.evaluation.tatoeba import score_tatoeba
-from st_paragram.evaluation.translations import Translations
-from st_paragram.files import write_json
-from st_paragram.json_files import read_json
-from st_paragram.models.directory import load
-from st_paragram.models.training_record import read_training_record
-from st_paragram.settings import read_yaml
+from st_paragram.learning.models.directory import load
+from st_paragram.tools.evaluation.sts.hard import different_pairs, score_hard_sts, split_rows
+from st_paragram.tools.evaluation.sts.sts_files import StsData
+from st_paragram.tools.evaluation.tatoeba import score_tatoeba
+from st_paragram.tools.evaluation.translations import Translations
 
 logger = logging.getLogger(__name__)
 

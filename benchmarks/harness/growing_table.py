@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
 
 
 def print_growing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

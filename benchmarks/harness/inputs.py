@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.data.lines import read_lines
-from st_paragram.data.pair_store import PairStore, PairStoreWriter
-from st_paragram.data.sample.grammar import sample_pairs
+from st_paragram.core.data.lines import read_lines
+from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.data.sample.grammar import sample_pairs
+from st_paragram.core.files import atomic, write_text
+from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.character_trigrams import train_trigrams
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.words import train_words
 from st_paragram.errors import TextError
-from st_paragram.files import atomic, write_text
-from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
-from st_paragram.tokenizers.character_trigrams import train_trigrams
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.words import train_words
-from st_paragram.training.settings import Encoder
+from st_paragram.learning.training.settings import Encoder
 
 _BUILT_IN = 20_000  # different built-in sentences before variations of them are made
 _LEXICON = 120_000  # invented words of the variations
@@ -79,9 +79,9 @@ class Inputs:
         if not path.is_dir():
             import torch
 
-            from st_paragram.models.directory import save
-            from st_paragram.models.encoder import pipeline
-            from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+            from st_paragram.learning.models.directory import save
+            from st_paragram.learning.models.encoder import pipeline
+            from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
             torch.manual_seed(0)
             save(pipeline(SentencePieceEmbedding(self.vocabulary(size), dim), "cpu"), path)
@@ -131,9 +131,9 @@ class Inputs:
         if not path.is_dir():
             import torch
 
-            from st_paragram.models.directory import save
-            from st_paragram.training.objectives.mega_batch_margin import new_model
-            from st_paragram.training.settings import TrainingSettings
+            from st_paragram.families.psp.objective import new_model
+            from st_paragram.learning.models.directory import save
+            from st_paragram.learning.training.settings import TrainingSettings
 
             torch.manual_seed(0)
             settings = TrainingSettings(encoder=encoder, dim=dim, hidden_dim=hidden_dim, device="cpu")

@@ -16,18 +16,18 @@ from scipy.stats import rankdata
 from transformers import set_seed
 
 from harness.encoder_runs import STS, score
-from st_paragram.data.pair_store import PairStore
-from st_paragram.data.text import TextSource, parse_source, read_pairs
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.text import TextSource, parse_source, read_pairs
+from st_paragram.core.extras import require
+from st_paragram.core.files import digest, write_json, write_text
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.evaluation.sts.sts_files import StsData
-from st_paragram.extras import require
-from st_paragram.files import digest, write_json, write_text
-from st_paragram.preparation.prepare import prepare_cached
-from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.tokenizers.bilingual import BilingualTokenizer, Sharing
-from st_paragram.training.objectives import mega_batch_margin
-from st_paragram.training.objectives.mega_batch_margin import new_model
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.families.psp import objective as mega_batch_margin
+from st_paragram.families.psp.objective import new_model
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools.evaluation.sts.sts_files import StsData
+from st_paragram.tools.preparation.prepare import prepare_cached
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 #: Languages as URIEL+ names them, where ISO 639-3 has a macrolanguage of which it describes members.
 _URIEL = {"ar": "arb", "zh": "cmn", "de": "deu", "es": "spa", "fr": "fra", "ru": "rus", "tr": "tur"}

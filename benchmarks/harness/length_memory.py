@@ -19,7 +19,7 @@ from harness.children import child_environment
 from harness.length_models import texts_of
 from harness.processes import thread_environment
 from st_paragram.errors import ParagramError
-from st_paragram.models.directory import load
+from st_paragram.learning.models.directory import load
 
 _COMMAND = (sys.executable, "-m", "harness.length_memory")
 _WARM_UP = 8  # tokens of the texts before a measurement

@@ -12,16 +12,16 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.models.directory import load, save
-from st_paragram.models.dual_encoder import ConvolutionShape, DualEncoder, DualEncoderValues
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import token_embedding
-from st_paragram.modules.t5_encoder import t5_modules
-from st_paragram.modules.towers import TaskHeads, towers
-from st_paragram.modules.transformer_encoder import TransformerShape
-from st_paragram.tokenizers.base import Tokenizer
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.families.muse.directory import ConvolutionShape, DualEncoder, DualEncoderValues
+from st_paragram.families.muse.t5_encoder import t5_modules
+from st_paragram.families.muse.towers import TaskHeads, towers
+from st_paragram.learning.models.directory import load, save
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.transformer_encoder import TransformerShape
 
 _WORD = "\u2581"  # sentencepiece's mark of the beginning of a word
 _WORDS = 2_000  # different words that texts are made of

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from harness.length_memory import Memory, MemoryJob, memory_of
 from harness.length_models import texts_of
 from st_paragram.errors import SettingsError
-from st_paragram.models.directory import load
+from st_paragram.learning.models.directory import load
 
 logger = logging.getLogger(__name__)
 

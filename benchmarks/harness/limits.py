@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from harness.channel import Channel
-from st_paragram.modules import huge_pages
+from st_paragram.learning.modules import huge_pages
 
 _LEAST_SECONDS = 0.2  # of a round: what is quicker is repeated
 

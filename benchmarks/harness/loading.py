@@ -14,8 +14,8 @@ from harness.inputs import read_sentences
 #: Calls with the same sentence.
 REPEATS = 1000
 _MODULES = {
-    "light": ("st_paragram.core.encoder",),
-    "native": ("st_paragram.models.directory",),
+    "light": ("st_paragram.core.encoding.encoder",),
+    "native": ("st_paragram.learning.models.directory",),
     "stock": ("sentence_transformers",),
     "model2vec": ("model2vec", "safetensors.numpy"),
 }

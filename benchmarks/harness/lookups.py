@@ -31,8 +31,8 @@ def native(arguments: dict[str, Any], sentences: list[str]) -> tuple[Lookup, int
     import torch
 
     import st_paragram
-    from st_paragram.models.averaging import embedding_of
-    from st_paragram.modules.row_means import row_means
+    from st_paragram.learning.models.averaging import embedding_of
+    from st_paragram.learning.modules.row_means import row_means
 
     model = st_paragram.load(arguments["model"], arguments["device"])
     if model.device.type != "cpu":

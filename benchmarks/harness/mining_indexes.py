@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.data.lines import read_lines
-from st_paragram.search import indexes
-from st_paragram.search.effort import EFFORTS, recall
-from st_paragram.search.exact import exact
-from st_paragram.search.neighbours import Neighbours
-from st_paragram.search.settings import AUTO, FLAT
-from st_paragram.search.stored_search import approximate
-from st_paragram.search.vectors import StoredVectors, VectorType, blocks, pack
+from st_paragram.core.data.lines import read_lines
+from st_paragram.tools.search import indexes
+from st_paragram.tools.search.effort import EFFORTS, recall
+from st_paragram.tools.search.exact import exact
+from st_paragram.tools.search.neighbours import Neighbours
+from st_paragram.tools.search.settings import AUTO, FLAT
+from st_paragram.tools.search.stored_search import approximate
+from st_paragram.tools.search.vectors import StoredVectors, VectorType, blocks, pack
 
 HEAD = ("index", "MB", "build, s", "effort", "recall", "queries/s", "times as fast")
 _SHARD = 1 << 14

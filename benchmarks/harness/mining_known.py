@@ -6,11 +6,11 @@ from pathlib import Path
 
 from harness.mining_process import WatchedMining, watch_mining
 from harness.mining_scores import Scored, read_mined, score_mined
-from st_paragram.bitext_mining.candidates import Candidates
-from st_paragram.bitext_mining.margin import Margin
-from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.evaluation.bucc_files import read_bucc
-from st_paragram.search.settings import AUTO
+from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.evaluation.bucc_files import read_bucc
+from st_paragram.tools.search.settings import AUTO
 
 
 def mine_known(

@@ -6,8 +6,8 @@ import argparse
 import importlib
 from pathlib import Path
 
-from st_paragram.bitext_mining.margin import DEFAULT_K
-from st_paragram.search.settings import AUTO
+from st_paragram.tools.bitext_mining.margin import DEFAULT_K
+from st_paragram.tools.search.settings import AUTO
 
 #: Part -> the module with its `add_options(parser)` and `run(arguments, folder)`.
 PARTS = {part: f"harness.mining_part_{part}" for part in ("planted", "bucc", "scaling", "indexes", "peers")}

@@ -10,11 +10,11 @@ from harness.mining_known import mine_known
 from harness.mining_part_planted import print_scored
 from harness.mining_results import MinedBuccRun, MinedScores, MiningCost
 from harness.mining_scores import score_mined, score_results
-from st_paragram.evaluation.bucc import mine
-from st_paragram.evaluation.bucc_files import bucc_prefix, read_bucc
-from st_paragram.evaluation.results import BuccScores
-from st_paragram.search.settings import parse_memory
-from st_paragram.tables import hundredths, markdown_table
+from st_paragram.core.tables import hundredths, markdown_table
+from st_paragram.tools.evaluation.bucc import mine
+from st_paragram.tools.evaluation.bucc_files import bucc_prefix, read_bucc
+from st_paragram.tools.evaluation.results import BuccScores
+from st_paragram.tools.search.settings import parse_memory
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> MinedBuccRun:
 
 
 def _evaluated(arguments: argparse.Namespace, prefix: Path) -> dict[str, BuccScores]:
-    from st_paragram.evaluation.correlation import embed
-    from st_paragram.evaluation.models import load_model
+    from st_paragram.tools.evaluation.correlation import embed
+    from st_paragram.tools.evaluation.models import load_model
 
     texts, model = read_bucc(prefix, arguments.pair), load_model(arguments.model)
     mined = mine(embed(model, texts.source), embed(model, texts.target), arguments.k)

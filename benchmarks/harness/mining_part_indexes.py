@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, folder: Path) -> IndexesRun:
     """Search exactly and by every index, print as they come, and return what was measured."""
-    from st_paragram.evaluation.models import load_model
+    from st_paragram.tools.evaluation.models import load_model
 
     texts = write_distinct(arguments.bitext, folder, arguments.sentences)
     model = load_model(arguments.model)

@@ -16,8 +16,8 @@ from harness.mining_peers import (
 )
 from harness.mining_results import PeersRun
 from harness.mining_texts import write_distinct
-from st_paragram.search.settings import parse_memory
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
+from st_paragram.tools.search.settings import parse_memory
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

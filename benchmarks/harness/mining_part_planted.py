@@ -11,8 +11,8 @@ from harness.mining_planted import Planted, Recipe, write_planted
 from harness.mining_process import WatchedMining
 from harness.mining_results import MinedScores, MiningCost, PlantedRun
 from harness.mining_scores import HEAD, Scored, score_results, score_rows
-from st_paragram.search.settings import parse_memory
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
+from st_paragram.tools.search.settings import parse_memory
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from harness.growing_table import print_growing, say
 from harness.mining_results import ScalingRun
 from harness.mining_scaling import HEAD, Size, growth, measure_size, size_row
-from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.search.settings import parse_memory
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.search.settings import parse_memory
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

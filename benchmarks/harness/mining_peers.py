@@ -12,10 +12,10 @@ from pathlib import Path
 from harness.mining_agreement import Agreement, agreement, read_scored
 from harness.mining_process import watch_mining
 from harness.process_memory import Run, watch
-from st_paragram.bitext_mining.candidates import Candidates
-from st_paragram.bitext_mining.margin import Margin
-from st_paragram.bitext_mining.settings import MiningSettings
-from st_paragram.search.settings import FLAT
+from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.search.settings import FLAT
 
 HEAD = ("", "seconds", "slowest", "peak, MB", "times our time", "times our memory")
 OURS = "st_paragram mine"

@@ -9,10 +9,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from harness.near_texts import NearTexts
-from st_paragram.data.lines import read_lines
-from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.core.data.lines import read_lines
+from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.files import atomic
 from st_paragram.errors import TextError
-from st_paragram.files import atomic
 
 _BLOCK = 1 << 14
 

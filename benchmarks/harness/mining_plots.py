@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.mining_indexes import IndexPoint
 from harness.mining_scaling import STAGES, Size
-from st_paragram.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
+from st_paragram.core.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

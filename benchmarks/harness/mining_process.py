@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.process_memory import Run, watch
-from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def watch_mining(
 
 def main(question: Path, answer: Path) -> int:
     """Mine as the question says; errors as the command reports them."""
-    from st_paragram.bitext_mining.miner import mine
-    from st_paragram.stages.executors import LocalExecutor
-    from st_paragram.stages.work import Work
+    from st_paragram.tools.bitext_mining.miner import mine
+    from st_paragram.tools.stages.executors import LocalExecutor
+    from st_paragram.tools.stages.work import Work
 
     wanted = json.loads(question.read_text(encoding="utf-8"))
     settings = MiningSettings(**wanted["settings"])

@@ -10,7 +10,7 @@ from harness.mining_peers import Comparison
 from harness.mining_planted import Planted, Recipe
 from harness.mining_process import WatchedMining
 from harness.mining_scaling import Size
-from st_paragram.evaluation.results import BuccScores
+from st_paragram.tools.evaluation.results import BuccScores
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.mining_process import WatchedMining, watch_mining
 from harness.mining_texts import write_distinct
-from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 STAGES = ("sentences", "embed", "index", "effort", "search", "pairs")
 HEAD = ("sentences a side", "start", *STAGES, "all, s", "embedded/s", "pairs", "peak, MB", "index", "effort", "recall")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.bitext_mining.candidates import ScoredPairs
-from st_paragram.bitext_mining.margin import Margin
-from st_paragram.bitext_mining.threshold import Extraction
+from st_paragram.core.tables import MISSING, hundredths
 from st_paragram.errors import TextError
-from st_paragram.evaluation.bucc import LABELS, extractions, half_extractions, thresholds
-from st_paragram.evaluation.bucc_files import ComparableTexts
-from st_paragram.evaluation.results import BuccScores, MarginResult
-from st_paragram.tables import MISSING, hundredths
+from st_paragram.tools.bitext_mining.candidates import ScoredPairs
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.bitext_mining.threshold import Extraction
+from st_paragram.tools.evaluation.bucc import LABELS, extractions, half_extractions, thresholds
+from st_paragram.tools.evaluation.bucc_files import ComparableTexts
+from st_paragram.tools.evaluation.results import BuccScores, MarginResult
 
 HALF, ORACLE = "half", "oracle"
 HEAD = ("threshold chosen", "score", "threshold", "extracted", "right", "gold", "precision", "recall", "F1")

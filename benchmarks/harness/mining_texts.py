@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.noisy_repeats import write_repeats
-from st_paragram.data.text import TextSource, read_pairs
+from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.files import atomic
 from st_paragram.errors import TextError
-from st_paragram.files import atomic
 
 _MORE = 1.5  # rows made for each sentence wanted: repeated ones fall out
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.files import atomic
+from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.files import atomic
 
 _SAME = 0.1  # of the repeats are left as they are, to be found as repeated rows
 

@@ -26,7 +26,7 @@ def mine_paraphrases(text: Path, model: Any, output: Path, k: int) -> int:  # no
 
 
 if __name__ == "__main__":
-    from st_paragram.models.directory import load
+    from st_paragram.learning.models.directory import load
 
     given_text, given_model, given_output, given_k = sys.argv[1:5]
     count = mine_paraphrases(Path(given_text), load(given_model), Path(given_output), int(given_k))

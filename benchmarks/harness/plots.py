@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.report import SHARE, number
 from harness.results import Measure, Spread, Table
-from st_paragram.figures import OURS, THEIRS, new_figure, save, tidy
+from st_paragram.core.figures import OURS, THEIRS, new_figure, save, tidy
 
 _LOGARITHMIC = 50  # largest over smallest median from which bars would hide the small ones
 _GREY = "#777777"

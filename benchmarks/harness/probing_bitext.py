@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from string import punctuation
 
 from harness.probing_tasks import Balance, Example, ProbingSettings, ProbingTask, Source, make_task
-from st_paragram.data.text import parse_source, read_pairs
+from st_paragram.core.data.text import parse_source, read_pairs
 from st_paragram.errors import EvaluationError
 
 #: Bins of sentence length, in words, both ends included: SentEval's. Longer and shorter sentences are left out.

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.probing_tasks import Balance, Example, ProbingSettings, ProbingTask, Source, make_task
-from st_paragram.damage import DAMAGED, one_line, short
+from st_paragram.core.damage import DAMAGED, one_line, short
+from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError
-from st_paragram.extras import require
 
 #: Depths beyond these count as these.
 SHALLOWEST, DEEPEST = 3, 8

@@ -21,11 +21,11 @@ from harness.probing_bitext import bitext_tasks
 from harness.probing_conllu import conllu_tasks
 from harness.probing_senteval import senteval_tasks
 from harness.probing_tasks import ProbingSettings, ProbingTask, Source
+from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.benchmark_runs import score_each
-from st_paragram.evaluation.linear_classifier import Examples, best_classifier
-from st_paragram.evaluation.results import Interval
-from st_paragram.extras import require
+from st_paragram.tools.evaluation.benchmark_runs import score_each
+from st_paragram.tools.evaluation.linear_classifier import Examples, best_classifier
+from st_paragram.tools.evaluation.results import Interval
 
 logger = logging.getLogger(__name__)
 

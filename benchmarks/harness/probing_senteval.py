@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.probing_tasks import Example, ProbingSettings, ProbingTask, Source, Split
-from st_paragram.damage import short
-from st_paragram.data.lines import read_lines
+from st_paragram.core.damage import short
+from st_paragram.core.data.lines import read_lines
 from st_paragram.errors import EvaluationError
 
 #: Task -> its file in the folder.

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from st_paragram.core.settings import setting, settings
 from st_paragram.errors import EvaluationError
-from st_paragram.settings import setting, settings
 
 #: Fewer sentences of a label than this are too few: the label is left out, or the task refused.
 LEAST = 10

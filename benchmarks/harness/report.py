@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.results import Spread, Table
-from st_paragram.files import write_json
-from st_paragram.machine import MachineDescription
+from st_paragram.core.files import write_json
+from st_paragram.core.machine import MachineDescription
 
 #: Heading of the column that says how near to the machine's limit a row is; plots show it too.
 SHARE = "share of the limit"

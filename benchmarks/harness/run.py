@@ -13,8 +13,8 @@ from harness.plots import plot_table
 from harness.report import machine_markdown, table_markdown, write_report
 from harness.results import Table
 from harness.units import Unit, run_units
-from st_paragram.figures import check_plots
-from st_paragram.machine import describe_machine
+from st_paragram.core.figures import check_plots
+from st_paragram.core.machine import describe_machine
 
 SECTIONS: dict[str, Callable[[Options], Iterator[Unit]]] = {
     "encode": section_encode.units,

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 
 
 def same_pairs(store: Path, baseline: Path) -> int:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.benchmarks import report
-from st_paragram.evaluation.record import new_record, write_records
-from st_paragram.evaluation.results import BenchmarkRun
+from st_paragram.tools.evaluation.benchmarks import report
+from st_paragram.tools.evaluation.record import new_record, write_records
+from st_paragram.tools.evaluation.results import BenchmarkRun
 
 
 def data_or_hub(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from harness.results import Measure, Table
 from harness.section_encode import arguments
 from harness.timing import interleave, rows
 from harness.units import Unit
-from st_paragram.training.settings import Encoder
+from st_paragram.learning.training.settings import Encoder
 
 ENCODERS: dict[Encoder, str] = {"sp": "SP", "word": "Word", "trigram": "Trigram", "blstm": "BLSTM-SP"}
 _DIM, _HIDDEN = 300, 150  # the paper's

@@ -18,7 +18,7 @@ from harness.section_encode import arguments
 from harness.section_train import ours
 from harness.timing import interleave, rows
 from harness.units import Unit
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 
 LIMITS = {
     "product float32": "matrix product, float32",

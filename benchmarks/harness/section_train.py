@@ -105,7 +105,7 @@ def train_table(options: Options, threads: int) -> Table:
 def run_table(options: Options, threads: int) -> Table:
     """Whole training runs in which M grows to its largest."""
     path = options.inputs().pair_store(options.vocab_size)
-    from st_paragram.data.pair_store import PairStore
+    from st_paragram.core.data.pair_store import PairStore
 
     pairs = len(PairStore(path, check_ids=False))
     steps = int(options.anneal_interval * options.megabatch_size * 1.02)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from st_paragram.data.text import TextSource, read_pairs
-from st_paragram.generation.generate import transfer
-from st_paragram.generation.measures import Measures
-from st_paragram.generation.report import Report
-from st_paragram.generation.settings import GenerationSettings
-from st_paragram.models.directory import load
-from st_paragram.models.generative import GenerativeEncoder
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.tables import MISSING, markdown_table
+from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.generation.generate import transfer
+from st_paragram.families.bgt.generation.measures import Measures
+from st_paragram.families.bgt.generation.report import Report
+from st_paragram.families.bgt.generation.settings import GenerationSettings
+from st_paragram.learning.models.directory import load
 
 # Columns are narrow beside sentences; the table of means has the whole names.
 _SHORT = ("cosine", "= source", "of source", "length", "first mark", "marks", "= style", "of style")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.process_memory import watch
-from st_paragram.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "train_bitext.py"
 HEAD = ("pairs", "store, MB", "peak RssAnon, MB", "peak RSS, MB")

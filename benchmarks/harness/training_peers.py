@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.channel import Channel
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
@@ -65,10 +65,10 @@ def rounds_callback(trainer: SentenceTransformerTrainer, steps: int, batch_size:
 
 def _ours(peer: str, arguments: dict[str, Any], store: PairStore, folder: str) -> SentenceTransformerTrainer:
     """MegaBatchTrainer with M from the start at its largest."""
-    from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
-    from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-    from st_paragram.training.objectives.mega_batch_margin import new_model
-    from st_paragram.training.settings import TrainingSettings
+    from st_paragram.families.psp.objective import new_model
+    from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+    from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.learning.training.settings import TrainingSettings
 
     settings = TrainingSettings(dim=arguments["dim"], device=arguments["device"])
     model = new_model(store, settings)

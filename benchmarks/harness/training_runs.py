@@ -6,8 +6,8 @@ import tempfile
 from typing import Any
 
 from harness.channel import Channel
-from st_paragram.data.pair_store import PairStore
-from st_paragram.data.sample.held_out import graded_pairs
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.sample.held_out import graded_pairs
 
 
 def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
@@ -19,9 +19,9 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
         channel: to the benchmark. The time is that of the steps; evaluation and checkpoints, of which a run as short
             as this has far too many, are left out.
     """
-    from st_paragram.evaluation.graded_pairs import GradedPairs
-    from st_paragram.training.settings import TrainingSettings
-    from st_paragram.training.train import train
+    from st_paragram.learning.training.settings import TrainingSettings
+    from st_paragram.learning.training.train import train
+    from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 
     store = PairStore(arguments["store"], check_ids=False)
     settings = TrainingSettings(**arguments["settings"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.results import Table
-from st_paragram.files import write_json
+from st_paragram.core.files import write_json
 
 logger = logging.getLogger(__name__)
 

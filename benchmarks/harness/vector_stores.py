@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.extras import require
+from st_paragram.core.extras import require
 
 Rows = NDArray[np.float32]
 Search = Callable[[Rows], int]

@@ -10,7 +10,7 @@ from harness.report import number
 
 from reports.sections import CONSTANT, Section, listed
 from reports.sources import Collected, shorten
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.core.tables import MISSING, markdown_table
 
 BASE = ("base", "default")
 _ENGLISH_ALONE = re.compile(r"--lang[ =]en\b")  # in the command: both sides of the pairs are English

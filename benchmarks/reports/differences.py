@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reports.sections import Section, listed
 from reports.sources import Collected, short_name
-from st_paragram.evaluation.results import Comparison, StsResult
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.core.tables import MISSING, markdown_table
+from st_paragram.tools.evaluation.results import Comparison, StsResult
 
 
 def differences_section(sts: Collected[StsResult]) -> Section | None:

@@ -7,8 +7,8 @@ from statistics import mean
 
 from harness.encoder_runs import STS, EncoderRun
 
-from st_paragram.evaluation.published import STS_2017, STS_BY_TEXT, Source
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.core.tables import MISSING, markdown_table
+from st_paragram.tools.evaluation.published import STS_2017, STS_BY_TEXT, Source
 
 _READING = "Cells have the mean over the seeds (lowest - highest). Rows in italics are published figures."
 

@@ -9,8 +9,8 @@ from harness.encoder_runs import STS
 from harness.generative_runs import GenerativeRun
 
 from reports.encoders import spread
-from st_paragram.figures import COLOURS, SMALL, new_figure, save, tidy
-from st_paragram.tables import markdown_table
+from st_paragram.core.figures import COLOURS, SMALL, new_figure, save, tidy
+from st_paragram.core.tables import markdown_table
 
 #: Mean of STS 2012-2016 with SMT, Hard+, Hard-, Pearson x 100 (EMNLP 2020, table 2; en-fr, 1M pairs, 1,024 components).
 PUBLISHED = {

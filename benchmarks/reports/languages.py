@@ -8,8 +8,8 @@ from statistics import mean
 
 from harness.language_runs import LanguageRun, RankCorrelation, rank_correlation
 
-from st_paragram.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
-from st_paragram.tables import markdown_table
+from st_paragram.core.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
+from st_paragram.core.tables import markdown_table
 
 Distances = Mapping[str, Mapping[str, float]]
 

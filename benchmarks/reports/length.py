@@ -10,8 +10,8 @@ import numpy as np
 from harness.length_runs import LengthRun
 from harness.report import number
 
-from st_paragram.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.core.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
+from st_paragram.core.tables import MISSING, markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

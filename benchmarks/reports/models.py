@@ -10,8 +10,8 @@ from harness.report import number
 
 from reports.sections import Section, listed
 from reports.sources import KINDS, short_name
-from st_paragram.evaluation.record import Record, Training
-from st_paragram.tables import MISSING, markdown_table
+from st_paragram.core.tables import MISSING, markdown_table
+from st_paragram.tools.evaluation.record import Record, Training
 
 _UNTRAINED = "untrained"  # what benchmarks call it
 _ABOUT = (

@@ -8,9 +8,9 @@ from statistics import mean
 from reports.sections import CONSTANT, Section, published_rows
 from reports.sources import Collected
 from reports.sts import Protocol, protocol_score
-from st_paragram.evaluation import published
-from st_paragram.evaluation.results import MtebResult, MtebScores, StsResult
-from st_paragram.tables import MISSING, hundredths, markdown_table
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
+from st_paragram.tools.evaluation import published
+from st_paragram.tools.evaluation.results import MtebResult, MtebScores, StsResult
 
 _ONLY = "default"  # mteb's name for the subset of a task that has one
 _YEARS = tuple(f"STS{year}" for year in range(12, 17))

@@ -15,9 +15,9 @@ from reports.models import trainings
 from reports.plot_parts import Plot, average_axis, scatter
 from reports.sources import Collected, ablation_sets
 from reports.sts import AVERAGE, Protocol, average_columns, protocol_score
-from st_paragram.evaluation.record import Record
-from st_paragram.evaluation.results import StsResult
-from st_paragram.figures import SMALL, new_figure, save, tidy
+from st_paragram.core.figures import SMALL, new_figure, save, tidy
+from st_paragram.tools.evaluation.record import Record
+from st_paragram.tools.evaluation.results import StsResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

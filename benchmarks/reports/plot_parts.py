@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reports.labels import Point
 from reports.sts import AVERAGE
-from st_paragram.figures import OURS, SMALL, THEIRS, tidy
+from st_paragram.core.figures import OURS, SMALL, THEIRS, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ from reports.plot_pairs import plot_pairs
 from reports.plot_parts import Plot, average_axis, dot, legend, scatter, without_smt
 from reports.sources import Collected, collect
 from reports.sts import AVERAGE, Protocol, average_columns, protocol_score
-from st_paragram.evaluation import published
-from st_paragram.evaluation.published import Published
-from st_paragram.evaluation.record import Record
-from st_paragram.evaluation.results import StsResult, StsRun
-from st_paragram.figures import OURS, SMALL, THEIRS, check_plots, new_figure, save, tidy
+from st_paragram.core.figures import OURS, SMALL, THEIRS, check_plots, new_figure, save, tidy
+from st_paragram.tools.evaluation import published
+from st_paragram.tools.evaluation.published import Published
+from st_paragram.tools.evaluation.record import Record
+from st_paragram.tools.evaluation.results import StsResult, StsRun
 
 
 def draw_plots(records: Sequence[Record[Any]], folder: str | Path) -> list[Plot]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.probing_runs import ProbeScore, ProbingRun
 
-from st_paragram.evaluation.published import Source
-from st_paragram.tables import MISSING, hundredths, markdown_table
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
+from st_paragram.tools.evaluation.published import Source
 
 _COLUMNS = (
     "subject number",

@@ -17,8 +17,8 @@ from reports.sources import KINDS, SpeedRun, ablation_sets, collect
 from reports.speed import speed_sections
 from reports.sts import AVERAGE, average_columns, hard_sts_section, sts_sections
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.record import Record
-from st_paragram.evaluation.results import (
+from st_paragram.tools.evaluation.record import Record
+from st_paragram.tools.evaluation.results import (
     BuccResult,
     BuccRun,
     HardStsResult,

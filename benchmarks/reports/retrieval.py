@@ -9,9 +9,9 @@ from harness.report import number
 
 from reports.sections import Section, listed, published_rows
 from reports.sources import Collected
-from st_paragram.evaluation import published
-from st_paragram.evaluation.results import BuccResult, RetrievalScores, TatoebaResult
-from st_paragram.tables import MISSING, hundredths, markdown_table
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
+from st_paragram.tools.evaluation import published
+from st_paragram.tools.evaluation.results import BuccResult, RetrievalScores, TatoebaResult
 
 _WIDEST = 12  # languages that make columns; more make rows
 _MEAN_OF = ("ara", "deu", "spa", "fra", "rus", "tur")  # the published averages are over these

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.sources import shorten, shorten_command
-from st_paragram.evaluation.published import Published
-from st_paragram.evaluation.record import Record
-from st_paragram.evaluation.results import GradedResult, HardStsRun, StsRun
-from st_paragram.machine import MachineDescription
-from st_paragram.tables import MISSING, hundredths
+from st_paragram.core.machine import MachineDescription
+from st_paragram.core.tables import MISSING, hundredths
+from st_paragram.tools.evaluation.published import Published
+from st_paragram.tools.evaluation.record import Record
+from st_paragram.tools.evaluation.results import GradedResult, HardStsRun, StsRun
 
 CONSTANT = "constant"
 PAIRS_IN_HEADS = "The heads of the columns have the numbers of pairs in brackets."

@@ -14,10 +14,10 @@ import pydantic
 from harness.ablation_results import AblationResult, AblationsRun
 from harness.results import Table
 
+from st_paragram.core.machine import MachineDescription
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.benchmarks import run_types
-from st_paragram.evaluation.record import Record, read_records
-from st_paragram.machine import MachineDescription
+from st_paragram.tools.evaluation.benchmarks import run_types
+from st_paragram.tools.evaluation.record import Record, read_records
 
 #: Benchmark -> the type of its runs, of all that the report knows.
 KINDS: dict[str, type[Any]] = run_types() | {AblationsRun.benchmark: AblationsRun}

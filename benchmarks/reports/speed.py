@@ -9,9 +9,9 @@ from harness.report import table_markdown
 
 from reports.sections import Section, machine_line
 from reports.sources import Collected, SpeedRun
-from st_paragram.evaluation import published
-from st_paragram.evaluation.results import StsResult
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
+from st_paragram.tools.evaluation import published
+from st_paragram.tools.evaluation.results import StsResult
 
 _RATE = "sentences_per_second"
 _ENCODING = "encode-"  # how the keys of the speed benchmark's tables of encoding begin

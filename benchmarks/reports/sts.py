@@ -9,11 +9,11 @@ from enum import Enum
 
 from reports.sections import CONSTANT, PAIRS_IN_HEADS, Section, correlation, data_notes, graded, published_rows
 from reports.sources import Collected
-from st_paragram.evaluation import published
-from st_paragram.evaluation.published import Published
-from st_paragram.evaluation.results import GradedResult, HardStsResult, Means, StsResult
-from st_paragram.evaluation.sts.catalogue import BENCHMARKS, YEARS, select_sets
-from st_paragram.tables import MISSING, hundredths, markdown_table
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
+from st_paragram.tools.evaluation import published
+from st_paragram.tools.evaluation.published import Published
+from st_paragram.tools.evaluation.results import GradedResult, HardStsResult, Means, StsResult
+from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, YEARS, select_sets
 
 AVERAGE = "average"
 WITHOUT_SMT = {"2013": "2013 without SMT", AVERAGE: "average without SMT"}
@@ -91,7 +91,7 @@ def hard_sts_section(collected: Collected[HardStsResult]) -> Section | None:
     splits = list(dict.fromkeys(name for result in results.values() for name in result.splits))
     if not splits:
         return None
-    from st_paragram.evaluation.sts.hard import SPLITS  # brings torch
+    from st_paragram.tools.evaluation.sts.hard import SPLITS  # brings torch
 
     head = ["model", *(f"{name} ({_pairs(of.splits.get(name) for of in results.values())})" for name in splits)]
     rows = [[model, *(graded(of.splits.get(name)) for name in splits)] for model, of in results.items()]

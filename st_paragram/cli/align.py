@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.alignment.settings import AlignmentSettings
 from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_setting_options, given
-from st_paragram.value_words import counted
+from st_paragram.tools.alignment.settings import AlignmentSettings
 
 if TYPE_CHECKING:
-    from st_paragram.alignment.document_list import DocumentPair
+    from st_paragram.tools.alignment.document_list import DocumentPair
 
 DESCRIPTION = (
     "Align the sentences of a document and of its translation. Both are texts with one sentence on each line, plain or "
@@ -57,9 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Documents, settings, model or output are refused.
     """
-    from st_paragram.alignment.documents import mine_documents
-    from st_paragram.stages.executors import LocalExecutor
-    from st_paragram.stages.work import Work
+    from st_paragram.tools.alignment.documents import mine_documents
+    from st_paragram.tools.stages.executors import LocalExecutor
+    from st_paragram.tools.stages.work import Work
 
     documents = _documents(arguments)
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _documents(arguments: argparse.Namespace) -> str | Iterable[DocumentPair]:
-    from st_paragram.alignment.document_list import DocumentPair
+    from st_paragram.tools.alignment.document_list import DocumentPair
 
     named = (arguments.source is not None, arguments.target is not None, arguments.documents is not None)
     if named == (False, False, True):

@@ -19,7 +19,7 @@ from st_paragram.cli.text_options import add_cleaning_options, add_text_options,
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.data.text import TextSource
+    from st_paragram.core.data.text import TextSource
 
 DESCRIPTION = (
     "Download parallel text, clean it, and make a pair store of it, which `st-paragram train bitext` reads. The store "
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Something could not be fetched, or the text, the settings or the output are refused.
     """
-    from st_paragram.preparation.prepare import prepare
+    from st_paragram.tools.preparation.prepare import prepare
 
     output = arguments.output or Path("data") / f"en-{arguments.lang}.h5"
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments, "default"))
@@ -97,9 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fetched(arguments: argparse.Namespace) -> list[TextSource]:
-    from st_paragram.corpora.fetching.download import download
-    from st_paragram.corpora.resolve import corpora_for, language_pairs
-    from st_paragram.corpora.text_sources import text_source
+    from st_paragram.tools.corpora.fetching.download import download
+    from st_paragram.tools.corpora.resolve import corpora_for, language_pairs
+    from st_paragram.tools.corpora.text_sources import text_source
 
     files = [
         file

@@ -10,9 +10,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO
 
-from st_paragram.core.find import default_model, find
+from st_paragram.core.encoding.find import default_model, find
+from st_paragram.core.files import STDIN, atomic, file_digest, output_files
 from st_paragram.errors import TextError
-from st_paragram.files import STDIN, atomic, file_digest, output_files
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 

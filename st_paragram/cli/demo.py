@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from st_paragram.core.find import SHIPPED, find
+from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in names:
         find(name)
 
-    from st_paragram.demo_page.server import serve_until_stopped, served
+    from st_paragram.tools.demo_page.server import serve_until_stopped, served
 
     with served(names, arguments.host, arguments.port, arguments.open) as address:
         print(f"The page is at {address} until you press Ctrl-C.", flush=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.corpora.fetching.corpus_file import CorpusFile
+    from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 
 DESCRIPTION = (
     "Download parallel corpora, test sets and models by their names. Interrupted downloads are resumed, all files are "
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: A name is unknown, or some files could not be fetched.
     """
-    from st_paragram.corpora.fetching.download import download
+    from st_paragram.tools.corpora.fetching.download import download
 
     files = _files(arguments)
     sts = "sts" in arguments.sets
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
-    from st_paragram.corpora.resolve import corpora_for, language_pairs, set_files
+    from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, set_files
 
     pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
     if arguments.corpus and not pairs:
@@ -128,7 +128,7 @@ def _size(file: CorpusFile) -> str:
 
 
 def _sts(arguments: argparse.Namespace) -> int:
-    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
+    from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
 
     got = download_sts(arguments.folder, arguments.accept_msr_terms)
     sys.stdout.write(f"STS: {len(got.written)} sets fetched, {len(got.kept)} already downloaded\n\n{SMT_TERMS}\n")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from st_paragram.cli.common_options import add_model_option, check_input, model_folder, model_name, say
 from st_paragram.cli.executor_options import add_executor_options, executor_from
-from st_paragram.embed_files.settings import CollectionSettings, RowSettings
+from st_paragram.core.files import check_output
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.files import check_output
-from st_paragram.settings import add_setting_options, given
-from st_paragram.value_words import counted
+from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
 
 if TYPE_CHECKING:
-    from st_paragram.embed_files import EncodingReport
+    from st_paragram.tools.embed_files import EncodingReport
 
 DESCRIPTION = (
     "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector, which is a row of a .npy "
@@ -24,7 +24,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
 A matrix is read with numpy.load("X.npy", mmap_mode="r"). A folder of shards is read with
-st_paragram.embed_files.read_embeddings("FOLDER"), whatever its format and the type of its numbers.
+st_paragram.tools.embed_files.read_embeddings("FOLDER"), whatever its format and the type of its numbers.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
   st-paragram embed part-*.gz --sharded --output vectors --workers 8 --dtype int8 --normalize
@@ -78,12 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_one(arguments: argparse.Namespace, settings: RowSettings) -> EncodingReport:
-    from st_paragram.embed_files.one_file import check_one_file, embed_file
+    from st_paragram.tools.embed_files.one_file import check_one_file, embed_file
 
     check_one_file(settings)
     folder = model_folder(arguments)
-    from st_paragram.core.architectures import fingerprint
-    from st_paragram.core.models import load_encoder
+    from st_paragram.core.encoding.architectures import fingerprint
+    from st_paragram.core.encoding.models import load_encoder
 
     return embed_file(
         load_encoder(folder),
@@ -98,8 +98,8 @@ def _run_one(arguments: argparse.Namespace, settings: RowSettings) -> EncodingRe
 
 
 def _run_sharded(arguments: argparse.Namespace, settings: CollectionSettings) -> int:
-    from st_paragram.embed_files.collection import check_collection, embed_collection
-    from st_paragram.stages.work import Work
+    from st_paragram.tools.embed_files.collection import check_collection, embed_collection
+    from st_paragram.tools.stages.work import Work
 
     output = Path(arguments.output)
     check_collection(arguments.files, output, settings, arguments.overwrite)

@@ -46,7 +46,7 @@ The benchmark transfer needs pip install "st_paragram[probing]", the row BM25 of
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for scripts that do the same."""
-    from st_paragram.evaluation.benchmarks import BENCHMARKS
+    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS
 
     add = parser.add_argument
     add(
@@ -112,8 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
     benchmarks = _benchmarks(arguments)
 
-    from st_paragram.evaluation.models import find_models
-    from st_paragram.files import output_files
+    from st_paragram.core.files import output_files
+    from st_paragram.tools.evaluation.models import find_models
 
     find_models(arguments.models)
     with output_files(arguments.json, overwrite=True):
@@ -123,8 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
     """Score the models, and print and write what comes of each benchmark."""
-    from st_paragram.evaluation.benchmarks import Request, report, run_benchmark
-    from st_paragram.evaluation.record import Record, new_record, write_records
+    from st_paragram.tools.evaluation.benchmarks import Request, report, run_benchmark
+    from st_paragram.tools.evaluation.record import Record, new_record, write_records
 
     options = {
         name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare", "limit")
@@ -143,7 +143,7 @@ def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what can be refused before anything large is imported."""
-    from st_paragram.files import check_output
+    from st_paragram.core.files import check_output
 
     if arguments.data is None and (arguments.fetch or not arguments.hub):
         raise SettingsError("no data; give --data DIR (with --fetch to fill it), or --hub")
@@ -163,7 +163,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run, their data fetched if that was asked for."""
-    from st_paragram.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
+    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
 
     asked = list(dict.fromkeys(arguments.benchmarks or ()))
     for benchmark in asked:
@@ -188,10 +188,10 @@ def _benchmarks(arguments: argparse.Namespace) -> list[str]:
 
 
 def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
-    from st_paragram.evaluation.benchmarks import missing_package
-    from st_paragram.evaluation.fetch import FETCHABLE, fetch, missing_data
-    from st_paragram.evaluation.models import find_models
-    from st_paragram.evaluation.sts.download import MICROSOFT_TERMS
+    from st_paragram.tools.evaluation.benchmarks import missing_package
+    from st_paragram.tools.evaluation.fetch import FETCHABLE, fetch, missing_data
+    from st_paragram.tools.evaluation.models import find_models
+    from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS
 
     find_models(arguments.models)  # before anything is fetched in vain
     wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]

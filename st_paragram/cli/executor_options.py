@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.stages.executors import Executor
+    from st_paragram.tools.stages.executors import Executor
 
 
 def add_executor_options(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +57,8 @@ def executor_from(arguments: argparse.Namespace, folder: Path | None) -> Executo
         SettingsError: Options contradict each other.
         MissingExtraError: What a cluster needs is not installed.
     """
-    from st_paragram.stages.distributed import Cluster, ClusterExecutor
-    from st_paragram.stages.executors import LocalExecutor
+    from st_paragram.tools.stages.distributed import Cluster, ClusterExecutor
+    from st_paragram.tools.stages.executors import LocalExecutor
 
     if arguments.executor == "local":
         if arguments.executor_option or arguments.ranks:

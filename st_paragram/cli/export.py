@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.core.configuration import CONFIG_FILE
-from st_paragram.core.find import find
+from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.find import find
+from st_paragram.core.files import check_output_folder, size
+from st_paragram.core.value_words import counted
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.files import check_output_folder, size
-from st_paragram.value_words import counted
 
 DESCRIPTION = (
     "Copy a model: with its table in another type, with fewer components, with vectors of length 1, or in a form that "
@@ -84,10 +84,10 @@ def _model(arguments: argparse.Namespace) -> int:
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
     folder = find(arguments.model)
 
-    from st_paragram.core.architectures import weights_size
-    from st_paragram.core.averaging import check_components, opens_in_stock, table_type
-    from st_paragram.core.encoder import Encoder
-    from st_paragram.models.training_record import training_text
+    from st_paragram.core.encoding.architectures import weights_size
+    from st_paragram.core.encoding.averaging import check_components, opens_in_stock, table_type
+    from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.encoding.training_record import training_text
 
     own = table_type(folder)  # refuses a model without a table
     kind = arguments.dtype or own.value

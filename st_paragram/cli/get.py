@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.core.configuration import CONFIG_FILE
-from st_paragram.core.find import SHIPPED, shipped_folder
+from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.find import SHIPPED, shipped_folder
+from st_paragram.core.files import check_output_folder
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import check_output_folder
 
 DESCRIPTION = (
     f"Write {SHIPPED}, the small model of eight languages that comes with st_paragram, into a directory that "
@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     output = arguments.output or Path(arguments.name)
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
-    from st_paragram.core.encoder import Encoder
-    from st_paragram.models.training_record import training_text
+    from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.encoding.training_record import training_text
 
     folder = shipped_folder()
     encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")

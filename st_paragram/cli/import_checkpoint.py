@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from st_paragram.cli.common_options import check_input
-from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.files import check_output_folder
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import check_output_folder
 
 DESCRIPTION = (
     "Make a model directory of a checkpoint (.pt) that the original code of P-SP (EMNLP 2022) or SP (ACL 2019) has "

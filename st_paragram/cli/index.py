@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
+from st_paragram.core.files import check_output_folder
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import counted
 from st_paragram.errors import MiningError
-from st_paragram.files import check_output_folder
-from st_paragram.search.settings import FLAT, SearchSettings
-from st_paragram.settings import add_setting_options, given
-from st_paragram.value_words import counted
+from st_paragram.tools.search.settings import FLAT, SearchSettings
 
 DESCRIPTION = (
     "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a line, and "
@@ -49,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Text, settings, model or output are refused.
     """
-    from st_paragram.search.effort import describe_recall
-    from st_paragram.search.index_metadata import METADATA_FILE
-    from st_paragram.search.search_index import SearchIndex
+    from st_paragram.tools.search.effort import describe_recall
+    from st_paragram.tools.search.index_metadata import METADATA_FILE
+    from st_paragram.tools.search.search_index import SearchIndex
 
     settings = SearchSettings(**given(arguments, SearchSettings))
     check_input(arguments.file)

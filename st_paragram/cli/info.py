@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from st_paragram.value_words import MOST, are_counts, in_words
+from st_paragram.core.value_words import MOST, are_counts, in_words
 
 DESCRIPTION = (
     "Tell what a model directory, a pair store, an index folder or a folder of embeddings holds: vocabulary, "
@@ -68,25 +68,25 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     """The kind of thing that a name is, where it is, what describes it, and what checks it."""
     path = Path(name)
     if path.is_file():
-        from st_paragram.data.description import check_store, describe_store
+        from st_paragram.core.data.description import check_store, describe_store
 
         return "pair store", path, describe_store, check_store
     if (path / "index.json").is_file():
-        from st_paragram.search.description import check_index, describe_index
+        from st_paragram.tools.search.description import check_index, describe_index
 
         return "index", path, describe_index, check_index
     if (path / "embeddings.json").is_file():
-        from st_paragram.embed_files.summary import check_embeddings, describe_embeddings
+        from st_paragram.tools.embed_files.summary import check_embeddings, describe_embeddings
 
         return "embeddings", path, describe_embeddings, check_embeddings
-    from st_paragram.core.find import find
-    from st_paragram.models.description import check_model, describe_model
+    from st_paragram.core.encoding.find import find
+    from st_paragram.learning.models.description import check_model, describe_model
 
     return "model", find(name), describe_model, check_model
 
 
 def _installation() -> tuple[str, dict[str, Any]]:
-    from st_paragram.installation import describe_installation
+    from st_paragram.core.installation import describe_installation
 
     return "installation of", asdict(describe_installation())
 

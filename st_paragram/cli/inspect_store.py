@@ -40,11 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: the store cannot be read, or matplotlib is missing.
     """
-    from st_paragram.data.inspection.plot import plot
-    from st_paragram.data.inspection.scan import inspect
-    from st_paragram.data.inspection.text import render
-    from st_paragram.data.pair_store import PairStore
-    from st_paragram.files import output_files, write_json
+    from st_paragram.core.data.pair_store import PairStore
+    from st_paragram.core.files import output_files, write_json
+    from st_paragram.tools.inspection.plot import plot
+    from st_paragram.tools.inspection.scan import inspect
+    from st_paragram.tools.inspection.text import render
 
     inspection = inspect(PairStore(arguments.store, limit=arguments.limit), arguments.pairs, arguments.seed)
     sys.stdout.write(render(inspection))

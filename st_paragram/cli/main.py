@@ -18,8 +18,8 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, NoReturn
 
+from st_paragram.core.extras import missing_from_light
 from st_paragram.errors import ParagramError, ran_out
-from st_paragram.extras import missing_from_light
 
 # No plugin of pydantic has a part in settings, and looking for them among the installed packages takes 20 ms.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -91,7 +91,7 @@ class _Version(argparse.Action):
     """Print the version; looking it up takes longer than everything else."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:  # noqa: ANN401
-        from st_paragram.version import installed_version
+        from st_paragram.core.version import installed_version
 
         print(f"st-paragram {installed_version()}")
         parser.exit()

@@ -6,16 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.bitext_mining.candidates import Candidates
-from st_paragram.bitext_mining.settings import MiningSettings
 from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
 from st_paragram.cli.executor_options import add_executor_options, executor_from
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_setting_options, given
-from st_paragram.value_words import counted
+from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 if TYPE_CHECKING:
-    from st_paragram.stages.work import Work
+    from st_paragram.tools.stages.work import Work
 
 DESCRIPTION = (
     "Find the sentences of two texts that are translations of each other or, with --paraphrase, the paraphrases within "
@@ -81,8 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Texts, settings or the model are refused.
     """
-    from st_paragram.bitext_mining.miner import mine
-    from st_paragram.stages.work import Work
+    from st_paragram.tools.bitext_mining.miner import mine
+    from st_paragram.tools.stages.work import Work
 
     texts = [] if arguments.documents else _texts(arguments)
     for text in texts:
@@ -106,7 +106,7 @@ def _settings(arguments: argparse.Namespace) -> MiningSettings:
 
 
 def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningSettings, work: Work) -> int:
-    from st_paragram.alignment.documents import mine_documents
+    from st_paragram.tools.alignment.documents import mine_documents
 
     if arguments.source or arguments.target or arguments.one_text:
         raise SettingsError("--documents is given beside --source, --target or --paraphrase; give the list alone")

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.settings import add_setting_options, given
+from st_paragram.core.settings import add_setting_options, given
 
 DESCRIPTION = (
     "Make paraphrases out of bitext: sentences of one language that have the same translation become pairs. The output "
@@ -17,7 +17,7 @@ EPILOG = ""
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
-    from st_paragram.preparation.pivot_pairs import PivotSettings
+    from st_paragram.tools.preparation.pivot_pairs import PivotSettings
 
     add = parser.add_argument
     add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="a bitext of two columns; repeatable")
@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: A text, a setting or the output is refused.
     """
-    from st_paragram.files import output_files, write_json
-    from st_paragram.preparation.pivot import pivot, pivot_source
-    from st_paragram.preparation.pivot_pairs import PivotSettings
+    from st_paragram.core.files import output_files, write_json
+    from st_paragram.tools.preparation.pivot import pivot, pivot_source
+    from st_paragram.tools.preparation.pivot_pairs import PivotSettings
 
     settings = PivotSettings(**given(arguments, PivotSettings))
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]

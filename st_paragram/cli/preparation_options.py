@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.cli.executor_options import add_executor_options, executor_from
+from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
-    from st_paragram.cleaning.config import Cleaning
-    from st_paragram.preparation.prepare import Prepared, PrepareWork
-    from st_paragram.preparation.settings import PrepareSettings
-    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.tools.cleaning.config import Cleaning
+    from st_paragram.tools.preparation.prepare import Prepared, PrepareWork
+    from st_paragram.tools.preparation.settings import PrepareSettings
 
 _OF_THE_VOCABULARY = ("vocab_size", "character_coverage", "sample_pairs", "max_sentence_bytes", "vocab_threads")
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """Add options of the store and its vocabulary."""
-    from st_paragram.preparation.settings import PrepareSettings
+    from st_paragram.tools.preparation.settings import PrepareSettings
 
     group = parser.add_argument_group("store")
     group.add_argument("--overwrite", action="store_true", help="replace an output that exists")
@@ -64,7 +64,7 @@ def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cle
     Raises:
         SettingsError: One of them is refused.
     """
-    from st_paragram.preparation.settings import PrepareSettings
+    from st_paragram.tools.preparation.settings import PrepareSettings
 
     return PrepareSettings(languages, cleaning, **given(arguments, PrepareSettings))
 
@@ -75,7 +75,7 @@ def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) ->
     Raises:
         SettingsError: It cannot be read.
     """
-    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 
     if arguments.vocab is None:
         return None
@@ -93,7 +93,7 @@ def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Prep
         arguments: What was given.
         folder: Where the results of stages are kept if `--work` does not say.
     """
-    from st_paragram.preparation.prepare import PrepareWork
+    from st_paragram.tools.preparation.prepare import PrepareWork
 
     kept = arguments.work or folder
     executor = executor_from(arguments, kept)

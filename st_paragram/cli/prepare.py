@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: The text, the settings or the output are refused.
     """
-    from st_paragram.preparation.prepare import prepare
+    from st_paragram.tools.preparation.prepare import prepare
 
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages)

@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.bitext_mining.margin import Margin
-from st_paragram.bitext_mining.settings import MarginSettings
 from st_paragram.cli.common_options import add_model_option, check_input, model_folder, say
+from st_paragram.core.files import check_output, output_files
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.files import check_output, output_files
-from st_paragram.settings import add_setting_options, given
-from st_paragram.value_words import counted
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.bitext_mining.settings import MarginSettings
 
 if TYPE_CHECKING:
-    from st_paragram.bitext_mining.score_report import LabelledPairs
-    from st_paragram.data.text import TextSource
-    from st_paragram.score_files import Scorer
+    from st_paragram.core.data.text import TextSource
+    from st_paragram.tools.bitext_mining.score_report import LabelledPairs
+    from st_paragram.tools.score_files import Scorer
 
 DESCRIPTION = (
     "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has "
@@ -104,9 +104,9 @@ def _score(
 ) -> int:
     import numpy as np
 
-    from st_paragram.core.models import load_encoder
-    from st_paragram.data.text import TextSource
-    from st_paragram.score_files import score_file, score_pairs
+    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.encoding.models import load_encoder
+    from st_paragram.tools.score_files import score_file, score_pairs
 
     model, source = load_encoder(folder), TextSource((arguments.file,), ("first", "second"))
     kept = array("d") if arguments.plot or labelled else None
@@ -118,7 +118,7 @@ def _score(
     say(f"{arguments.output}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
     if kept is None:
         return 0
-    from st_paragram.bitext_mining.score_report import plot, suggest, table
+    from st_paragram.tools.bitext_mining.score_report import plot, suggest, table
 
     scores = np.frombuffer(kept)
     cuts = suggest(sample, labelled.right, arguments.precision, scores) if labelled and sample is not None else []
@@ -135,7 +135,7 @@ def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
     """Refuse files that are not there, or must not be replaced; returns the labelled pairs, if there are any."""
     check_output(Path(arguments.output), arguments.overwrite)
     if arguments.plot:
-        from st_paragram.figures import check_plots
+        from st_paragram.core.figures import check_plots
 
         check_plots()
         check_output(arguments.plot, arguments.overwrite)
@@ -145,7 +145,7 @@ def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
             check_input(background)
     if not arguments.labels:
         return None
-    from st_paragram.bitext_mining.score_report import read_labels
+    from st_paragram.tools.bitext_mining.score_report import read_labels
 
     return read_labels(arguments.labels)
 
@@ -183,11 +183,11 @@ def _scorer(
     others: list[tuple[str, str]],
 ) -> Iterator[Scorer]:
     if not _has_background(arguments):
-        from st_paragram.score_files import cosines
+        from st_paragram.tools.score_files import cosines
 
         yield cosines
         return
-    from st_paragram.bitext_mining import background
+    from st_paragram.tools.bitext_mining import background
 
     output = Path(arguments.output)
     work = output.with_name(f".{output.name}.work")

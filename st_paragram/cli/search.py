@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 
 from st_paragram.cli.common_options import check_input, output_opened
+from st_paragram.core.files import check_output
+from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.files import check_output
-from st_paragram.search.settings import SearchSettings
-from st_paragram.settings import add_setting_options, given
+from st_paragram.tools.search.settings import SearchSettings
 
 DESCRIPTION = (
     "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are nearest "
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: No query, or index, model or output are refused.
     """
-    from st_paragram.search.search_index import SearchIndex
+    from st_paragram.tools.search.search_index import SearchIndex
 
     _check(arguments)
     settings = SearchSettings(**given(arguments, SearchSettings))
@@ -86,7 +86,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _queries(path: str) -> Iterator[str]:
-    from st_paragram.data.lines import read_lines
+    from st_paragram.core.data.lines import read_lines
 
     found = 0
     for line in read_lines(path):

@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.find import SHIPPED, find
+from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
-    from st_paragram.serving.served_model import ServedModel
-    from st_paragram.serving.worker import Started
+    from st_paragram.tools.serving.served_model import ServedModel
+    from st_paragram.tools.serving.worker import Started
 
 DESCRIPTION = (
     "Answer requests for embeddings (in the form of OpenAI's API and of text-embeddings-inference, so that their "
@@ -35,7 +35,7 @@ KEY_VARIABLE = "ST_PARAGRAM_API_KEY"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    from st_paragram.serving.settings import ServingSettings
+    from st_paragram.tools.serving.settings import ServingSettings
 
     add = parser.add_argument
     add(
@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: model, index, settings, host or port are refused, or a package is missing.
     """
-    from st_paragram.serving.packages import check_packages
-    from st_paragram.serving.settings import ServingSettings
+    from st_paragram.tools.serving.packages import check_packages
+    from st_paragram.tools.serving.settings import ServingSettings
 
     settings = ServingSettings(**given(arguments, ServingSettings))
     if not 0 <= arguments.port <= 65_535:
@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_packages()
     find(arguments.model)
 
-    from st_paragram.serving.job import Job
-    from st_paragram.serving.listening import address, listen_together
+    from st_paragram.tools.serving.job import Job
+    from st_paragram.tools.serving.listening import address, listen_together
 
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
     job = Job(arguments.model, arguments.name, arguments.index, settings, key)
@@ -88,11 +88,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{about} answers at {where} until Ctrl-C.", flush=True)
 
     if arguments.workers > 1:
-        from st_paragram.serving.workers import Workers
+        from st_paragram.tools.serving.workers import Workers
 
         Workers(job, sockets).serve(announce)
     else:
-        from st_paragram.serving.run import serve
+        from st_paragram.tools.serving.run import serve
 
         serve(job, sockets[0], announce)
     return 0

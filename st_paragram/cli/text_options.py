@@ -6,12 +6,12 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
+from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.settings import add_setting_options, given
 
 if TYPE_CHECKING:
-    from st_paragram.cleaning.config import Cleaning
-    from st_paragram.data.text import TextSource
+    from st_paragram.core.data.text import TextSource
+    from st_paragram.tools.cleaning.config import Cleaning
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     """Add options that choose filters; `default` says in words what filters if none is given."""
-    from st_paragram.cleaning.length import Length
+    from st_paragram.tools.cleaning.length import Length
 
     group = parser.add_argument_group("filters")
     group.add_argument(
@@ -59,7 +59,7 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> l
     Raises:
         SettingsError: One is of other languages.
     """
-    from st_paragram.data.text import moses_source, parse_source
+    from st_paragram.core.data.text import moses_source, parse_source
 
     sources = [parse_source(spec, languages) for spec in arguments.text]
     sources += [moses_source(first, second, languages) for first, second in arguments.moses]
@@ -76,8 +76,8 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
     Raises:
         SettingsError: Lengths were given beside a list of filters, or the list is refused.
     """
-    from st_paragram.cleaning.config import default_cleaning, only_length, paper_cleaning, read_cleaning
-    from st_paragram.cleaning.length import Length
+    from st_paragram.tools.cleaning.config import default_cleaning, only_length, paper_cleaning, read_cleaning
+    from st_paragram.tools.cleaning.length import Length
 
     lengths = given(arguments, Length)
     chosen = arguments.cleaning or (None if lengths else otherwise)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.cli.training_options import FileHelp, add_training_options, training_run
-from st_paragram.training.processes import is_main_process
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.learning.training.processes import is_main_process
+from st_paragram.learning.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from st_paragram.training.families import AnySettings
-    from st_paragram.training.run import RunReport, TrainingRun
-    from st_paragram.training.training_data import TrainingData
+    from st_paragram.learning.training.families import AnySettings
+    from st_paragram.learning.training.run import RunReport, TrainingRun
+    from st_paragram.learning.training.training_data import TrainingData
 
 DESCRIPTION = "Train a model. KIND is the kind of training; `st-paragram train KIND --help` shows the options of each."
 EPILOG = ""
@@ -141,7 +141,7 @@ def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
 
 def add_bgt_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `train bgt`, for the command and for the recipe that does the same."""
-    from st_paragram.training.families import GENERATIVE
+    from st_paragram.learning.training.families import GENERATIVE
 
     parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
     files = FileHelp(_PAIRS.format("LANG"), "bgt-LANG; with another --objective its name and LANG")
@@ -150,7 +150,7 @@ def add_bgt_options(parser: argparse.ArgumentParser) -> None:
 
 def add_muse_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `train muse`, for the command and for the recipe that does the same."""
-    from st_paragram.training.families import DUAL_ENCODERS
+    from st_paragram.learning.training.families import DUAL_ENCODERS
 
     parser.add_argument(
         "--langs", nargs="+", required=True, metavar="LANG", help="the languages beside English, e.g. es de"
@@ -168,7 +168,7 @@ def add_muse_options(parser: argparse.ArgumentParser) -> None:
 
 def train_muse(arguments: argparse.Namespace) -> int:
     """Train a dual encoder and print the scores; returns the exit status, errors as in `run`."""
-    from st_paragram.training.training_data import bitext_of_languages
+    from st_paragram.learning.training.training_data import bitext_of_languages
 
     language, data = bitext_of_languages(arguments.langs, arguments.data)
     folders = {"qa": arguments.qa, "response": arguments.responses, "nli": arguments.nli}
@@ -185,8 +185,8 @@ def train_muse(arguments: argparse.Namespace) -> int:
 
 def _architecture(run: TrainingRun) -> str:
     """What the settings say, before all of them are checked."""
-    from st_paragram.settings import read_yaml
-    from st_paragram.training.settings import config_path
+    from st_paragram.core.settings import read_yaml
+    from st_paragram.learning.training.settings import config_path
 
     path = config_path(run.config or run.default_config, run.family.configs)
     return str(run.overrides.get("architecture") or read_yaml(path).get("architecture", "cnn"))
@@ -198,8 +198,8 @@ def train_on_pairs(arguments: argparse.Namespace) -> int:
 
 
 def _trained(described: TrainingRun) -> int:
-    from st_paragram.training.checkpoints import finished
-    from st_paragram.training.run import run_training
+    from st_paragram.learning.training.checkpoints import finished
+    from st_paragram.learning.training.run import run_training
 
     if not is_main_process():
         logging.getLogger().setLevel(logging.WARNING)  # the first process tells the rest

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.settings import add_setting_options, given, read_yaml
-from st_paragram.training.families import ENCODERS, Family
-from st_paragram.training.settings import config_names, config_path
+from st_paragram.core.settings import add_setting_options, given, read_yaml
+from st_paragram.learning.training.families import ENCODERS, Family
+from st_paragram.learning.training.settings import config_names, config_path
 
 if TYPE_CHECKING:
-    from st_paragram.training.run import TrainingRun
+    from st_paragram.learning.training.run import TrainingRun
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def add_training_options(
 
 
 def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
-    from st_paragram.preparation.settings import PrepareSettings
+    from st_paragram.tools.preparation.settings import PrepareSettings
 
     group = parser.add_argument_group("data and output")
     add = group.add_argument
@@ -106,7 +106,7 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
 
 def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
     """The training run that the options describe."""
-    from st_paragram.training.run import TrainingRun
+    from st_paragram.learning.training.run import TrainingRun
 
     family: Family = arguments.family
     return TrainingRun(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core import averaging
-from st_paragram.core.averaging import AveragingModel
+from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding.averaging import AveragingModel
+from st_paragram.core.tokenizers.sentencepiece import Segmentation
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.tokenizers.sentencepiece import Segmentation
 
 if TYPE_CHECKING:
     import tokenizers

@@ -14,15 +14,15 @@ from st_paragram.conversion.model2vec_export import write_model2vec
 from st_paragram.conversion.numpy_export import write_numpy
 from st_paragram.conversion.onnx_export import write_onnx
 from st_paragram.core import checksums_file
-from st_paragram.core.architectures import fingerprint
-from st_paragram.core.averaging import check_components, stored_table
-from st_paragram.core.configuration import AVERAGING, read_configuration
-from st_paragram.core.encoder import Encoder
-from st_paragram.core.find import find
-from st_paragram.core.table import TableType
+from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.averaging import check_components, stored_table
+from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.table import TableType
+from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
+from st_paragram.core.version import installed_version
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
-from st_paragram.version import installed_version
 
 #: The file that every exported folder has.
 EXPORT_FILE = "st_paragram_export.json"

@@ -15,8 +15,8 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from st_paragram.conversion.exported_model import ExportedModel
-from st_paragram.file_modes import follow_umask
-from st_paragram.files import write_json
+from st_paragram.core.file_modes import follow_umask
+from st_paragram.core.files import write_json
 
 
 def write_model2vec(model: ExportedModel, folder: Path) -> None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from st_paragram.conversion.exported_model import ExportedModel, write_tokenizer
+from st_paragram.core.extras import require
+from st_paragram.core.files import atomic
+from st_paragram.core.version import installed_version
 from st_paragram.errors import SettingsError
-from st_paragram.extras import require
-from st_paragram.files import atomic
-from st_paragram.version import installed_version
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto

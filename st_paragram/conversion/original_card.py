@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from st_paragram.conversion.original_report import ImportReport
-from st_paragram.damage import printable
-from st_paragram.version import installed_version
+from st_paragram.core.damage import printable
+from st_paragram.core.version import installed_version
 
 _CARD = """\
 ---

@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from st_paragram.damage import DAMAGED, one_line, printable, short
+from st_paragram.core.damage import DAMAGED, one_line, printable, short
+from st_paragram.core.files import content_digest
 from st_paragram.errors import ModelDirectoryError, ran_out
-from st_paragram.files import content_digest
 
 #: What the table of embeddings is called in `state_dict`.
 TABLE = "embedding.weight"

@@ -9,13 +9,13 @@ from st_paragram.conversion.original_checkpoint import OriginalCheckpoint, read_
 from st_paragram.conversion.original_report import ImportReport
 from st_paragram.conversion.original_rows import ImportedRows, exact_rows, shared_rows
 from st_paragram.conversion.original_settings import ImportSettings, Reading, reading
-from st_paragram.core import averaging as averaging_files
-from st_paragram.core.directory import check_free
-from st_paragram.damage import one_line
+from st_paragram.core.damage import one_line
+from st_paragram.core.encoding import averaging as averaging_files
+from st_paragram.core.encoding.directory import check_free
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import averaging, directory
-from st_paragram.models.encoder import ParagramEncoder, pipeline
-from st_paragram.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.models import averaging, directory
+from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 
 _LARGEST_MODEL = 1 << 28  # bytes of a sentencepiece model; one of 50,000 pieces has about one million
 

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from st_paragram.conversion.original_checkpoint import UNKNOWN, OriginalCheckpoint
 from st_paragram.conversion.original_settings import Reading
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
+from st_paragram.core.tokenizers.original import OriginalTokenizer, write_content
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
+from st_paragram.core.tokenizers.string_lists import write_strings
+from st_paragram.core.tokenizers.words import Splitter, WordTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.tokenizers.base import Tokenizer
-from st_paragram.tokenizers.character_trigrams import CharacterTrigramTokenizer
-from st_paragram.tokenizers.original import OriginalTokenizer, write_content
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
-from st_paragram.tokenizers.string_lists import write_strings
-from st_paragram.tokenizers.words import Splitter, WordTokenizer
 
 _LEAST_SHARE = 0.5  # of the pieces that have a row: nearly all where model and checkpoint belong together
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from st_paragram.files import cache_folder, digest, write_text
+from st_paragram.core.files import cache_folder, digest, write_text
 
 
 class KnownDigest:

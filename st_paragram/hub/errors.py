@@ -10,7 +10,7 @@ from typing import Any
 from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from st_paragram.damage import printable
+from st_paragram.core.damage import printable
 from st_paragram.errors import ParagramError
 
 _TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")

@@ -10,16 +10,16 @@ from typing import cast
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from st_paragram.core.configuration import read_configuration
-from st_paragram.core.directory import table_note
-from st_paragram.damage import DAMAGED, one_line
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.encoding.configuration import read_configuration
+from st_paragram.core.encoding.directory import table_note
+from st_paragram.core.encoding.training_record import TrainingRecord, read_training_record
+from st_paragram.core.tables import markdown_table
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.hub.model_files import ModelFiles
 from st_paragram.hub.score_entries import TestResult, score_entries, score_rows, section_template
-from st_paragram.models.card import model_card, openings
-from st_paragram.models.card_texts import NO_LICENCE, licence_sentence
-from st_paragram.models.training_record import TrainingRecord, read_training_record
-from st_paragram.tables import markdown_table
+from st_paragram.learning.models.card import model_card, openings
+from st_paragram.learning.models.card_texts import NO_LICENCE, licence_sentence
 
 _WITHOUT_RECORD = """\
 # {name}

@@ -9,17 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from st_paragram.core import checksums_file
-from st_paragram.core.configuration import (
+from st_paragram.core.encoding.configuration import (
     AVERAGING,
     CHECKSUMS_FILE,
     STOCK_CONFIG_FILE,
     TRAINING_FILE,
     read_configuration,
 )
-from st_paragram.core.stock_files import MODULES_FILE
+from st_paragram.core.encoding.stock_files import MODULES_FILE
+from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import directory as model_directory
-from st_paragram.models.training_record import read_training_record
+from st_paragram.learning.models import directory as model_directory
 
 # What an averaging model can do without: it is made anew, or not known where the model came from the hub.
 _MADE_ANEW = {MODULES_FILE, "tokenizer.json", TRAINING_FILE}

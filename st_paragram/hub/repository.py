@@ -14,9 +14,9 @@ from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOpera
 from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
-from st_paragram.core.configuration import CHECKSUMS_FILE, CONFIG_FILE
-from st_paragram.damage import printable
-from st_paragram.files import content_digest
+from st_paragram.core.damage import printable
+from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE
+from st_paragram.core.files import content_digest
 from st_paragram.hub.errors import HubError
 
 logger = logging.getLogger(__name__)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from huggingface_hub import EvalResult
 
-from st_paragram.evaluation.results import BuccResult, MtebResult, StsResult, TatoebaResult
-from st_paragram.models.card_scores import score_entry
-from st_paragram.tables import hundredths
+from st_paragram.core.tables import hundredths
+from st_paragram.learning.models.card_scores import score_entry
+from st_paragram.tools.evaluation.results import BuccResult, MtebResult, StsResult, TatoebaResult
 
 TestResult = StsResult | TatoebaResult | BuccResult | MtebResult
 

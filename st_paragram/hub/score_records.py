@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from st_paragram.damage import printable
+from st_paragram.core.damage import printable
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.record import Record, read_records
 from st_paragram.hub.score_entries import TestResult
+from st_paragram.tools.evaluation.record import Record, read_records
 
 logger = logging.getLogger(__name__)
 

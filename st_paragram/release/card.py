@@ -9,15 +9,15 @@ from typing import cast
 
 from huggingface_hub import ModelCard, ModelCardData
 
-from st_paragram.core.configuration import TRAINING_FILE, read_configuration
-from st_paragram.core.directory import table_note
+from st_paragram.core.encoding.configuration import TRAINING_FILE, read_configuration
+from st_paragram.core.encoding.directory import table_note
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.tables import markdown_table
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.evaluation.results import StsResult, TatoebaResult
 from st_paragram.hub.score_entries import SCORE_SECTION, TestResult, score_entries, score_rows
-from st_paragram.models.card import model_card
-from st_paragram.models.training_record import read_training_record
+from st_paragram.learning.models.card import model_card
 from st_paragram.release.plan import ModelPlan
-from st_paragram.tables import markdown_table
+from st_paragram.tools.evaluation.results import StsResult, TatoebaResult
 
 _SECTIONS = """
 

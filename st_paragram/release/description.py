@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pydantic
 import pydantic.dataclasses
 
+from st_paragram.core.setting_fields import fields_of
+from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError
-from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.setting_fields import fields_of
-from st_paragram.settings import read, read_yaml
-from st_paragram.training.settings import TrainingSettings, config_path
+from st_paragram.learning.training.settings import TrainingSettings, config_path
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 _STRICT = pydantic.ConfigDict(extra="forbid")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from st_paragram.core.tables import markdown_table
 from st_paragram.release.description import ModelDescription, Release
 from st_paragram.release.texts import SourceText, count_rows, texts_of
-from st_paragram.tables import markdown_table
 
 # Of one pair, on two cores of 2025 (AMD EPYC, Zen 4): preparing it, and training on it once.
 _PREPARING = 50e-6

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from st_paragram.core.averaging import tokenizer_file
-from st_paragram.core.configuration import CONFIG_FILE
+from st_paragram.core.encoding.averaging import tokenizer_file
+from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.files import digest, file_digest, write_json, write_text
+from st_paragram.core.json_files import read_json
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.files import digest, file_digest, write_json, write_text
-from st_paragram.json_files import read_json
-from st_paragram.preparation.prepare import prepare_cached
+from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.release.card import release_card
 from st_paragram.release.description import Packing
 from st_paragram.release.plan import ModelPlan
-from st_paragram.stages.executors import LocalExecutor
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.training.run import TrainingRun, run_training
+from st_paragram.tools.preparation.prepare import prepare_cached
+from st_paragram.tools.stages.executors import LocalExecutor
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def _train(each: ModelPlan, work: Work) -> None:
 
 
 def _check_training(each: ModelPlan, work: Work) -> None:
-    from st_paragram.models.training_record import read_training_record
+    from st_paragram.core.encoding.training_record import read_training_record
 
     record = read_training_record(work.output / each.name)
     if record is None or record.settings != asdict(each.model.training()) | _beginning(each, work):
@@ -140,8 +140,8 @@ def _beginning(each: ModelPlan, work: Work) -> dict[str, str]:
 
 
 def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
-    from st_paragram.models import directory as model_directory
-    from st_paragram.models.training_record import read_training_record
+    from st_paragram.core.encoding.training_record import read_training_record
+    from st_paragram.learning.models import directory as model_directory
 
     folder = work.output / each.name
     output = work.output / packing.name
@@ -152,8 +152,8 @@ def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
 
 def _finish(each: ModelPlan, name: str, work: Work) -> None:
     """Score a model, and put what there is to tell on its card."""
-    from st_paragram.evaluation.benchmarks import Request, run_benchmark
-    from st_paragram.evaluation.record import new_record, write_records
+    from st_paragram.tools.evaluation.benchmarks import Request, run_benchmark
+    from st_paragram.tools.evaluation.record import new_record, write_records
 
     folder = work.output / name
     found = {}

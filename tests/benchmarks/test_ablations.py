@@ -8,14 +8,14 @@ from harness.ablations import BASE, LossName, _OfPairs, read_ablations, run_abla
 from reports.ablations import seeds_table
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.evaluation.translations import Translations
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.flat_features import flat_features
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.training.mega_batch.random_negatives import random_negatives
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.flat_features import flat_features
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.mega_batch.random_negatives import random_negatives
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.translations import Translations
 
 CONFIG = """
 base: {dim: 8, epochs: 0.5, batch_size: 16, anneal_interval: 4, vocab_size: 300}

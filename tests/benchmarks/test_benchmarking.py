@@ -27,10 +27,10 @@ from harness.timing import interleave, rows
 from harness.units import Unit, run_units
 from support import forked
 
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.machine import MachineDescription, describe_machine
 from st_paragram.core.threads import usable_cores
-from st_paragram.data.pair_store import PairStore
 from st_paragram.errors import TextError
-from st_paragram.machine import MachineDescription, describe_machine
 
 # Stand-ins with the interface of the authors' modules.
 UTILS = """

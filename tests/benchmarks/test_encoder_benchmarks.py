@@ -13,12 +13,12 @@ from reports.languages import correlation_table, language_table, plot_languages
 from scipy.stats import spearmanr
 from support.data import make_pairs
 
+from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.evaluation.sts.catalogue import BENCHMARKS
-from st_paragram.evaluation.sts.sts_files import StsData
-from st_paragram.tokenizers.bilingual import Sharing
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS
+from st_paragram.tools.evaluation.sts.sts_files import StsData
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from support import forked, user_process
 from support.data import make_pairs
 
 from st_paragram.errors import SettingsError
-from st_paragram.evaluation.graded_pairs import GradedPairs
-from st_paragram.evaluation.sts.catalogue import BENCHMARKS
-from st_paragram.evaluation.sts.sts_files import StsData
-from st_paragram.evaluation.translations import Translations
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS
+from st_paragram.tools.evaluation.sts.sts_files import StsData
+from st_paragram.tools.evaluation.translations import Translations
 
 
 @pytest.fixture

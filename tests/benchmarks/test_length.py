@@ -17,7 +17,7 @@ from reports.length import exponent, length_tables, plot_lengths, upper_half
 from support import forked
 
 from st_paragram.errors import ParagramError, SettingsError
-from st_paragram.models.directory import load
+from st_paragram.learning.models.directory import load
 
 TINY = ModelSizes(bag_dim=8, dim=8, filters=2, layers=1, heads=2, ffn_dim=8, keep_bag=True)
 NAMES = ["p-sp", "muse-cnn", "muse-transformer"]

@@ -12,7 +12,7 @@ from harness.preparation_runs import COMPARED_HEAD, HEAD, STAGES, Compared, Prep
 from harness.process_memory import Run, anonymous_kib, watch
 from harness.training_memory import TrainingMemory, repeat
 
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 HOLD = "import sys, time; held = bytearray(int(sys.argv[1]) << 20); print('held'); sys.stdout.flush(); time.sleep(0.6)"

@@ -18,16 +18,16 @@ from harness.process_memory import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.bitext_mining.candidates import candidate_pairs
-from st_paragram.bitext_mining.margin import Margin
 from st_paragram.errors import TextError
-from st_paragram.evaluation.bucc_files import read_bucc
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.search.nearest import nearest_both_ways
-from st_paragram.search.neighbours import Neighbours
-from st_paragram.search.settings import FLAT
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.bitext_mining.candidates import candidate_pairs
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.evaluation.bucc_files import read_bucc
+from st_paragram.tools.search.nearest import nearest_both_ways
+from st_paragram.tools.search.neighbours import Neighbours
+from st_paragram.tools.search.settings import FLAT
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mining.py"
 

@@ -36,7 +36,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.find import shipped_folder
+from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.errors import EvaluationError, TextError
 
 SMALL = ProbingSettings(train=60, valid=20, test=40, words=4, first_rank=3)

@@ -19,9 +19,11 @@ from reports.report import report_markdown
 from reports.sources import collect, read_sources, short_name, shorten, shorten_command
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.files import write_text
+from st_paragram.core.machine import MachineDescription
 from st_paragram.errors import EvaluationError
-from st_paragram.evaluation.record import Record, Training, write_records
-from st_paragram.evaluation.results import (
+from st_paragram.tools.evaluation.record import Record, Training, write_records
+from st_paragram.tools.evaluation.results import (
     Against,
     BuccResult,
     BuccRun,
@@ -41,9 +43,7 @@ from st_paragram.evaluation.results import (
     TatoebaResult,
     TatoebaRun,
 )
-from st_paragram.evaluation.sts.catalogue import select_sets
-from st_paragram.files import write_text
-from st_paragram.machine import MachineDescription
+from st_paragram.tools.evaluation.sts.catalogue import select_sets
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
 KNOWN = "sts, hard-sts, tatoeba, bucc, semantic-retrieval, answer-retrieval, transfer, nli, mteb, ablations"
@@ -530,7 +530,7 @@ class TestPlots:
         from reports.labels import Point, label_points
         from reports.plot_parts import scatter
 
-        from st_paragram.figures import new_figure
+        from st_paragram.core.figures import new_figure
 
         points = [Point(100 + number % 3, 70 + number / 10, f"model-{number}", True) for number in range(12)]
         axes = new_figure(8, 6).subplots()

@@ -11,9 +11,9 @@ from support.http_server import Answer, opus_zip, serving
 
 from st_paragram.cli import bitext
 from st_paragram.cli.main import main
-from st_paragram.corpora.fetching.transfer_settings import TransferSettings
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import DownloadError, SettingsError
+from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
 
 VERSIONS = {"OpenSubtitles": "v2018", "Tanzil": "v1", "GlobalVoices": "v2018q4", "MultiUN": "v1"}
 ENGLISH = "red blue green white black small large old new round".split()  # noqa: SIM905
@@ -34,7 +34,7 @@ def rows(words, count, seed, joint=" "):
 @pytest.fixture
 def server(monkeypatch):
     patient = TransferSettings(timeout=2, tries=3, first_wait=0.01, longest_wait=0.02, overlap=100)
-    monkeypatch.setattr("st_paragram.corpora.fetching.download.TransferSettings", lambda: patient)
+    monkeypatch.setattr("st_paragram.tools.corpora.fetching.download.TransferSettings", lambda: patient)
     with serving() as running:
         for seed, corpus in enumerate(("OpenSubtitles", "Tanzil", "GlobalVoices")):
             running.files[path(corpus, ("en", "tr"))] = opus_zip(corpus, "en", "tr", rows(TURKISH, 200, seed))

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from st_paragram.cleaning.config import only_length
 from st_paragram.cli import prepare
 from st_paragram.cli.main import build_parser
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import SettingsError, StoreError
+from st_paragram.tools.cleaning.config import only_length
 
 
 def text(path: Path, count: int = 40) -> str:

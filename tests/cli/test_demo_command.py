@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.demo_page import server
+from st_paragram.tools.demo_page import server
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.configuration import read_configuration
-from st_paragram.data.pair_store import PairStore
-from st_paragram.models.averaging import embedding_of
-from st_paragram.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.encoding.configuration import read_configuration
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.learning.models.averaging import embedding_of
 
 SMALL = "--dim 16 --epochs 12 --batch-size 16 --megabatch-size 4 --learning-rate 0.02 --device cpu".split()  # noqa: SIM905
 

@@ -13,12 +13,12 @@ from sentence_transformers import SentenceTransformer
 import st_paragram
 from st_paragram.cli import info
 from st_paragram.cli.main import main
-from st_paragram.core.configuration import TRAINING_FILE
-from st_paragram.embed_files import CollectionSettings, embed_collection
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.search.search_index import SearchIndex
+from st_paragram.core.encoding.configuration import TRAINING_FILE
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.embed_files import CollectionSettings, embed_collection
+from st_paragram.tools.search.search_index import SearchIndex
 
 CARD = "---\nlanguage:\n- en\nlicense: cc-by-4.0\n---\n# p-sp-xx\n\nlicense: none of this\n"
 

@@ -7,15 +7,16 @@ import json
 
 import pytest
 
-from st_paragram.cleaning.config import default_cleaning, only_length
-from st_paragram.cli import bitext, paranmt, pivot, prepare
+from st_paragram.cli import bitext, pivot, prepare
 from st_paragram.cli.preparation_options import settings_from
 from st_paragram.cli.text_options import cleaning_from
+from st_paragram.core.settings import given
 from st_paragram.errors import SettingsError
-from st_paragram.preparation.paranmt import ParanmtSettings
-from st_paragram.preparation.pivot_pairs import PivotSettings
-from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.settings import given
+from st_paragram.families.sp import paranmt_command as paranmt
+from st_paragram.families.sp.paranmt import ParanmtSettings
+from st_paragram.tools.cleaning.config import default_cleaning, only_length
+from st_paragram.tools.preparation.pivot_pairs import PivotSettings
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 STORE = """--overwrite --seed 1 --temperature 2 --max-pieces 9 --segment jieba --keep-case --drop-invalid
 --vocab v.model --vocab-size 80 --character-coverage 0.99 --sample-pairs 10 --max-sentence-bytes 99 --vocab-threads 2

@@ -5,8 +5,11 @@ from huggingface_hub import ModelCard
 from support.hub_server import TOKEN, stub_hub
 
 from st_paragram.cli.main import main
-from st_paragram.evaluation.record import new_record, write_records
-from st_paragram.evaluation.results import (
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.evaluation.record import new_record, write_records
+from st_paragram.tools.evaluation.results import (
     BuccResult,
     BuccRun,
     BuccScores,
@@ -19,9 +22,6 @@ from st_paragram.evaluation.results import (
     StsResult,
     StsRun,
 )
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 NAME = "me/p-sp-xx"
 

@@ -43,7 +43,7 @@ def test_what_cannot_be_served_is_told_in_a_line(arguments, says, capsys, tmp_pa
 
 def test_a_missing_package_is_told_before_anything_is_announced(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.setitem(sys.modules, "st_paragram.serving.run", None)  # it would be imported too early
+    monkeypatch.setitem(sys.modules, "st_paragram.tools.serving.run", None)  # it would be imported too early
     assert main(["serve", "--port", "0"]) == 1
     told = capsys.readouterr()
     assert 'pip install "st_paragram[serve]"' in told.err and told.out == ""
@@ -53,7 +53,7 @@ def test_nothing_is_announced_that_does_not_answer(capsys, monkeypatch):
     def refuse(*args):
         raise SettingsError("no application")
 
-    monkeypatch.setattr("st_paragram.serving.run.build_app", refuse)
+    monkeypatch.setattr("st_paragram.tools.serving.run.build_app", refuse)
     assert main(["serve", "--port", "0"]) == 1
     told = capsys.readouterr()
     assert "no application" in told.err and told.out == ""

@@ -15,16 +15,16 @@ from support.data import make_pairs
 
 from st_paragram.cli import train
 from st_paragram.cli.main import main
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.setting_fields import choices
+from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.losses.hardest_negatives import Precision
-from st_paragram.models.training_record import read_training_record
-from st_paragram.setting_fields import choices
-from st_paragram.settings import read, read_yaml
-from st_paragram.training.devices import check_device
-from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.training.objectives.mega_batch_margin import arguments
-from st_paragram.training.run import TrainingRun, run_training
-from st_paragram.training.settings import TrainingSettings, config_names, config_path
+from st_paragram.families.psp.objective import arguments
+from st_paragram.learning.losses.hardest_negatives import Precision
+from st_paragram.learning.training.devices import check_device
+from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.learning.training.settings import TrainingSettings, config_names, config_path
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib")

@@ -85,7 +85,7 @@ def test_get_and_info(tmp_path):
 
 def test_the_paraphrase_filter(texts):
     script = (
-        "from st_paragram.cleaning.paraphrase_score import ParaphraseScore\n"
+        "from st_paragram.tools.cleaning.paraphrase_score import ParaphraseScore\n"
         "print(ParaphraseScore(model='p-sp-mini').scores([('a station', 'the station')]))"
     )
     done = run_without(script)

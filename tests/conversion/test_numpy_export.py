@@ -14,13 +14,13 @@ from support.stock import lstm_pipeline
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.conversion.exports import ExportSettings, export_model
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.tokenizers.words import WordTokenizer, train_words
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = [*KNOWN, *WITHOUT_KNOWN]
 

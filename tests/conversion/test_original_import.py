@@ -15,11 +15,11 @@ from support.original import ODD, embed_by_hand, make_checkpoint, make_texts, vo
 import st_paragram
 from st_paragram.conversion.original_import import import_checkpoint
 from st_paragram.conversion.original_settings import ImportSettings
+from st_paragram.core.tokenizers.base import load_tokenizer
+from st_paragram.core.tokenizers.original import OriginalTokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.tokenizers.base import load_tokenizer
-from st_paragram.tokenizers.original import OriginalTokenizer
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
 
 EXACT = ImportSettings(exact=True)
 TEXTS = make_texts(1000, seed=5)[: 1000 - len(ODD)] + ODD

@@ -17,17 +17,17 @@ from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
-from st_paragram.core import averaging
-from st_paragram.core.find import shipped_folder
-from st_paragram.core.precision import PRECISIONS
+from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.encoding.precision import PRECISIONS
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.tokenizers.bilingual import BilingualTokenizer, Sharing
-from st_paragram.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
-from st_paragram.tokenizers.words import WordTokenizer, train_words
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 HARD = ["", " ", "\ufffd", "a\x00b", "İstanbul", "ΟΔΟΣ", "\ud800x", "한국어", "x" * 300, "\u2581", "naïve café"]
 
@@ -83,7 +83,7 @@ def test_the_same_bytes_as_the_sentence_transformer(folders, texts, kind, dtype)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 def test_the_numpy_way_without_kernels(folders, texts, dtype, monkeypatch):
     expected = Encoder(folders["sentencepiece", dtype]).encode([*texts, *HARD], normalize_embeddings=True)
-    monkeypatch.setattr("st_paragram.core.table.kernels", lambda: None)
+    monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
     found = Encoder(folders["sentencepiece", dtype]).encode([*texts, *HARD], normalize_embeddings=True)
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
@@ -307,6 +307,6 @@ def test_a_model_in_parts(encoder, texts):
 
 
 def _values():
-    from st_paragram.core.configuration import read_configuration
+    from st_paragram.core.encoding.configuration import read_configuration
 
     return read_configuration(shipped_folder()).values

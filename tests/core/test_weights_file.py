@@ -11,9 +11,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from st_paragram import Encoder
-from st_paragram.core import checksums_file, weights_file
-from st_paragram.core.find import shipped_folder
-from st_paragram.core.table import Table, TableType
+from st_paragram.core import checksums_file
+from st_paragram.core.encoding import weights_file
+from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError
 
 
@@ -112,7 +113,7 @@ def test_numbers_that_no_mean_has_are_found_without_checksums(tmp_path, cache, n
 
 def test_a_cache_that_holds_something_else_is_not_believed(folder, cache):
     Encoder(folder)
-    for known in (cache / "st_paragram/models").iterdir():
+    for known in (cache / "st_paragram/learning/models").iterdir():
         known.write_text("0" * 64)
     (folder / "SHA256SUMS").write_text("0" * 64 + "  model.safetensors\n")
     with pytest.raises(ModelDirectoryError, match="not what was saved"):

@@ -152,12 +152,12 @@ def _make_models(texts: Sequence[Sequence[tuple[str, str]]], folder: Path) -> No
     """A vocabulary, and over it for each kind of text a model and a store; an index."""
     import torch
 
-    from st_paragram.data.pair_store import PairStoreWriter
-    from st_paragram.models import directory
-    from st_paragram.models.encoder import pipeline
-    from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-    from st_paragram.search.search_index import SearchIndex
-    from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+    from st_paragram.core.data.pair_store import PairStoreWriter
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+    from st_paragram.learning.models import directory
+    from st_paragram.learning.models.encoder import pipeline
+    from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+    from st_paragram.tools.search.search_index import SearchIndex
 
     sentences = (text for pairs in texts for pair in pairs for text in pair)
     vocabulary = SentencePieceTokenizer(train_vocabulary(sentences, _VOCABULARY))

@@ -27,7 +27,7 @@ from hostile.campaign import is_defect
 from hostile.children import Child, command
 from hostile.commands import COMMANDS, Command
 from hostile.undisturbed import LIMIT, ROWS, Reference, Undisturbed
-from st_paragram.tables import markdown_table
+from st_paragram.core.tables import markdown_table
 
 SAME = "same bytes"
 _SEED = 2013

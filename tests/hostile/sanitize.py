@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import st_paragram.native as native
+import st_paragram.core.native as native
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FOLDER = "HOSTILE_KERNELS"
@@ -46,7 +46,7 @@ def build(folder: Path) -> Path:
     command = [sys.executable, "setup.py", "build_ext", "--build-lib", folder, "--build-temp", folder / "objects"]
     flags = {name: f"{os.environ.get(name, '')} {_FLAGS}".strip() for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS")}
     subprocess.run(command, cwd=_ROOT, env={**os.environ, **flags}, check=True, stdout=subprocess.DEVNULL)
-    if not (built := list(folder.glob("st_paragram/native/_kernels*"))):
+    if not (built := list(folder.glob("st_paragram/core/native/_kernels*"))):
         raise SystemExit("the kernels could not be built; install a C++ compiler and pybind11")
     return built[0].parent
 

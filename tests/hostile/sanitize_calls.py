@@ -6,7 +6,7 @@ import sys
 
 import hostile.sanitize  # noqa: F401 - puts its kernels in the place of the installed ones
 from hostile.campaign import run_here
-from st_paragram.native import kernels
+from st_paragram.core.native import kernels
 
 if __name__ == "__main__":
     target, tries = sys.argv[1], int(sys.argv[2])

@@ -20,17 +20,17 @@ import psutil
 from numpy.typing import NDArray
 from support.data import make_pairs, write_store
 
-from st_paragram.losses.hardest_negatives import Precision, hardest_negatives
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.native import kernels
-from st_paragram.search.nearest import nearest_neighbours
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.word_cache import WordEncoder
-from st_paragram.training.mega_batch.compiled_step import CompiledStep
-from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts, MinedMegaBatch
-from st_paragram.training.mega_batch.schedule import MegaBatch
-from st_paragram.training.row_lazy_adam import RowLazyAdam
+from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.word_cache import WordEncoder
+from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.mega_batch.compiled_step import CompiledStep
+from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts, MinedMegaBatch
+from st_paragram.learning.training.mega_batch.schedule import MegaBatch
+from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
+from st_paragram.tools.search.nearest import nearest_neighbours
 
 _WARM_UP = 0.2  # of the time
 

@@ -28,20 +28,20 @@ import numpy as np
 from tqdm import tqdm
 
 from hostile.limits import Ending, Limits, forked
-from st_paragram.native import kernels
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.word_cache import WordEncoder
+from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.word_cache import WordEncoder
 
 Job = Callable[[int], bool]  # does something on so many threads; says whether the result is right
 
 _WHOLE = 150  # of a thousand starts
 _STACK = 8 << 20  # bytes of address space that a thread takes, as a rule
 _HEAVY = (
-    "st_paragram.embed_files",
-    "st_paragram.models.directory",
-    "st_paragram.training.train",
-    "st_paragram.training.training_data",
-    "st_paragram.evaluation.development",
+    "st_paragram.tools.embed_files",
+    "st_paragram.learning.models.directory",
+    "st_paragram.learning.training.train",
+    "st_paragram.learning.training.training_data",
+    "st_paragram.tools.evaluation.development",
 )
 
 
@@ -138,7 +138,7 @@ def make(folder: Path) -> None:
     from support.data import make_pairs
 
     import st_paragram
-    from st_paragram.data.pair_store import PairStoreWriter
+    from st_paragram.core.data.pair_store import PairStoreWriter
 
     pairs = make_pairs(1200)
     vocabulary = SentencePieceTokenizer(train_vocabulary((text for pair in pairs for text in pair), 300))

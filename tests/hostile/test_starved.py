@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
-from st_paragram.native import kernels
 
 if sys.platform != "linux":
     pytest.skip("limits as those of Linux", allow_module_level=True)

@@ -12,17 +12,17 @@ from support.generative import new_generator
 from support.hub_server import TOKEN, stub_hub
 
 import st_paragram
-from st_paragram.core.find import shipped_folder
+from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.hub.errors import HubError, without_token
 from st_paragram.hub.hub_card import hub_card
 from st_paragram.hub.model_files import model_files
 from st_paragram.hub.push import push
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.models.generative import GenerativeEncoder
-from st_paragram.models.training_record import Correlation, Score, TrainingRecord
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 NAME = "me/p-sp-xx"
 MODEL_FILES = {

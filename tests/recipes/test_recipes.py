@@ -13,11 +13,12 @@ from support import forked, user_process
 from support.data import make_pairs
 
 import st_paragram
+from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError
-from st_paragram.settings import read
-from st_paragram.training import training_data, tune
-from st_paragram.training.settings import TrainingSettings
-from st_paragram.training.training_data import preparation
+from st_paragram.families.psp import tune
+from st_paragram.learning.training import training_data
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.learning.training.training_data import preparation
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -61,7 +62,7 @@ def test_train_bitext_from_text(folder, capsys):
 
 def test_the_same_text_is_prepared_once(folder, monkeypatch):
     first = training_data.find_training_data("es", ["pairs.tsv"], preparation("es", 200))
-    monkeypatch.setattr("st_paragram.preparation.prepare.prepare", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("st_paragram.tools.preparation.prepare.prepare", lambda *a, **k: 1 / 0)
     again = training_data.find_training_data("es", ["pairs.tsv"], preparation("es", 200))
     assert again.store.path == first.store.path
     with pytest.raises(ZeroDivisionError):
@@ -139,7 +140,7 @@ def test_ctrl_c_and_resume_give_the_same_model(folder, capsys, tmp_path_factory)
 
 
 def test_resuming_wants_the_same_settings_and_data_and_a_whole_checkpoint(folder, capsys, monkeypatch):
-    from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
 
     data = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", 200, *QUICK]
     save = MegaBatchTrainer._save_checkpoint
@@ -167,7 +168,7 @@ def test_resuming_with_a_store_of_other_pairs_and_with_damaged_checkpoints(folde
     """The other store has as many pairs and bytes, and states the same preparation."""
     from support.data import write_store
 
-    from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
 
     data = ["--lang", "xx", "--data", "x.h5", "--dev", "dev.tsv", *QUICK]
     Path("dev.tsv").write_text("1\tba ce\tdi fo\n4\tba ce\tba ce\n3\tba\tba ce\n")

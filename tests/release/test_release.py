@@ -12,15 +12,15 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 
 import st_paragram
-from st_paragram.core.averaging import table_type
+from st_paragram.core.encoding.averaging import table_type
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.evaluation.results import RetrievalError, RetrievalScores, StsResult, TatoebaResult
 from st_paragram.release import run
 from st_paragram.release.card import release_card
 from st_paragram.release.description import read_release
 from st_paragram.release.plan import plan, plan_table
 from st_paragram.release.run import Work, make_release
 from st_paragram.release.texts import texts_of
+from st_paragram.tools.evaluation.results import RetrievalError, RetrievalScores, StsResult, TatoebaResult
 
 RELEASE = Path(__file__).parents[2] / "recipes" / "configs" / "release.yaml"
 DESCRIPTION = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from st_paragram.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.corpora.fetching.download import download
-from st_paragram.corpora.fetching.transfer_settings import TransferSettings
-from st_paragram.corpora.resolve import corpora_for
+from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
+from st_paragram.tools.corpora.fetching.download import download
+from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.resolve import corpora_for
 from support.http_server import opus_zip
 
 FAST = TransferSettings(timeout=5, tries=3, first_wait=0.001, longest_wait=0.05, least_rate=0, overlap=100)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from st_paragram.data.pair_store import PairStore, PairStoreWriter
-from st_paragram.data.tasks.task_stores import TaskStore
-from st_paragram.training.dual_encoder_settings import DualEncoderSettings
-from st_paragram.training.objectives import dual_encoder
-from st_paragram.training.training_data import OtherTasks
+from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.families.muse import objective as dual_encoder
+from st_paragram.families.muse.settings import DualEncoderSettings
+from st_paragram.families.muse.tasks.task_stores import TaskStore
+from st_paragram.learning.training.training_data import OtherTasks
 from support.data import make_pairs
 
 ARCHITECTURES = ("cnn", "transformer")

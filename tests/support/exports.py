@@ -7,10 +7,10 @@ import importlib.util
 import numpy as np
 import torch
 
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import token_embedding
-from st_paragram.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
+from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 
 KNOWN = [
     "ba ce di",

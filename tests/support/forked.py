@@ -25,11 +25,11 @@ import pytest
 
 _IMPORTED = [
     "faiss",
-    "st_paragram.bitext_mining.miner",
-    "st_paragram.models.directory",
-    "st_paragram.training.run",
-    "st_paragram.training.objectives.dual_encoder",
-    "st_paragram.training.objectives.translation_vae",
+    "st_paragram.tools.bitext_mining.miner",
+    "st_paragram.learning.models.directory",
+    "st_paragram.learning.training.run",
+    "st_paragram.families.muse.objective",
+    "st_paragram.families.bgt.objective",
 ]
 
 

@@ -7,13 +7,13 @@ import copy
 import numpy as np
 import torch
 
-from st_paragram.losses.translation_elbo import TranslationElbo
-from st_paragram.modules.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.modules.generative_objective import OBJECTIVES, SIDES
-from st_paragram.modules.sentence_batch import SentenceBatch
-from st_paragram.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
-from st_paragram.training.generative_settings import GenerativeSettings
-from st_paragram.training.objectives import translation_vae
+from st_paragram.families.bgt import objective as translation_vae
+from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
+from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
+from st_paragram.families.bgt.settings import GenerativeSettings
+from st_paragram.families.bgt.translation_elbo import TranslationElbo
+from st_paragram.learning.modules.sentence_batch import SentenceBatch
+from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
 
 SHAPE = TransformerShape(dim=16, layers=1, heads=2, ffn_dim=24, max_length=40)
 LATENT = 6

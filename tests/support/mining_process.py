@@ -6,8 +6,8 @@ import importlib
 import os
 import signal
 
-from st_paragram.bitext_mining.miner import mine
-from st_paragram.bitext_mining.settings import MiningSettings
+from st_paragram.tools.bitext_mining.miner import mine
+from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 
 def mine_until_killed(texts: list[str], output: str, model: str, settings: MiningSettings, point: str) -> None:

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
+from st_paragram.core.tokenizers.flat_ids import drop_unknown
 from st_paragram.errors import SettingsError
-from st_paragram.tokenizers.flat_ids import drop_unknown
 
 
 class WordTokenizer:

@@ -6,7 +6,7 @@ Run by the builder of wheels in an environment that has the wheel and what it re
 import sys
 
 from st_paragram import load
-from st_paragram.native import kernels
+from st_paragram.core.native import kernels
 
 SENTENCES = ["where is the railway station?", "¿dónde está la estación?", "the cat sleeps on the sofa"]
 

@@ -24,17 +24,17 @@ from support.data import make_pairs, write_store
 from torch import Tensor, nn
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.damage import DAMAGED
-from st_paragram.data.pair_store import PairStore
+from st_paragram.core.damage import DAMAGED
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.training import checkpoints
-from st_paragram.training.arguments import StoreTrainingArguments
-from st_paragram.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.training.mega_batch.trainer import MegaBatchTrainer
-from st_paragram.training.store_trainer import StoreTrainer
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training import checkpoints
+from st_paragram.learning.training.arguments import StoreTrainingArguments
+from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.store_trainer import StoreTrainer
 
 TRIES, QUICK = 1_000, 3
 

@@ -23,10 +23,10 @@ from support.dual_encoder import ARCHITECTURES, new_model, unlike_new, write_bit
 
 from hostile.damage import damaged, edited_json, json_bytes
 from st_paragram.core.checksums_file import CHECKSUMS_FILE, write_checksums
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ParagramError
-from st_paragram.models import directory as model_directory
-from st_paragram.models.dual_encoder import DualEncoder
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.families.muse.directory import DualEncoder
+from st_paragram.learning.models import directory as model_directory
 
 TRIES, QUICK = 2_000, 8
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.embed_files.collection import embed_collection
-from st_paragram.embed_files.reader import read_embeddings
-from st_paragram.embed_files.settings import CollectionSettings
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.embed_files.collection import embed_collection
+from st_paragram.tools.embed_files.reader import read_embeddings
+from st_paragram.tools.embed_files.settings import CollectionSettings
 
 TRIES, QUICK = 3_000, 40
 

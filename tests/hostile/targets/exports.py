@@ -22,11 +22,11 @@ from support.exports import saved_model
 from hostile.damage import damaged, edited_json, json_bytes
 from st_paragram.conversion import numpy_reader, onnx_reader
 from st_paragram.conversion.exports import EXPORT_FILE, ExportSettings, export_model
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.words import WordTokenizer, train_words
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TRIES, QUICK = 5_000, 40
 

@@ -20,13 +20,13 @@ import torch
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.files import describe_files, digest
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.search.search_index import Hit, SearchIndex
-from st_paragram.search.settings import SearchSettings
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.files import describe_files, digest
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.search.search_index import Hit, SearchIndex
+from st_paragram.tools.search.settings import SearchSettings
 
 TRIES, QUICK = 20_000, 20
 

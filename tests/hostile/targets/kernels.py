@@ -10,9 +10,9 @@ import pytest
 from support.data import make_pairs
 
 from hostile.arrays import spoilt, unequal
+from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ParagramError
-from st_paragram.native import kernels
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 TRIES, QUICK = 10_000, 300
 

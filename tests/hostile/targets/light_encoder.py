@@ -21,15 +21,15 @@ from support.data import make_pairs
 from hostile.damage import damaged, edited_json, json_bytes
 from hostile.targets.text import draw_text
 from st_paragram.core.checksums_file import CHECKSUMS_FILE
-from st_paragram.core.encoder import Encoder
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ParagramError
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.token_embedding import TokenEmbedding
-from st_paragram.tokenizers.bilingual import BilingualTokenizer, Sharing
-from st_paragram.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.words import WordTokenizer, train_words
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TRIES, QUICK = 20_000, 25
 

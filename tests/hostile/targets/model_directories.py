@@ -24,12 +24,12 @@ from support.stock import lstm_pipeline
 
 from hostile.damage import damaged, edited_json, json_bytes
 from st_paragram.core.checksums_file import CHECKSUMS_FILE, write_checksums
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.errors import ParagramError
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 TRIES, QUICK = 20_000, 15
 

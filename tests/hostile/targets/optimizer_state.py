@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from hostile.arrays import extreme
+from st_paragram.core.native import kernels
 from st_paragram.errors import ParagramError
-from st_paragram.losses.margin_hard_negative import margin_loss
-from st_paragram.modules.mean_pool import _SparseMean
-from st_paragram.native import kernels
-from st_paragram.training.mega_batch.compiled_step import CompiledStep
-from st_paragram.training.mega_batch.mega_batch import MegaBatchTexts
-from st_paragram.training.mega_batch.schedule import MegaBatch
-from st_paragram.training.row_lazy_adam import RowLazyAdam
+from st_paragram.learning.losses.margin_hard_negative import margin_loss
+from st_paragram.learning.modules.mean_pool import _SparseMean
+from st_paragram.learning.training.mega_batch.compiled_step import CompiledStep
+from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
+from st_paragram.learning.training.mega_batch.schedule import MegaBatch
+from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
 
 TRIES, QUICK = 5_000, 30
 

@@ -20,8 +20,8 @@ from support.original import make_checkpoint, make_texts, vocabulary_of
 from hostile.damage import damaged
 from st_paragram.conversion.original_import import import_checkpoint
 from st_paragram.conversion.original_settings import ImportSettings
-from st_paragram.models import directory as model_directory
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.learning.models import directory as model_directory
 
 TRIES, QUICK = 3_000, 40
 

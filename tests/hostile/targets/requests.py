@@ -19,14 +19,14 @@ from starlette.testclient import TestClient
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.models import directory as model_directory
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.search.search_index import SearchIndex
-from st_paragram.serving.app import build_app
-from st_paragram.serving.served_model import ServedModel
-from st_paragram.serving.settings import ServingSettings
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.search.search_index import SearchIndex
+from st_paragram.tools.serving.app import build_app
+from st_paragram.tools.serving.served_model import ServedModel
+from st_paragram.tools.serving.settings import ServingSettings
 
 TRIES, QUICK = 5_000, 40
 

@@ -17,10 +17,10 @@ import sentencepiece
 from support.data import make_pairs
 
 from hostile.damage import damaged
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.sentencepiece_format import round_scores
+from st_paragram.core.tokenizers.word_cache import SCORE_STEP
 from st_paragram.errors import SettingsError
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.tokenizers.sentencepiece_format import round_scores
-from st_paragram.tokenizers.word_cache import SCORE_STEP
 
 TRIES, QUICK = 20_000, 60
 

@@ -20,13 +20,13 @@ import numpy as np
 
 from hostile.bad_server import Plan, one_of, started
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.corpora.fetching.corpus_file import CorpusFile, is_web_address
-from st_paragram.corpora.fetching.download import download
-from st_paragram.corpora.fetching.transfer_settings import TransferSettings
-from st_paragram.corpora.opus import find_in_opus
 from st_paragram.errors import ParagramError
-from st_paragram.evaluation.sts.archives import graded_rows, read_members
-from st_paragram.evaluation.sts.catalogue import BENCHMARKS
+from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile, is_web_address
+from st_paragram.tools.corpora.fetching.download import download
+from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.opus import find_in_opus
+from st_paragram.tools.evaluation.sts.archives import graded_rows, read_members
+from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS
 
 TRIES, QUICK = 1_000, 6
 

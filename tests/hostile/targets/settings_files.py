@@ -10,12 +10,13 @@ import numpy as np
 import yaml
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram import cleaning, training
-from st_paragram.cleaning.config import read_cleaning
-from st_paragram.preparation.settings import PrepareSettings
-from st_paragram.search.settings import SearchSettings
-from st_paragram.settings import read, table
-from st_paragram.training.settings import TrainingSettings
+from st_paragram.core.settings import read, table
+from st_paragram.learning import training
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools import cleaning
+from st_paragram.tools.cleaning.config import read_cleaning
+from st_paragram.tools.preparation.settings import PrepareSettings
+from st_paragram.tools.search.settings import SearchSettings
 
 TRIES, QUICK = 20_000, 40
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.data.tasks.task_files import TaskFileCounts, read_task_file
-from st_paragram.preparation.muse.convert import KINDS, convert
+from st_paragram.families.muse.public_files.convert import KINDS, convert
+from st_paragram.families.muse.tasks.task_files import TaskFileCounts, read_task_file
 
 TRIES, QUICK = 5_000, 60
 

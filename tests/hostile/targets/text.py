@@ -22,13 +22,13 @@ import torch
 from support.data import make_pairs
 
 from hostile.damage import damaged
-from st_paragram.data import streams
-from st_paragram.data.lines import read_lines
-from st_paragram.data.text import ReadCounts, TextSource, read_pairs
-from st_paragram.embed_files import embed_file
-from st_paragram.models.encoder import pipeline
-from st_paragram.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.data import streams
+from st_paragram.core.data.lines import read_lines
+from st_paragram.core.data.text import ReadCounts, TextSource, read_pairs
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.embed_files import embed_file
 
 TRIES, QUICK = 20_000, 100
 

@@ -17,14 +17,14 @@ import numpy as np
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.json_files import parse_json
-from st_paragram.tokenizers.base import Tokenizer, load_tokenizer
-from st_paragram.tokenizers.bilingual import BilingualTokenizer, Sharing
-from st_paragram.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
-from st_paragram.tokenizers.original import OriginalTokenizer, write_content
-from st_paragram.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
-from st_paragram.tokenizers.words import WordTokenizer, train_words
+from st_paragram.core.json_files import parse_json
+from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
+from st_paragram.core.tokenizers.original import OriginalTokenizer, write_content
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 
 TRIES, QUICK = 10_000, 60
 

@@ -1,0 +1,44 @@
+"""The lines of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+
+from st_paragram.core.data.streams import BYTE_ORDER_MARK, open_stream, read_blocks, stream_name
+from st_paragram.errors import TextError
+
+
+def read_lines(path: str) -> Iterator[str]:
+    r"""Yield the lines of a plain, gzip, xz or bzip2 file, split at `\n` alone; none is skipped.
+
+    A byte order mark at the beginning is removed, and so are carriage returns at the ends of lines.
+
+    Args:
+        path: a file, or `-` for standard input, which may be compressed too.
+
+    Raises:
+        TextError: the file is missing, cut off, or not UTF-8; then the message gives the number of the line.
+    """
+    name, first = stream_name(path), 1
+    with ExitStack() as stack:
+        for block in read_blocks(name, open_stream(path, stack)):
+            if first == 1:
+                block = block.removeprefix(BYTE_ORDER_MARK)
+            lines: Iterable[str]
+            try:
+                lines = block.decode("utf-8").split("\n")
+            except UnicodeDecodeError:
+                lines = _decode(name, block.split(b"\n"), first)
+            yield from (line.rstrip("\r") for line in lines) if b"\r" in block else lines
+            first += block.count(b"\n") + 1
+
+
+def _decode(name: str, lines: Iterable[bytes], first: int) -> Iterator[str]:
+    """Decode lines one by one, to find the one that is not UTF-8."""
+    for number, line in enumerate(lines, first):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            seen = f"line {number} is not UTF-8 (byte 0x{line[error.start]:02x})"
+            raise TextError(f"{name}: {seen}; convert the file, e.g. with iconv") from error

@@ -1,0 +1,267 @@
+"""The encoder: averaging models without torch, from an empty process to the first vector in a fraction of a second."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding import averaging, directory
+from st_paragram.core.encoding.averaging import AveragingModel
+from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
+from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
+from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.encoding.precision import PRECISIONS, quantize
+from st_paragram.core.encoding.similarity import similarity
+from st_paragram.core.encoding.table import TableType, Vectors
+from st_paragram.core.encoding.texts import list_of_texts
+from st_paragram.core.threads import usable_threads
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import ModelDirectoryError, SettingsError
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # as sentence-transformers looks for them
+
+
+class Encoder:
+    """An averaging model that turns texts into embeddings with NumPy and the compiled kernels alone.
+
+    It gives the same numbers as `st_paragram.load`, which gives a `SentenceTransformer` for training, GPUs and other
+    modules. Its table is mapped into memory, so processes that open one model share it. Safe to use from several
+    threads, and after a fork; it can be pickled and copied.
+
+    Example:
+        >>> from st_paragram import Encoder
+        >>> encoder = Encoder("p-sp-mini")
+        >>> vectors = encoder.encode(["Where is the station?", "¿Dónde está la estación?"])
+        >>> float(encoder.similarity(vectors[0], vectors[1])[0, 0].round(4))
+        0.9672
+    """
+
+    def __init__(
+        self,
+        model: str | Path | AveragingModel = SHIPPED,
+        truncate_dim: int | None = None,
+        num_threads: int | None = None,
+    ) -> None:
+        """Open a model.
+
+        Args:
+            model: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, a hub id `owner/name`
+                or `owner/name@revision`; or a model in parts.
+            truncate_dim: keep the first components of each embedding only; no others are kept in memory.
+            num_threads: threads that encode; as many as `OMP_NUM_THREADS` says if None, or as cores.
+
+        Raises:
+            ModelDirectoryError: not found, a file is missing or damaged, or the model is not an averaging model.
+            SettingsError: a `truncate_dim` or a `num_threads` below 1.
+        """
+        if num_threads is not None and num_threads < 1:
+            raise SettingsError(f"num_threads is {num_threads}; use at least 1")
+        if isinstance(model, AveragingModel):
+            averaging.check_dimension(truncate_dim)
+            self.model = replace(model, table=model.table.truncated(truncate_dim))
+        else:
+            self.model = _read(find(model), truncate_dim)
+        #: Threads that encode.
+        self.num_threads = num_threads or usable_threads()
+        settings = self.model.settings
+        #: Texts to put before other texts, by name.
+        self.prompts: dict[str, str] = averaging.PROMPTS | {
+            name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()
+        }
+        self.default_prompt_name: str | None = settings.get("default_prompt_name")
+        self.similarity_fn_name: str = settings.get("similarity_fn_name") or "cosine"
+        self.truncate_dim: int | None = settings.get("truncate_dim")
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Text to ids."""
+        return self.model.tokenizer
+
+    @property
+    def dimension(self) -> int:
+        """Components of an embedding, D."""
+        return len(range(self.model.table.dimension)[: self.truncate_dim])
+
+    def get_embedding_dimension(self) -> int:
+        """Components of an embedding, D, under the name that sentence-transformers has for it."""
+        return self.dimension
+
+    def encode(
+        self,
+        texts: Any,  # noqa: ANN401 - see `list_of_texts`
+        batch_size: int = BATCH_SIZE,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        precision: str = "float32",
+        language: str | None = None,
+        show_progress_bar: bool | None = False,
+    ) -> NDArray[Any]:
+        """Embed texts.
+
+        Args:
+            texts: a string, or several: a list, a tuple, a NumPy array, a column of pandas, polars or Arrow, or any
+                iterable of strings, such as a generator.
+            batch_size: texts embedded at a time.
+            prompt: put before each text.
+            prompt_name: the prompt of this name in `prompts`; the default prompt if neither is given.
+            normalize_embeddings: scale embeddings to length 1.
+            truncate_dim: keep the first components only.
+            precision: float32, int8, uint8, binary or ubinary, see `precision.quantize`.
+            language: which language is read, for a model with two vocabularies.
+            show_progress_bar: show one.
+
+        Returns:
+            float32 (N, D), or (D,) for a single string; with another precision as `precision.quantize` gives it. A
+            text without a known token has the embedding of the unknown token.
+
+        Raises:
+            SettingsError: a text that is not a string, with its position, or a wrong setting.
+        """
+        if precision not in PRECISIONS:
+            raise SettingsError(f"no precision {precision!r}; choose {', '.join(PRECISIONS)}")
+        if type(batch_size) is not int or batch_size < 1:
+            raise SettingsError(f"batch_size is {batch_size!r}; a whole number of at least 1 is expected")
+        averaging.check_dimension(truncate_dim)
+        single = isinstance(texts, str)
+        rows = Embedding(
+            self._tokenizer(language),
+            self.model.table,
+            self.model.unit_vectors,
+            normalize_embeddings,
+            self.truncate_dim if truncate_dim is None else truncate_dim,
+            self._prompt(prompt, prompt_name),
+            batch_size,
+            self.num_threads,
+            bool(show_progress_bar),
+        ).of([texts] if single else list_of_texts(texts))
+        result = quantize(rows, precision)
+        return result[0] if single else result
+
+    def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Embed questions: `encode` with the prompt "query", unless another one is given."""
+        return self.encode(texts, **self._with_prompt(options, ("query",)))
+
+    def encode_document(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Embed what is searched: `encode` with the prompt "document", "passage" or "corpus", whichever there is."""
+        return self.encode(texts, **self._with_prompt(options, _DOCUMENT_PROMPTS))
+
+    def similarity(self, a: Any, b: Any) -> Vectors:  # noqa: ANN401
+        """The model's similarity, usually the cosine, of all rows of `a` with all rows of `b`.
+
+        Args:
+            a: embeddings (n, D), or one (D,).
+            b: embeddings (m, D), or one (D,).
+
+        Returns:
+            float32 (n, m).
+
+        Raises:
+            SettingsError: vectors of different dimensions.
+        """
+        return similarity(a, b, self.similarity_fn_name)
+
+    def tokenize(self, texts: Any) -> list[list[str]]:  # noqa: ANN401
+        """The pieces of each text that have an embedding; none for a text of unknown pieces alone.
+
+        Args:
+            texts: as for `encode`; a single string counts as one text.
+
+        Raises:
+            SettingsError: a text that is not a string, with its position.
+        """
+        rows = [texts] if isinstance(texts, str) else list_of_texts(texts)
+        ids, offsets = self.tokenizer.encode(rows, None, self.num_threads)
+        pieces = [self.tokenizer.piece(each) for each in ids.tolist()]
+        spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        return [[piece for piece in pieces[begin:end] if piece] for begin, end in spans]
+
+    def in_language(self, language: str) -> Encoder:
+        """The encoder that reads texts of a language, for a model with two vocabularies; it shares the table.
+
+        Raises:
+            SettingsError: the model has one vocabulary, or none of this language.
+        """
+        model = replace(self.model, tokenizer=self._tokenizer(language))
+        return type(self)(model, num_threads=self.num_threads)
+
+    def save(
+        self,
+        path: str | Path,
+        card: str = "",
+        overwrite: bool = False,
+        dtype: TableType | str | None = None,
+        truncate_dim: int | None = None,
+        normalize: bool = False,
+        training: str | None = None,
+    ) -> Path:
+        """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
+
+        Args:
+            path: the directory to make.
+            card: text of the model card, `README.md`; a note on a table of float16 or int8 is added at its end.
+            overwrite: replace an existing model directory.
+            dtype: store the table as float32, float16 or int8; as it is if not given.
+            truncate_dim: store the first components of each row only.
+            normalize: every reader is to give embeddings of length 1.
+            training: text of `training.json`.
+
+        Raises:
+            ModelDirectoryError: the directory exists or cannot be written.
+            ParagramError: another run is writing the directory.
+            SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+        """
+        settings = {
+            "prompts": self.prompts,
+            "default_prompt_name": self.default_prompt_name,
+            "similarity_fn_name": self.similarity_fn_name,
+            "truncate_dim": self.truncate_dim,
+        }
+        model = replace(self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize)
+        files = directory.Files(card, training)
+        return directory.save(path, lambda new: averaging.write(model, new, dtype, truncate_dim), files, overwrite)
+
+    def __repr__(self) -> str:
+        table = self.model.table
+        return f"Encoder({len(table):,} {self.tokenizer.kind} ids, {table.dimension} components, {table.kind.value})"
+
+    def _tokenizer(self, language: str | None) -> Tokenizer:
+        tokenizer = self.model.tokenizer
+        if language is None:
+            return tokenizer
+        if not isinstance(tokenizer, BilingualTokenizer):
+            raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+        return tokenizer.in_language(language)
+
+    def _prompt(self, prompt: str | None, name: str | None) -> str | None:
+        if prompt is not None:
+            if name is not None:
+                raise SettingsError("prompt and prompt_name are given at once; give one of them")
+            return prompt
+        name = self.default_prompt_name if name is None else name
+        if name is None:
+            return None
+        if name not in self.prompts:
+            raise SettingsError(f"no prompt {name!r}; this model has {', '.join(self.prompts)}")
+        return self.prompts[name]
+
+    def _with_prompt(self, options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+        if options.get("prompt") is None and options.get("prompt_name") is None:
+            return options | {"prompt_name": next(name for name in names if name in self.prompts)}
+        return options
+
+
+def _read(folder: Path, truncate_dim: int | None) -> AveragingModel:
+    averaging.check_dimension(truncate_dim)
+    configuration = read_configuration(folder)
+    if configuration.architecture != AVERAGING:
+        raise ModelDirectoryError(
+            f"{folder}: a model of architecture {configuration.architecture!r}, which needs torch; open it with "
+            "st_paragram.load"
+        )
+    return averaging.read(folder, configuration.values, truncate_dim)

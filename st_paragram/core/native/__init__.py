@@ -1,0 +1,55 @@
+"""The compiled kernels, and whether this installation has them.
+
+Everything they do, torch does too, only slower; modules that use them ask `kernels()` and do without if it is None.
+`python -m st_paragram.core.native` tells whether they are there, and what to do if they are not.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+SWITCH = "ST_PARAGRAM_NATIVE"
+#: What the package expects of the kernels; counted up, here and in `src/module.cpp`, when a function of theirs changes.
+INTERFACE = 5
+
+
+def switched_off() -> bool:
+    """Whether the environment variable `ST_PARAGRAM_NATIVE=0` asks to do without the kernels."""
+    return os.environ.get(SWITCH) == "0"
+
+
+def load_kernels() -> Any:  # noqa: ANN401 - a module without type stubs
+    """Import the module of the compiled kernels.
+
+    Raises:
+        ImportError: it was not built, cannot be loaded, or was built from another version of the sources.
+    """
+    module = importlib.import_module("st_paragram.core.native._kernels")
+    if (found := getattr(module, "interface", None)) != INTERFACE:
+        raise ImportError(f"built from other sources: interface {found}, st_paragram needs {INTERFACE}")
+    return module
+
+
+@functools.cache
+def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
+    """The module of the compiled kernels; None if they are missing (with one warning) or switched off."""
+    if switched_off():
+        return None
+    try:
+        return load_kernels()
+    except ImportError as error:
+        from st_paragram.core.native.installation import install_command, why_missing
+
+        logger.warning(
+            "the compiled kernels are missing: %s; everything works without them, several times slower. Install a C++ "
+            "compiler, then: %s (python -m st_paragram.core.native tells whether it has helped)",
+            why_missing(error),
+            install_command(),
+        )
+        return None

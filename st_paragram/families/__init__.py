@@ -1,0 +1,1 @@
+"""Families of models, one folder each; `core.families` finds them by name."""

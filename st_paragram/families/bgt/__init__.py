@@ -1,0 +1,1 @@
+"""BGT: a bilingual generative transformer (EMNLP 2020)."""

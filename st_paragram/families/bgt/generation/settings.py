@@ -1,0 +1,31 @@
+"""What can be generated, and the settings of it. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from st_paragram.core.settings import setting, settings
+
+Task = Literal["reconstruct", "translate", "transfer"]
+TASKS: tuple[Task, ...] = ("reconstruct", "translate", "transfer")
+
+#: What to do about a model that cannot generate.
+NEEDED = "generate needs a directory made by `st-paragram train bgt`"
+
+
+@settings
+class GenerationSettings:
+    """How sentences are written; EMNLP 2020 has a beam of 5 and at most 200 pieces."""
+
+    beam: int = setting(
+        5, "beginnings of a sentence that the search keeps at each step; 1 always takes the best next piece", least=1
+    )
+    max_length: int = setting(
+        200, "most pieces of a sentence that is written, as far as the model has positions for them", least=1
+    )
+    length_penalty: float = setting(
+        1.0,
+        "the log probability of a sentence is divided by its length to this power; 0 favours short sentences",
+        least=0,
+    )
+    batch_size: int = setting(64, "sentences that are written together", least=1)

@@ -1,0 +1,127 @@
+"""A transformer decoder that writes a sentence out of a latent vector, which reaches it in two places.
+
+Source: EMNLP 2020, section 3 and table 5. "Attention": where a translation model looks at its source, a layer adds
+W [x; z] + b to its state x. "Logit": the logits are E [z; h]. Both are sums of a part of x or h and a part of z, the
+latter computed once a sentence.
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+from st_paragram.families.bgt.linear_softmax import LinearSoftmax
+from st_paragram.learning.modules.sentence_batch import SentenceBatch
+from st_paragram.learning.modules.transformer_encoder import SpecialIds, TransformerShape, initialise
+
+
+class LatentDecoder(nn.Module):
+    """A decoder of sentences of V ids out of latent vectors of k components.
+
+    Args:
+        vocabulary: V.
+        shape: of the transformer; d is its `dim`.
+        latent_dim: k.
+        special: the ids that are no text.
+        at_attention: let the latent vector into each layer.
+        at_logits: let it into the logits.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        shape: TransformerShape,
+        latent_dim: int,
+        special: SpecialIds,
+        at_attention: bool = True,
+        at_logits: bool = True,
+    ) -> None:
+        super().__init__()
+        self.dropout, self.scale = shape.dropout, shape.dim**0.5
+        self.embedding = nn.Embedding(vocabulary, shape.dim, padding_idx=special.pad)
+        self.positions = _positions(shape)
+        inside = latent_dim if at_attention else 0
+        self.layers = nn.ModuleList([_Layer(shape, inside) for _ in range(shape.layers)])
+        self.output = nn.Embedding(vocabulary, shape.dim)
+        self.latent_output = nn.Embedding(vocabulary, latent_dim) if at_logits else None
+        initialise(self, special)
+        for table in (self.output, self.latent_output):
+            if table is not None:
+                nn.init.normal_(table.weight, std=shape.dim**-0.5)
+
+    def states(self, previous: Tensor, latents: Tensor) -> Tensor:
+        """The state at each place, of what stands before it.
+
+        Args:
+            previous: int64 (B, L): the end of sentence, then the ids so far; what fills a row up comes last and, since
+                no place sees later ones, does not count.
+            latents: float (B, k).
+
+        Returns:
+            float (B, L, d).
+        """
+        x = self.embedding(previous) * self.scale + self.positions(previous.shape)
+        x = F.dropout(x, self.dropout, self.training)
+        for layer in self.layers:
+            x = layer(x, latents)
+        return x
+
+    def softmax(self, batch: SentenceBatch, latents: Tensor) -> LinearSoftmax:
+        """What the logits of a batch's targets are made of; `latents`, float (B, k), are those of its sentences."""
+        states = self.states(batch.previous, latents)[batch.mask]
+        if self.latent_output is None:
+            return LinearSoftmax(states, self.output.weight)
+        return LinearSoftmax(states, self.output.weight, latents, self.latent_output.weight, batch.sentences)
+
+    def next_logits(self, previous: Tensor, latents: Tensor) -> Tensor:
+        """The logits of what comes after B beginnings of one length, float (B, V); arguments as of `states`."""
+        logits = self.states(previous, latents)[:, -1] @ self.output.weight.T
+        return logits if self.latent_output is None else logits + latents @ self.latent_output.weight.T
+
+    def log_probabilities(self, batch: SentenceBatch, latents: Tensor) -> Tensor:
+        """The logarithm of each sentence's probability given its latent vector, float (B,)."""
+        logits = self.softmax(batch, latents).logits()
+        of_tokens = -F.cross_entropy(logits.float(), batch.targets, reduction="none")
+        return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
+
+
+class _Layer(nn.Module):
+    """Self-attention, the latent vector, a feed-forward network; each with dropout, a residual and a norm behind."""
+
+    def __init__(self, shape: TransformerShape, latent_dim: int) -> None:
+        super().__init__()
+        dim = shape.dim
+        self.heads, self.dropout = shape.heads, shape.dropout
+        self.query_key_value, self.attended = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+        self.widen, self.narrow = nn.Linear(dim, shape.ffn_dim), nn.Linear(shape.ffn_dim, dim)
+        self.attention_norm, self.ffn_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.latent_norm = nn.LayerNorm(dim) if latent_dim else None
+        if latent_dim:
+            self.of_state, self.of_latent = nn.Linear(dim, dim), nn.Linear(latent_dim, dim, bias=False)
+
+    def forward(self, x: Tensor, latents: Tensor) -> Tensor:
+        x = self.attention_norm(x + self._drop(self._attention(x)))
+        if self.latent_norm is not None:
+            x = self.latent_norm(x + self._drop(self.of_state(x) + self.of_latent(latents)[:, None]))
+        return self.ffn_norm(x + self._drop(self.narrow(F.relu(self.widen(x)))))
+
+    def _attention(self, x: Tensor) -> Tensor:
+        rows, length, dim = x.shape
+        query, key, value = (
+            part.view(rows, length, self.heads, -1).transpose(1, 2) for part in self.query_key_value(x).chunk(3, -1)
+        )
+        found = F.scaled_dot_product_attention(
+            query, key, value, dropout_p=self.dropout if self.training else 0.0, is_causal=True
+        )
+        return self.attended(found.transpose(1, 2).reshape(rows, length, dim))
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+
+def _positions(shape: TransformerShape) -> nn.Embedding:
+    """The encoder's table of positions, which is not trained."""
+    table = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)
+    table.weight.data = table.create_weight()
+    return table

@@ -1,0 +1,169 @@
+"""Training of the bilingual generative transformer and its baselines on a pair store (EMNLP 2020)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.errors import SettingsError
+from st_paragram.families.bgt.arguments import GenerativeTrainingArguments
+from st_paragram.families.bgt.gaussian_latent import active_units
+from st_paragram.families.bgt.generative_objective import SIDES
+from st_paragram.families.bgt.token_batches import TokenBatches
+from st_paragram.families.bgt.translation_elbo import ElboTerms, TranslationElbo, annealed
+from st_paragram.learning.modules.sentence_batch import SentenceBatch
+from st_paragram.learning.training.collective import sum_gradients, sum_over_processes
+from st_paragram.learning.training.seeds import seed_of
+from st_paragram.learning.training.store_trainer import StoreTrainer
+
+logger = logging.getLogger(__name__)
+
+_MEANS_KEPT = 2000  # sentences whose means tell how many units are active
+_COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
+
+
+class GenerativeTrainer(StoreTrainer):
+    """Train on batches of pairs of like length, each with a budget of tokens.
+
+    An update is made of `accumulate` batches, and its loss is the mean over their pairs, however they are shared out
+    among processes: each process takes its share of the rows of every batch, and gradients are summed. Noise of the
+    latent variables follows from the seed and the update, dropout from these and the process, so that a run resumes to
+    the bit.
+
+    Set `batch_tokens` and `accumulate` in place of `per_device_train_batch_size`.
+    """
+
+    training_args_class = GenerativeTrainingArguments
+    args: GenerativeTrainingArguments
+    loss: TranslationElbo  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        args: GenerativeTrainingArguments,
+        train_dataset: PairStore,
+        loss: TranslationElbo,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        """Set up a training run.
+
+        Args:
+            model: the semantic encoder of the loss.
+            args: arguments of the run.
+            train_dataset: the pairs, of two languages with one vocabulary.
+            loss: encoders, decoders and the objective.
+            kwargs: further arguments of `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`.
+
+        Raises:
+            SettingsError: a sentence that is longer than a batch, or a store with a vocabulary for each side.
+            ModelDirectoryError: a model that no model directory can hold.
+        """
+        self.store = train_dataset
+        first, second = train_dataset.tokenizers
+        if not first.shares_rows(second):
+            raise SettingsError(f"{train_dataset.path}: a vocabulary for each side; prepare the text with a joint one")
+        self._max_length = loss.generator.max_length
+        self.batches = TokenBatches(len(train_dataset), self._lengths, args.batch_tokens, args.seed)
+        self._sums: dict[str, Tensor | float] = {}
+        self._means: deque[Tensor] = deque()
+        self._warned = False
+        super().__init__(model, args, train_dataset, loss, **kwargs)
+
+    def _lengths(self, begin: int, end: int) -> NDArray[np.int64]:
+        """The longer side of rows, in ids that are read, ends included."""
+        counts = [self.store.lengths(side, begin, end) for side in SIDES]
+        return np.minimum(np.maximum(*counts) + 1, self._max_length)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Updates of an epoch."""
+        return -(-len(self.batches) // self.args.accumulate)
+
+    def make_step(self, model: nn.Module, *args: Any, **kwargs: Any) -> tuple[Tensor, int]:  # noqa: ANN401
+        """Make the forward and backward passes of an update's batches; gradients are those of all processes."""
+        started = time.perf_counter()
+        numbers = self._numbers(self.state.global_step)
+        batches = [self.batches.at(number) for number in numbers]
+        pairs = sum(map(len, batches))
+        torch.manual_seed(seed_of(self.args.seed, self.state.global_step, self.args.process_index))
+        self.loss.train()
+        loss = torch.zeros((), device=self.args.device)
+        for number, rows in zip(numbers, batches, strict=True):
+            if (terms := self._backward(number, rows, pairs)) is not None:
+                loss += terms.loss.detach() / pairs
+                self._note(terms)
+        sum_gradients(self.loss.parameters())
+        sum_over_processes(loss)
+        self._add("pairs", pairs / self.args.world_size)
+        self._add("seconds", time.perf_counter() - started)
+        return loss, pairs
+
+    def _numbers(self, step: int) -> range:
+        """The batches of an update, by their number in the run; the last of an epoch may have fewer."""
+        epoch, update = divmod(step, self.batches_per_epoch)
+        first, size = epoch * len(self.batches), self.args.accumulate
+        return range(first + update * size, first + min((update + 1) * size, len(self.batches)))
+
+    def _backward(self, number: int, rows: NDArray[np.int64], pairs: int) -> ElboTerms | None:
+        """The passes of this process's share of a batch; None if it has none."""
+        process, processes = self.args.process_index, self.args.world_size
+        if process >= len(rows):
+            return None
+        device = self.args.device
+        special, share = self.loss.generator.special, rows[process::processes]
+        batches = {
+            side: SentenceBatch.of(*self.store.take(side, share), special, self._max_length).to(device)
+            for side in SIDES
+        }
+        source = torch.Generator().manual_seed(seed_of(self.args.seed, number, -1))
+        noise = torch.randn(len(rows), *self.loss.noise_shape, generator=source)[process::processes].to(device)
+        annealing = annealed(self.state.global_step, self.args.anneal_updates)
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.args.in_bfloat16):
+            terms = self.loss(batches, self.loss.inferring_side(number), noise, annealing)
+        (terms.loss / pairs).backward()
+        self._add("pieces", sum(len(batch.targets) for batch in batches.values()))
+        return terms
+
+    # What is told.
+
+    def _add(self, name: str, value: Tensor | float) -> None:
+        self._sums[name] = self._sums.get(name, 0.0) + value
+
+    def _note(self, terms: ElboTerms) -> None:
+        for name, part in terms.parts.items():
+            self._add(name, part)  # as a tensor: a GPU is not waited for
+        self._means.append(terms.means)
+        while sum(map(len, self._means)) - len(self._means[0]) >= _MEANS_KEPT:
+            self._means.popleft()
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Log what the loss is made of, in nats a pair, and how many semantic units are active."""
+        if "loss" in logs and self._sums:
+            sums = {name: float(value) for name, value in self._sums.items()}
+            self._sums = {}
+            pairs, seconds, pieces = (sums.pop(name, 0.0) for name in ("pairs", "seconds", "pieces"))
+            logs |= {name: value / max(pairs, 1.0) for name, value in sums.items()}
+            logs["active_units"] = active_units(torch.cat(list(self._means))) if self._means else 0
+            logs["pieces_per_second"] = pieces / max(seconds, 1e-9)
+            self._warn_of_collapse(logs)
+        super().log(logs, start_time)
+
+    def _warn_of_collapse(self, logs: dict[str, float]) -> None:
+        held = logs.get("kl_semantic", _COLLAPSED)
+        if held >= _COLLAPSED or self._warned:
+            return
+        self._warned = True
+        logger.warning(
+            f"step {self.state.global_step}: the semantic variable holds {held:.2f} nats of a sentence and has "
+            f"{logs['active_units']:.0f} active units: it collapses to the prior, and embeddings will mean nothing; "
+            "raise anneal_updates, or translation_weight"
+        )

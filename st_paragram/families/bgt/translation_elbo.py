@@ -1,0 +1,195 @@
+"""The objectives of EMNLP 2020: the evidence lower bound of a pair of translations, and translation of meanings.
+
+For a pair (x_a, x_b), with z_s inferred from one side alone and z_a, z_b from their own (equation 2 of the paper, with
+the translation term of its section 3.2; here as losses in nats):
+
+    - log p(x_a | z_a, z_s) - log p(x_b | z_b, z_s) + beta (KL_s + KL_a + KL_b)
+    - w [log p(x_b | mean of z_s of x_a) + log p(x_a | mean of z_s of x_b)]
+
+Terms with log p are sums over tokens. The translation term has label smoothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from st_paragram.families.bgt.bilingual_generator import BilingualGenerator
+from st_paragram.families.bgt.gaussian_latent import Gaussian
+from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.latent_decoder import LatentDecoder
+from st_paragram.families.bgt.linear_cross_entropy import linear_cross_entropy
+from st_paragram.learning.modules.sentence_batch import SentenceBatch
+
+
+def annealed(step: int, steps: int) -> float:
+    """The weight of the KL terms at an update: from 0, linearly, to 1 after `steps` updates (at once if that is 0)."""
+    return min(1.0, step / steps) if steps else 1.0
+
+
+@dataclass(frozen=True)
+class ElboTerms:
+    """The loss of a batch, and what it is made of; sums over pairs, in nats.
+
+    Attributes:
+        loss: A scalar that has gradients.
+        parts: Scalars by name, without gradients: `reconstruction` and `translation` (both without label smoothing),
+            `kl_semantic`, and `kl_a` and `kl_b` of the languages; those that the objective has.
+        means: Of the semantic variable on the inferring side, or the one that is read; float (B, k), no gradients.
+    """
+
+    loss: Tensor
+    parts: Mapping[str, Tensor]
+    means: Tensor
+
+
+class TranslationElbo(nn.Module):
+    """The loss of a batch of pairs.
+
+    Args:
+        generator: encoders and decoders; they must be those of the objective.
+        objective: a name in `OBJECTIVES`.
+        latent: what generators read: samples, as the paper says, or means, as its released code does. Translators of a
+            model with languages read means always.
+        smoothing: label smoothing of translation.
+        translation_weight: of the translation term.
+        candidates: in training, ids that stand for all those of the vocabulary that a batch does not hold, see
+            `LinearSoftmax.among`; 0 takes all.
+    """
+
+    def __init__(
+        self,
+        generator: BilingualGenerator,
+        objective: Objective = "bgt",
+        latent: Literal["sample", "mean"] = "sample",
+        smoothing: float = 0.1,
+        translation_weight: float = 1.0,
+        candidates: int = 0,
+    ) -> None:
+        super().__init__()
+        self.generator, self.parts = generator, OBJECTIVES[objective]
+        self.sampled = self.parts.prior and latent == "sample"
+        self.smoothing, self.candidates = smoothing, candidates
+        self.weight = self.parts.weight * translation_weight
+
+    @property
+    def noise_shape(self) -> tuple[int, int]:
+        """What `forward` needs of noise for a pair: (3, k)."""
+        return 3, self.generator.shape.latent_dim
+
+    def forward(
+        self, batches: Mapping[Side, SentenceBatch], inferring: Side, noise: Tensor, annealing: float = 1.0
+    ) -> ElboTerms:
+        """The loss of B pairs.
+
+        Args:
+            batches: both sides.
+            inferring: the side whose meaning is that of the pair; it alternates from batch to batch.
+            noise: of N(0, I), float (B, 3, k): for the languages, and for the meaning.
+            annealing: the weight of the KL terms, see `annealed`.
+        """
+        meanings = {side: self.generator.semantic(*_of(batches[side])) for side in self._read(inferring)}
+        languages = {side: encoder(*_of(batches[side])) for side, encoder in self._languages()}
+        parts: dict[str, Tensor] = {}
+        losses = [self._generation(batches, meanings, languages, inferring, noise, parts)]
+        losses.append(self._translation(batches, meanings, noise, parts))
+        if self.parts.prior:
+            losses.append(annealing * self._divergence(meanings, languages, inferring, parts))
+        loss = torch.stack([loss for loss in losses if loss is not None]).sum()
+        means = next(iter(meanings.values())).mean.detach()
+        return ElboTerms(loss, {name: part.detach() for name, part in parts.items()}, means)
+
+    def inferring_side(self, batch: int) -> Side:
+        """The side whose meaning is the pair's, by the number of a batch of the run; "a" where one side is written."""
+        return SIDES[batch % 2] if len(self.parts.generators) > 1 else "a"
+
+    def _languages(self) -> list[tuple[Side, nn.Module]]:
+        return [(side, self.generator.languages[side]) for side in SIDES if self.parts.languages]
+
+    def _read(self, inferring: Side) -> list[Side]:
+        """The sides whose meaning is needed."""
+        needed = {other(side) for side in self.parts.translators} | ({inferring} if self.parts.generators else set())
+        return [side for side in SIDES if side in needed]
+
+    def _generation(
+        self,
+        batches: Mapping[Side, SentenceBatch],
+        meanings: Mapping[Side, Gaussian],
+        languages: Mapping[Side, Gaussian],
+        inferring: Side,
+        noise: Tensor,
+        parts: dict[str, Tensor],
+    ) -> Tensor | None:
+        if not self.parts.generators:
+            return None
+        meaning = self._drawn(meanings[inferring], noise[:, 2])
+        sums = []
+        for side in self.parts.generators:
+            own = [self._drawn(languages[side], noise[:, SIDES.index(side)])] if languages else []
+            sums.append(self._entropy(self.generator.generators[side], batches[side], torch.cat([*own, meaning], 1)))
+        total, parts["reconstruction"] = _summed(sums)
+        return total
+
+    def _translation(
+        self,
+        batches: Mapping[Side, SentenceBatch],
+        meanings: Mapping[Side, Gaussian],
+        noise: Tensor,
+        parts: dict[str, Tensor],
+    ) -> Tensor | None:
+        if not self.parts.translators:
+            return None
+        sums = []
+        for side in self.parts.translators:
+            source = other(side)
+            meaning = meanings[source].mean
+            if not self.parts.languages:  # there the translators are the model's only decoders
+                meaning = self._drawn(meanings[source], noise[:, SIDES.index(source)])
+            decoder = self.generator.translators[side]
+            sums.append(self._entropy(decoder, batches[side], meaning, self.smoothing))
+        total, plain = _summed(sums)
+        parts["translation"] = self.weight * plain
+        return self.weight * total
+
+    def _divergence(
+        self,
+        meanings: Mapping[Side, Gaussian],
+        languages: Mapping[Side, Gaussian],
+        inferring: Side,
+        parts: dict[str, Tensor],
+    ) -> Tensor:
+        """The KL terms: of the side that the pair is written out of, or of both with the weight of their directions."""
+        if self.parts.generators:
+            parts["kl_semantic"] = meanings[inferring].divergence().sum()
+        else:
+            both = torch.stack([meaning.divergence().sum() for meaning in meanings.values()])
+            parts["kl_semantic"] = self.parts.weight * both.sum()
+        for side, language in languages.items():
+            parts[f"kl_{side}"] = language.divergence().sum()
+        return torch.stack([part for name, part in parts.items() if name.startswith("kl_")]).sum()
+
+    def _drawn(self, gaussian: Gaussian, noise: Tensor) -> Tensor:
+        return gaussian.sample(noise) if self.sampled else gaussian.mean
+
+    def _entropy(
+        self, decoder: nn.Module, batch: SentenceBatch, latents: Tensor, smoothing: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        assert isinstance(decoder, LatentDecoder)
+        layer, targets = decoder.softmax(batch, latents), batch.targets
+        if self.training and self.candidates:
+            layer, targets = layer.among(targets, self.candidates)
+        return linear_cross_entropy(layer, targets, smoothing)
+
+
+def _summed(pairs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """The sums of the first and of the second numbers of pairs."""
+    first, second = zip(*pairs, strict=True)
+    return torch.stack(first).sum(), torch.stack(second).sum()
+
+
+def _of(batch: SentenceBatch) -> tuple[Tensor, Tensor]:
+    return batch.ids, batch.mask

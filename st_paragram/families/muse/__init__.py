@@ -1,0 +1,1 @@
+"""mUSE: dual encoders trained on several tasks (ACL 2020)."""

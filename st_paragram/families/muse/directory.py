@@ -1,0 +1,337 @@
+"""The files of a dual encoder: a stock pipeline that ends with `Router`, and its heads beside it.
+
+    model.safetensors, modules.json, ...     stock sentence-transformers opens it: encode, encode_query, encode_document
+    heads.safetensors                        what contexts of answers go through, and the classifier of inference
+    convolution.safetensors                  of a CNN: its weights as `ConvolutionEncoder` has them
+    sentencepiece.model, st_paragram.json    vocabulary, sizes, what it was trained for
+
+`st_paragram.load` gives a `DualEncoder`. A transformer's is the stock pipeline; a CNN's reads texts without filling
+them up. Both readers give the same vectors for texts of known pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pydantic
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Router
+from torch import Tensor, nn
+
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding.configuration import DUAL_ENCODER, Configuration, damaged, file_of, write_configuration
+from st_paragram.core.encoding.table import TableType
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
+from st_paragram.families.muse.sentence_vectors import SentenceVectors, tensors
+from st_paragram.families.muse.stock_convolution import read_convolution, stock_modules, write_convolution
+from st_paragram.families.muse.t5_encoder import is_t5
+from st_paragram.families.muse.towers import TaskHeads, context_vectors, towers
+from st_paragram.learning.models import stock
+from st_paragram.learning.models.tensors_file import read_tensors
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.transformer_encoder import special_ids
+
+_HEADS = "heads.safetensors"
+
+
+@dataclass(frozen=True)
+class ConvolutionShape:
+    """The sizes of a `ConvolutionEncoder` beside its dimension; the attributes are its arguments."""
+
+    filters: int
+    layers: int
+    keep_bag: bool
+
+    def encoder(self, dim: int) -> ConvolutionEncoder:
+        """A new encoder of these sizes."""
+        return ConvolutionEncoder(dim, self.filters, self.layers, keep_bag=self.keep_bag)
+
+
+@dataclass(frozen=True)
+class DualEncoderValues:
+    """What `st_paragram.json` says of a dual encoder.
+
+    Attributes:
+        tokenizer_options: Of sentencepiece.
+        dim: Components of an embedding.
+        max_length: Pieces of a text that are read, its ends included.
+        context_length: Pieces of an answer's context that are read.
+        tasks: What it was trained on: "translation", "qa", "response", "nli".
+        convolution: Of a CNN.
+    """
+
+    tokenizer_options: dict[str, Any]
+    dim: int
+    max_length: int
+    context_length: int = 256
+    tasks: tuple[str, ...] = ()
+    convolution: ConvolutionShape | None = None
+
+
+@dataclass
+class _Beside:
+    """What is no part of the pipeline: an attribute of it that is a module would become one."""
+
+    heads: TaskHeads
+    values: DualEncoderValues
+
+
+class DualEncoder(SentenceTransformer):
+    """A pipeline with towers of questions (`encode_query`) and answers (`encode_document`), and its heads.
+
+    Attributes:
+        sentencepiece: the tokenizer.
+    """
+
+    sentencepiece: Tokenizer
+    _beside: _Beside
+
+    @classmethod
+    def of(
+        cls,
+        modules: Iterable[nn.Module],
+        tokenizer: Tokenizer,
+        heads: TaskHeads,
+        values: DualEncoderValues,
+        device: str | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> DualEncoder:
+        """Modules, the last of which are `towers`, with heads; settings are those of `SentenceTransformer`."""
+        made = cls(modules=list(modules), device=device, **({"similarity_fn_name": "cosine"} | settings))
+        made.sentencepiece = tokenizer
+        made._beside = _Beside(heads, values)
+        return made
+
+    @property
+    def heads(self) -> TaskHeads:
+        """What contexts go through, and the classifier, on the device of the pipeline."""
+        return self._beside.heads.to(self.device)
+
+    @property
+    def values(self) -> DualEncoderValues:
+        """What `st_paragram.json` says."""
+        return self._beside.values
+
+    def preprocess(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        """As of `SentenceTransformer`; a CNN's texts are cut as the stock reader cuts them."""
+        features = super().preprocess(*args, **kwargs)
+        return self.vectors.cut(features) if "cu_seq_lens_q" in features else features
+
+    def trained_on(self, tasks: Iterable[str]) -> None:
+        """Note the tasks of a training run; `st_paragram.json` names them."""
+        self._beside.values = replace(self.values, tasks=tuple(sorted({*self.values.tasks, *tasks})))
+
+    @property
+    def has_classifier(self) -> bool:
+        """Whether it was trained to classify pairs, see `classify`."""
+        return "nli" in self.values.tasks
+
+    @property
+    def vectors(self) -> SentenceVectors:
+        """Vectors of sentences from flat ids, as training makes them."""
+        ends = self[1].ends if isinstance(self[1], ConvolutionEncoder) else 1
+        return SentenceVectors(self, special_ids(self.sentencepiece), self.values.max_length, ends)
+
+    @torch.inference_mode()
+    def encode_answers(
+        self,
+        answers: Sequence[str],
+        contexts: Sequence[str | None] | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+    ) -> NDArray[np.float32]:
+        """Unit vectors of answers in their contexts, to be compared with `encode_query` of questions.
+
+        Args:
+            answers: n sentences.
+            contexts: the text around each, e.g. its paragraph; None or an empty one: the answer stands in for it, as in
+                `encode_document`.
+            batch_size: texts that are encoded at a time.
+            show_progress_bar: as of `encode`.
+
+        Returns:
+            float32 (n, D).
+
+        Raises:
+            SettingsError: another number of contexts than answers, or one text in place of a list.
+        """
+        if contexts is not None and len(contexts) != len(answers):
+            raise SettingsError(f"{len(answers)} answers and {len(contexts)} contexts; give one for each, or none")
+        encoded = self._sentences(answers, batch_size, show_progress_bar)
+        around = self._contexts(encoded, [None] * len(answers) if contexts is None else contexts)
+        found = self.heads.answers(cast("Router", self[-1]), encoded, around)[:, : self.truncate_dim]
+        return cast("NDArray[np.float32]", found.cpu().numpy())
+
+    def _sentences(self, texts: Sequence[str], batch_size: int, show_progress_bar: bool | None = False) -> Tensor:
+        """Unit vectors of sentences, of all components, float (n, D)."""
+        if isinstance(texts, str):
+            raise SettingsError("one text; give a list of texts")
+        if not len(texts):
+            return torch.zeros(0, self.values.dim, device=self.device)
+        found: Any = self.encode(
+            list(texts),
+            batch_size=batch_size,
+            show_progress_bar=show_progress_bar,
+            convert_to_tensor=True,
+            truncate_dim=self.values.dim,
+        )
+        return cast("Tensor", found)
+
+    def _contexts(self, answers: Tensor, contexts: Sequence[str | None]) -> Tensor:
+        """Unit vectors of contexts; those of the answers where there is none."""
+        vectors, table = answers.clone(), self.vectors.table
+        given = [number for number, context in enumerate(contexts) if context and context.strip()]
+        for begin in range(0, len(given), 1024):
+            part = given[begin : begin + 1024]
+            texts = [str(contexts[number]) for number in part]
+            flat = self.sentencepiece.encode(texts, self.values.context_length, torch.get_num_threads())
+            found = context_vectors(table, *tensors(flat, answers.device)).to(answers.dtype)
+            vectors[part] = torch.where(found.any(1, keepdim=True), found, vectors[part])
+        return vectors
+
+    @torch.inference_mode()
+    def classify(self, premises: Sequence[str], hypotheses: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
+        """Probabilities that a hypothesis follows from its premise, float32 (n, 3), ordered as `NLI_LABELS`.
+
+        Raises:
+            SettingsError: a model that was not trained on inference, or another number of hypotheses than premises.
+        """
+        if not self.has_classifier:
+            raise SettingsError("this model was not trained on inference; train it with --nli")
+        if len(premises) != len(hypotheses):
+            raise SettingsError(f"{len(premises)} premises and {len(hypotheses)} hypotheses; give as many of both")
+        first, second = (self._sentences(texts, batch_size) for texts in (premises, hypotheses))
+        return cast("NDArray[np.float32]", self.heads.logits(first, second).softmax(1).cpu().numpy())
+
+
+def check(model: SentenceTransformer) -> None:
+    """Nothing to refuse: a dual encoder was made of what can be written."""
+
+
+def write(
+    model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
+) -> None:
+    """Write the pipeline and what stands beside it; arguments and errors as of `stock.write`."""
+    assert isinstance(model, DualEncoder)
+    encoder = model[1]
+    pipeline: SentenceTransformer = model
+    if isinstance(encoder, ConvolutionEncoder):
+        pipeline = _stock_pipeline(model, encoder)
+    stock.write(pipeline, folder, dtype, truncate_dim, DUAL_ENCODER)
+    if isinstance(encoder, ConvolutionEncoder):
+        write_convolution(encoder, folder)
+    state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.heads.state_dict().items()}
+    save_file(state, folder / _HEADS)
+    (folder / averaging.tokenizer_file(model.sentencepiece.kind)).write_bytes(model.sentencepiece.content)
+    write_configuration(folder, Configuration(DUAL_ENCODER, asdict(model.values)))
+
+
+def _stock_pipeline(model: DualEncoder, encoder: ConvolutionEncoder) -> SentenceTransformer:
+    """The same weights and settings in sentence-transformers' own modules, on the CPU."""
+    settings = {name: getattr(model, name) for name in averaging.PIPELINE_SETTINGS}
+    with torch.random.fork_rng(devices=[]):  # a checkpoint must not move the generator that training draws from
+        modules = stock_modules(cast("TokenEmbedding", model[0]), encoder, model.values.max_length)
+        router = _copied(cast("Router", model[-1]), model.values.dim)
+        return SentenceTransformer(modules=[*modules, router], device="cpu", **settings)
+
+
+def _copied(router: Router, dim: int) -> Router:
+    copy = towers(dim)
+    copy.load_state_dict({name: tensor.cpu() for name, tensor in router.state_dict().items()})
+    return copy
+
+
+def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None) -> SentenceTransformer:
+    """Read what `write` wrote; arguments as in `directory.load`.
+
+    Raises:
+        ModelDirectoryError: a file is missing or damaged, or does not fit the others.
+    """
+    stored = _checked(folder, values)
+    path = file_of(folder, averaging.tokenizer_file(SentencePieceTokenizer.kind))
+    try:
+        tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
+    except (SettingsError, *DAMAGED) as error:
+        raise ModelDirectoryError(f"{path}: not the vocabulary of this model ({one_line(error)})") from error
+    pipeline = stock.read(folder, {}, device, None)
+    _check_fit(folder, pipeline, stored)
+    modules = list(pipeline)
+    if stored.convolution is not None:
+        modules = [*_native_modules(folder, tokenizer, stored.dim, stored.convolution), pipeline[-1]]
+    settings = {name: getattr(pipeline, name) for name in averaging.PIPELINE_SETTINGS}
+    settings["truncate_dim"] = truncate_dim
+    model = DualEncoder.of(modules, tokenizer, _read_heads(folder, stored.dim), stored, device, **settings)
+    model._model_card_text = pipeline._model_card_text
+    model.eval()
+    return model
+
+
+def _checked(folder: Path, values: dict[str, Any]) -> DualEncoderValues:
+    try:
+        stored = pydantic.TypeAdapter(DualEncoderValues).validate_python(values)
+        if min(stored.dim, stored.max_length - 3, stored.context_length) < 1:
+            raise ValueError(f"dim {stored.dim}, max_length {stored.max_length}, context {stored.context_length}")
+        return replace(stored, tasks=tuple(stored.tasks))
+    except DAMAGED as error:
+        raise damaged(folder, one_line(error)) from error
+
+
+def _check_fit(folder: Path, pipeline: SentenceTransformer, stored: DualEncoderValues) -> None:
+    """Compare the stock pipeline with what `st_paragram.json` says."""
+    if (stored.convolution is None) != is_t5(pipeline[0]) or pipeline.max_seq_length != stored.max_length:
+        raise damaged(
+            folder, f"convolution is {stored.convolution}, max_length {stored.max_length}: not the pipeline's"
+        )
+    last, dim = pipeline[-1], stored.dim
+    if not isinstance(last, Router) or _design(last) != _design(towers(dim)):
+        raise ModelDirectoryError(f"{folder}: its last module is not the towers of {dim} components; save it again")
+
+
+def _design(router: Router) -> tuple[object, ...]:
+    """All that makes two routers alike but their numbers: settings, the modules of each route, shapes."""
+    routes: dict[str, list[object]] = {}
+    for route, modules in router.sub_modules.items():
+        routes[route] = [(type(each), each.get_config_dict()) for each in cast("Iterable[Any]", modules)]
+    return router.get_config_dict(), routes, {name: tensor.shape for name, tensor in router.state_dict().items()}
+
+
+def _native_modules(folder: Path, tokenizer: Tokenizer, dim: int, shape: ConvolutionShape) -> list[nn.Module]:
+    with stock.reading(folder, "its modules cannot be made"):
+        with torch.device("meta"):  # sizes of a stranger's making, which the weights may not have
+            encoder = shape.encoder(dim)
+        table = read_convolution(folder, encoder, len(tokenizer))
+        return [token_embedding(tokenizer, weights=table), encoder]
+
+
+def _read_heads(folder: Path, dim: int) -> TaskHeads:
+    heads = TaskHeads(dim)
+    shapes = {name: tuple(tensor.shape) for name, tensor in heads.state_dict().items()}
+    heads.load_state_dict(read_tensors(folder, _HEADS, shapes))
+    return heads.eval()
+
+
+def read_weights(folder: Path, into: SentenceTransformer) -> None:
+    """Fill a pipeline's weights, and those of its heads, from a folder that `write` made.
+
+    Raises:
+        ModelDirectoryError: it cannot be read, or holds another pipeline.
+    """
+    from st_paragram.core.encoding.configuration import read_configuration
+
+    stored = read(folder, read_configuration(folder).values, "cpu", None)
+    assert isinstance(into, DualEncoder)
+    assert isinstance(stored, DualEncoder)
+    stock.fill(into, stored, folder)
+    into.heads.load_state_dict(stored.heads.state_dict())

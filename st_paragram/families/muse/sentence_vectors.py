@@ -1,0 +1,81 @@
+"""From flat ids to the vectors of a dual encoder, whatever its encoder is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from st_paragram.core.tokenizers.flat_ids import starts, truncate
+from st_paragram.families.muse.t5_encoder import is_t5, table_of
+from st_paragram.learning.modules.flat_features import flat_features, join_features
+from st_paragram.learning.modules.sentence_batch import SentenceBatch
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.transformer_encoder import SpecialIds
+
+FlatIds = tuple[NDArray[np.integer[Any]], NDArray[np.int64]]
+
+
+class SentenceVectors:
+    """The vectors of sentences in a pipeline that ends with `towers`, before its last module.
+
+    Args:
+        model: of `TokenEmbedding` and `ConvolutionEncoder`, or of `t5_modules`, with `towers` behind.
+        special: the ids that end a text and fill it up.
+        max_length: ids that are read of a text, its ends included.
+        ends: how many ends follow a text.
+    """
+
+    def __init__(self, model: SentenceTransformer, special: SpecialIds, max_length: int, ends: int) -> None:
+        self.model, self.special, self.max_length, self.ends = model, special, max_length, ends
+        self._flat = isinstance(model[0], TokenEmbedding)
+
+    @property
+    def table(self) -> Tensor:
+        """The embeddings of pieces, float (V, D)."""
+        first = self.model[0]
+        if is_t5(first):
+            return table_of(first)
+        return cast("nn.Embedding", cast("TokenEmbedding", first).embedding).weight
+
+    def __call__(self, columns: Sequence[FlatIds]) -> list[Tensor]:
+        """Unit vectors of columns of texts, float (n, D) each."""
+        return [F.normalize(each, dim=1) for each in self.raw(columns)]
+
+    def raw(self, columns: Sequence[FlatIds]) -> list[Tensor]:
+        """Vectors of columns of texts as the encoder makes them, float (n, D) each."""
+        device = self.table.device
+        if self._flat:
+            cut = [flat_features(*self._cut(*column)) for column in columns]
+            joined = {name: tensor.to(device) for name, tensor in join_features(cut).items()}
+            return list(self._embedded(joined).split([len(offsets) - 1 for _, offsets in columns]))
+        batches = [SentenceBatch.of(*column, self.special, self.max_length).to(device) for column in columns]
+        return [self._embedded({"input_ids": each.ids, "attention_mask": each.mask.long()}) for each in batches]
+
+    def cut(self, features: dict[str, Any]) -> dict[str, Any]:
+        """Cut the texts of flat features to what is read of them."""
+        offsets = features["cu_seq_lens_q"]
+        if int(offsets.diff().max()) <= self.max_length - self.ends:
+            return features
+        return features | flat_features(*self._cut(features["input_ids"][0].numpy(), offsets.numpy()))
+
+    def _cut(self, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> FlatIds:
+        ids, counts = truncate(ids, np.diff(offsets), self.max_length - self.ends)
+        return ids, starts(counts)
+
+    def _embedded(self, features: dict[str, Tensor]) -> Tensor:
+        for module in list(self.model)[:-1]:
+            features = module(features)
+        return features["sentence_embedding"].float()
+
+
+def tensors(texts: FlatIds, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Flat ids as tensors, int64."""
+    ids, offsets = texts
+    return torch.from_numpy(ids.astype(np.int64)).to(device), torch.from_numpy(offsets).to(device)

@@ -1,0 +1,125 @@
+"""The objective of SP and P-SP: the margin loss, with negatives mined in mega-batches (ACL 2019, EMNLP 2022)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import SettingsError
+from st_paragram.families.sp.directory import recurrent_pipeline
+from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.training.devices import check_device
+from st_paragram.learning.training.initial_rows import initial_rows
+from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.settings import TOKENS_OF, Encoder, TrainingSettings
+
+#: Whether what is logged of a run is kept with the model: here it is a loss alone.
+HAS_HISTORY = False
+
+
+def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
+    """The model over the store's tokenizer that training begins with.
+
+    Raises:
+        SettingsError: The device cannot be used, the store's tokenizer is not what the encoder reads, or the model to
+            begin with does not fit.
+        ModelDirectoryError: There is no such model, or no averaging model.
+    """
+    check_device(settings.device)
+    tokenizer = store.tokenizer()
+    check_tokens(tokenizer, settings.encoder, store.path)
+    device = None if settings.device == "auto" else settings.device
+    weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
+    embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
+    if settings.encoder == "blstm":
+        return recurrent_pipeline(embedding, settings.hidden_dim, device)
+    return pipeline(embedding, device)
+
+
+def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
+    """Refuse a store whose ids are not what an encoder reads.
+
+    Raises:
+        SettingsError: They are those of another tokenizer.
+    """
+    kind = tokenizer.inner_kind if isinstance(tokenizer, BilingualTokenizer) else tokenizer.kind
+    if kind != TOKENS_OF[encoder]:
+        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+        raise SettingsError(
+            f"{store}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose the "
+            f"encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
+        )
+    if encoder == "blstm" and isinstance(tokenizer, BilingualTokenizer):
+        raise SettingsError(
+            f"{store}: a vocabulary of each language; blstm reads a joint one, prepare the text with it"
+        )
+
+
+def trainer(
+    model: SentenceTransformer,
+    store: PairStore,
+    settings: TrainingSettings,
+    folder: Path,
+    evaluator: BaseEvaluator | None = None,
+) -> MegaBatchTrainer:
+    """The trainer of a run.
+
+    Args:
+        model: to be trained.
+        store: the pairs.
+        settings: of the run.
+        folder: for checkpoints.
+        evaluator: looks at the model now and then; without one nothing is evaluated.
+
+    Raises:
+        SettingsError: settings and model contradict each other.
+        StoreError: a store that cannot be mined.
+        ModelDirectoryError: a model that no model directory can hold.
+    """
+    loss = MarginHardNegativeLoss(model, settings.margin)
+    return MegaBatchTrainer(model, arguments(settings, folder, evaluator is not None), store, loss, evaluator=evaluator)
+
+
+def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -> MegaBatchTrainingArguments:
+    """The trainer's arguments for these settings; `evaluate` now and then, or never."""
+    strategy = ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no"
+    return MegaBatchTrainingArguments(
+        str(folder),
+        seed=settings.seed,
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type=_schedule(settings),
+        warmup_steps=settings.warmup,
+        per_device_train_batch_size=settings.batch_size,
+        megabatch_size=settings.megabatch_size,
+        anneal_interval=settings.anneal_interval,
+        negatives_from_both_sides=settings.negatives == "both",
+        random_negatives=settings.negatives == "random",
+        mask_duplicates=settings.mask_duplicates,
+        row_lazy_adam=settings.optimizer == "row-lazy" and settings.encoder != "blstm",  # which trains a table alone
+        scramble=settings.scramble,
+        mining_precision=settings.mining_precision,
+        eval_strategy=strategy,
+        eval_steps=settings.evaluate_steps or None,
+        use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
+    )
+
+
+def _schedule(settings: TrainingSettings) -> str:
+    """The schedule by transformers' name."""
+    warmed = settings.schedule == "constant" and settings.warmup > 0
+    return "constant_with_warmup" if warmed else settings.schedule
+
+
+def trained(trainer: MegaBatchTrainer) -> SentenceTransformer:
+    """The model to save: the one that was trained."""
+    return trainer.model

@@ -1,0 +1,1 @@
+"""What training needs: modules, losses, trainers, model directories as SentenceTransformers."""

@@ -1,0 +1,91 @@
+"""The margin loss of SP and P-SP, for any SentenceTransformer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from st_paragram.errors import SettingsError
+from st_paragram.learning.losses.hardest_negatives import hardest_negatives
+from st_paragram.learning.modules.flat_features import join_features
+
+
+class MarginHardNegativeLoss(nn.Module):
+    """Hinge on cosines: mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) + cos(t, s')]+.
+
+    Source: EMNLP 2022 ("Paraphrastic Representations at Scale"), equation 1, in both directions as the authors train.
+    Columns of the data set: (s, t), with the hardest sentence of the batch's other side as the negative; or
+    (s, t, t', s'), the negative of s and the negative of t given, as `MegaBatchTrainer` mines them.
+    """
+
+    def __init__(self, model: SentenceTransformer, margin: float = 0.4) -> None:
+        """Train `model` with the margin δ.
+
+        Raises:
+            SettingsError: a margin that is not positive.
+        """
+        super().__init__()
+        if not margin > 0:
+            raise SettingsError(f"margin is {margin}; it must be positive (the papers use 0.4)")
+        self.model = model
+        self.margin = margin
+
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
+        """Loss of a batch.
+
+        Args:
+            sentence_features: features of two or four columns of B texts each.
+            labels: ignored; pairs need none.
+
+        Returns:
+            A scalar.
+
+        Raises:
+            SettingsError: another number of columns.
+        """
+        columns = list(sentence_features)
+        if len(columns) not in (2, 4):
+            expected = "2 (s, t) or 4 (s, t, negative of s, negative of t)"
+            raise SettingsError(f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}")
+        embeddings = self._embed(columns)
+        if len(columns) == 2:
+            s, t = embeddings
+            of_s, of_t = hardest_negatives(s.detach(), t.detach())
+            embeddings = [s, t, t[of_s], s[of_t]]
+        s, t, negative_of_s, negative_of_t = embeddings
+        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
+
+    def _embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
+        if all("cu_seq_lens_q" in column for column in columns):
+            # One forward for all columns: each backward pass through the table costs as much as the whole step.
+            counts = [len(column["cu_seq_lens_q"]) - 1 for column in columns]
+            return list(self.model(join_features(columns))["sentence_embedding"].split(counts))
+        return [self.model(column)["sentence_embedding"] for column in columns]
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings for the model card."""
+        return {"margin": self.margin}
+
+    @property
+    def citation(self) -> str:
+        """BibTeX for the model card."""
+        return """
+@inproceedings{wieting-etal-2022-paraphrastic,
+    title = "Paraphrastic Representations at Scale",
+    author = "Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor",
+    booktitle = "Proceedings of EMNLP 2022: System Demonstrations",
+    year = "2022",
+}
+"""
+
+
+def margin_loss(s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float) -> Tensor:
+    """The loss on embeddings, float (B, D) each; see `MarginHardNegativeLoss`."""
+    positive = F.cosine_similarity(s, t)
+    from_s = F.relu(margin - positive + F.cosine_similarity(s, negative_of_s)).mean()
+    from_t = F.relu(margin - positive + F.cosine_similarity(t, negative_of_t)).mean()
+    return from_s + from_t

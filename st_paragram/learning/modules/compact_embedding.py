@@ -1,0 +1,89 @@
+"""Embedding tables of fewer bytes, for encoding alone: float16, or int8 with one scale a row."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.errors import SettingsError
+from st_paragram.learning.modules import huge_pages
+
+
+class CompactEmbedding(nn.Module):
+    """A table to look up and not to train: `weight`, float16 or int8 (V, D), and for int8 `scale`, float32 (V,).
+
+    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Every result is float32.
+    """
+
+    weight: Tensor
+    scale: Tensor | None
+
+    def __init__(self, weight: Tensor, scale: Tensor | None = None) -> None:
+        """Take a table.
+
+        Raises:
+            SettingsError: not float16 without scales or int8 with one scale a row.
+        """
+        super().__init__()
+        expected = (torch.float16, None) if scale is None else (torch.int8, weight.shape[:1])
+        if weight.ndim != 2 or (weight.dtype, scale if scale is None else scale.shape) != expected:
+            raise SettingsError(
+                f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with "
+                f"{'no scales' if scale is None else f'scales of shape {tuple(scale.shape)}'}; "
+                "give float16 without scales, or int8 with one scale a row"
+            )
+        self.register_buffer("weight", weight)
+        self.register_buffer("scale", scale)
+
+    @classmethod
+    def from_rows(cls, table: Tensor, kind: TableType) -> CompactEmbedding:
+        """Round a table, see `Table.converted`.
+
+        Args:
+            table: float32 (V, D) on the CPU.
+            kind: float16 or int8.
+
+        Raises:
+            SettingsError: another kind, or a component too large for float16.
+        """
+        if kind is TableType.FLOAT32:
+            raise SettingsError("float32 is not a compact type; keep the table as it is")
+        rounded = Table(table.detach().numpy()).converted(kind)
+        weight = huge_pages.copy_of(torch.from_numpy(rounded.weight))
+        return cls(weight, None if rounded.scale is None else torch.from_numpy(rounded.scale))
+
+    @property
+    def num_embeddings(self) -> int:
+        """V."""
+        return self.weight.shape[0]
+
+    @property
+    def embedding_dim(self) -> int:
+        """D."""
+        return self.weight.shape[1]
+
+    @property
+    def kind(self) -> TableType:
+        """How the numbers are stored."""
+        return TableType.FLOAT16 if self.scale is None else TableType.INT8
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Rows as float32: ids, int64 of any shape (...), to (..., D)."""
+        rows = self.weight[ids].float()
+        return rows if self.scale is None else rows * self.scale[ids][..., None].float()
+
+    def to_float32(self) -> Tensor:
+        """The whole table, float32 (V, D)."""
+        table = huge_pages.empty((self.num_embeddings, self.embedding_dim))
+        table.copy_(self.weight)
+        return table if self.scale is None else table.mul_(self.scale[:, None].to(table.device))
+
+    def extra_repr(self) -> str:
+        """What `print(model)` shows."""
+        return f"{self.num_embeddings}, {self.embedding_dim}, {self.kind.value}"
+
+
+def is_finite(table: Tensor) -> bool:
+    """Whether no component is infinite or NaN: their sum shows it, without a second table and 20 times as fast."""
+    return bool(torch.isfinite(table.sum(dtype=torch.float32)) or torch.isfinite(table).all())

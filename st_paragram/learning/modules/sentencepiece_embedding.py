@@ -1,0 +1,62 @@
+"""`TokenEmbedding` on sentencepiece: the first module of P-SP models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+
+class SentencePieceEmbedding(TokenEmbedding):
+    """Sentencepiece ids and an embedding for each; see `TokenEmbedding`."""
+
+    config_keys: list[str] = ["embedding_dimension", "lower_case", "segmentation", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
+    config_file_name = "sentencepiece_embedding_config.json"
+    tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        vocabulary: SentencePieceTokenizer,
+        embedding_dimension: int | None = None,
+        weights: Tensor | CompactEmbedding | None = None,
+        dropout: float = 0.0,
+        sparse_gradient: bool = False,
+    ) -> None:
+        """Make the table, or take one; `vocabulary` is the tokenizer, the rest is as in `TokenEmbedding`."""
+        super().__init__(vocabulary, embedding_dimension, weights, dropout, sparse_gradient)
+
+    @property
+    def lower_case(self) -> bool:
+        """Whether texts are lower-cased."""
+        return self.tokenizer.lower_case
+
+    @property
+    def segmentation(self) -> str:
+        """Name of the word segmentation done before sentencepiece."""
+        return self.tokenizer.segmentation.value
+
+    @classmethod
+    def tokenizer_in(cls, config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Kind and options of the tokenizer that a saved configuration names."""
+        options = {name: config[name] for name in ("lower_case", "segmentation")}
+        return SentencePieceTokenizer.kind, options
+
+
+def token_embedding(
+    tokenizer: Tokenizer,
+    embedding_dimension: int | None = None,
+    weights: Tensor | CompactEmbedding | None = None,
+    dropout: float = 0.0,
+) -> TokenEmbedding:
+    """The first module for a tokenizer: `SentencePieceEmbedding` for sentencepiece, `TokenEmbedding` for another.
+
+    The arguments and errors are those of `TokenEmbedding`.
+    """
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return SentencePieceEmbedding(tokenizer, embedding_dimension, weights, dropout)
+    return TokenEmbedding(tokenizer, embedding_dimension, weights, dropout)

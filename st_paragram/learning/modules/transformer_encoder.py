@@ -1,0 +1,207 @@
+"""A transformer encoder of sentences out of stock parts: MarianEncoder, the mean of its states, a linear map.
+
+Its layers are those of EMNLP 2020: post-norm, ReLU, sinusoidal positions, embeddings times the root of their dimension.
+A sentence is its pieces and an end of sentence, whose state is in the mean, too. A pipeline of these parts is saved as
+sentence-transformers saves its own modules, and opens there without plugin or flag.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+from torch import Tensor, nn
+
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.errors import SettingsError
+from st_paragram.learning.modules.progress_bars import no_progress_bars
+
+# What no text spells stands in for padding and end in `tokenizer.json`: noncharacters of Unicode.
+_PAD, _END = "\ufdd2", "\ufdd3"
+
+
+@dataclass(frozen=True)
+class TransformerShape:
+    """The sizes of a transformer.
+
+    Attributes:
+        dim: Components of a state.
+        layers: Number of layers.
+        heads: Heads of an attention; they share `dim` out among them.
+        ffn_dim: Units of a feed-forward network.
+        dropout: Probability that a component is dropped in training.
+        max_length: Positions; longer sentences are cut, their end of sentence included.
+    """
+
+    dim: int
+    layers: int
+    heads: int
+    ffn_dim: int
+    dropout: float = 0.0
+    max_length: int = 512
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """The ids that are no text: `pad` fills rows up, `end` ends a sentence, and begins one for a decoder."""
+
+    pad: int
+    end: int
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """The control pieces of a sentencepiece vocabulary: `<s>`, which no text has, pads, and `</s>` ends.
+
+    Raises:
+        SettingsError: it has none, or it is another tokenizer.
+    """
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        raise SettingsError(f"a transformer reads sentencepiece ids, not {tokenizer.kind} ids; prepare the text again")
+    pad, end = tokenizer.processor.bos_id(), tokenizer.processor.eos_id()
+    if min(pad, end) < 0:
+        raise SettingsError("a vocabulary without <s> and </s>; train it with sentencepiece's defaults for them")
+    return SpecialIds(pad, end)
+
+
+def transformer_pipeline(
+    tokenizer: Tokenizer,
+    shape: TransformerShape,
+    latent_dim: int,
+    device: str | None = None,
+    **settings: Any,  # noqa: ANN401
+) -> SentenceTransformer:
+    """A new encoder: `Transformer`, `Pooling` (mean) and `Dense` (no bias), all of sentence-transformers.
+
+    Linear maps begin as Xavier's uniform ones with biases of 0, embeddings as N(0, 1 / dim).
+
+    Args:
+        tokenizer: of sentencepiece.
+        shape: of the transformer.
+        latent_dim: components of a sentence.
+        device: torch device; chosen by sentence-transformers if not given.
+        settings: further arguments of `SentenceTransformer`; the similarity is cosine by default.
+
+    Raises:
+        SettingsError: another tokenizer, or one without `<s>` and `</s>`.
+        ModelDirectoryError: a tokenizer that cannot become a `tokenizer.json`.
+    """
+    special = special_ids(tokenizer)
+    if tokenizer.options["segmentation"] != "none":
+        raise SettingsError(
+            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segmentation jieba"
+        )
+    if shape.dim % shape.heads:
+        raise SettingsError(f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads")
+    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
+        _write_untrained(Path(folder), tokenizer, shape, special)
+        transformer = Transformer(folder, max_seq_length=shape.max_length)
+    encoder: Any = transformer.model
+    encoder.embed_positions.requires_grad_(False)  # which reading has undone
+    initialise(encoder, special)
+    dense = Dense(shape.dim, latent_dim, bias=False, activation_function=nn.Identity())
+    nn.init.xavier_uniform_(dense.linear.weight)
+    modules: list[nn.Module] = [transformer, Pooling(shape.dim, pooling_mode="mean"), dense]
+    return SentenceTransformer(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
+
+
+def _write_untrained(folder: Path, tokenizer: Tokenizer, shape: TransformerShape, special: SpecialIds) -> None:
+    """The files that sentence-transformers makes its module of."""
+    from transformers import MarianConfig
+    from transformers.models.marian.modeling_marian import MarianEncoder
+
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        d_model=shape.dim,
+        encoder_layers=shape.layers,
+        decoder_layers=0,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        encoder_ffn_dim=shape.ffn_dim,
+        decoder_ffn_dim=shape.ffn_dim,
+        dropout=shape.dropout,
+        activation_function="relu",
+        scale_embedding=True,
+        max_position_embeddings=shape.max_length,
+        pad_token_id=special.pad,
+        eos_token_id=special.end,
+        decoder_start_token_id=special.end,
+        forced_eos_token_id=None,
+    )
+    MarianEncoder(config).save_pretrained(folder)
+    stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
+
+
+def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int, ends: int = 1) -> Any:  # noqa: ANN401
+    """The tokenizer as stock readers have it, a `PreTrainedTokenizerFast`.
+
+    Args:
+        tokenizer: of sentencepiece.
+        special: the ids that fill up and end a text.
+        max_length: longer texts are cut, their ends included.
+        ends: ends of sentence after each text.
+
+    Raises:
+        ModelDirectoryError: a tokenizer that cannot become a `tokenizer.json`.
+    """
+    from tokenizers import Tokenizer as StockTokenizer
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
+
+    converted = convert_tokenizer(tokenizer.content, lower_case=tokenizer.options["lower_case"])
+    values = json.loads(converted.to_str())
+    for name, index in ((_PAD, special.pad), (_END, special.end)):
+        values["model"]["vocab"][index][0] = name
+    stock, end = StockTokenizer.from_str(json.dumps(values)), f" {_END}" * ends
+    stock.post_processor = TemplateProcessing(
+        single=f"$A{end}", pair=f"$A{end} $B{end}", special_tokens=[(_END, special.end)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=stock,
+        pad_token=_PAD,
+        eos_token=_END,
+        model_max_length=max_length,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def initialise(module: nn.Module, special: SpecialIds) -> None:
+    """Give a transformer the weights to begin with: Xavier's uniform linear maps, embeddings of N(0, 1 / dim).
+
+    Args:
+        module: an encoder or a decoder; tables of positions, which are not trained, stay.
+        special: the row of `pad` becomes zero.
+    """
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            nn.init.xavier_uniform_(part.weight)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
+        elif isinstance(part, nn.Embedding) and part.weight.requires_grad:
+            nn.init.normal_(part.weight, std=part.embedding_dim**-0.5)
+            with torch.no_grad():
+                part.weight[special.pad].zero_()
+
+
+def pooled_states(pipeline: SentenceTransformer, ids: Tensor, mask: Tensor) -> Tensor:
+    """The mean of a pipeline's states, before its linear map.
+
+    Args:
+        pipeline: as `transformer_pipeline` makes it.
+        ids: int64 (B, L), each row ended and filled up.
+        mask: bool (B, L): True but where it is filled up.
+
+    Returns:
+        float (B, dim).
+    """
+    encoder: Any = pipeline[0].model
+    states = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    weights = mask.to(states.dtype)
+    return torch.bmm((weights / weights.sum(1, keepdim=True))[:, None], states)[:, 0]

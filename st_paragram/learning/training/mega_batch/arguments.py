@@ -1,0 +1,52 @@
+"""The arguments of the mega-batch trainer, with the defaults of `TrainingSettings`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from st_paragram.errors import SettingsError
+from st_paragram.learning.training.arguments import StoreTrainingArguments
+from st_paragram.learning.training.settings import TrainingSettings
+
+_DEFAULTS = TrainingSettings()
+
+
+@dataclass
+class MegaBatchTrainingArguments(StoreTrainingArguments):
+    """Arguments of `StoreTrainer` with the mega-batch procedure's own; defaults as in EMNLP 2022.
+
+    Args:
+        megabatch_size: largest M, in mini-batches; the paper tunes over 60, 100, 140.
+        anneal_interval: mini-batches after which M grows by one; 0 starts with the largest M.
+        negatives_from_both_sides: look for negatives among all sentences of the mega-batch (paraphrases), instead of
+            the opposite side's only (bitext).
+        random_negatives: draw negatives from the opposite side at random, without mining; for comparison.
+        mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
+        scramble: probability that a sentence's ids are put in random order, see `scrambling`.
+        compiled_step: use the compiled training step where it can be used (CPU, no clipping).
+        mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
+            device has), "float32", "tf32", "bfloat16" or "int8".
+    """
+
+    megabatch_size: int = _DEFAULTS.megabatch_size
+    anneal_interval: int = _DEFAULTS.anneal_interval
+    negatives_from_both_sides: bool = _DEFAULTS.negatives == "both"
+    random_negatives: bool = _DEFAULTS.negatives == "random"
+    mask_duplicates: bool = _DEFAULTS.mask_duplicates
+    scramble: float = 0.0
+    compiled_step: bool = True
+    mining_precision: str = _DEFAULTS.mining_precision
+
+    def __post_init__(self) -> None:
+        """Check the arguments before anything is loaded.
+
+        Raises:
+            SettingsError: an argument outside its range, contradictions, or what `StoreTrainingArguments` refuses.
+        """
+        checked = ("megabatch_size", "anneal_interval", "mining_precision")
+        TrainingSettings(**{name: getattr(self, name) for name in checked})
+        if not 0 <= self.scramble <= 1:
+            raise SettingsError(f"scramble is {self.scramble}; it must be at least 0 and at most 1")
+        if self.random_negatives and self.negatives_from_both_sides:
+            raise SettingsError("random_negatives and negatives_from_both_sides exclude each other; choose one")
+        super().__post_init__()

@@ -1,0 +1,102 @@
+"""What a training run leaves in its folder of checkpoints, so that it can be resumed, and only as it was begun."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.files import write_json
+from st_paragram.core.json_files import read_json
+from st_paragram.errors import SettingsError
+from st_paragram.learning.training import checkpoints
+
+_FILE = "progress.json"
+_MAY_CHANGE = ("device", "evaluate_steps")
+
+
+@dataclass
+class Progress:
+    """Settings and data of a training run, and the time it has taken so far, over all its parts.
+
+    Args:
+        settings: of the run.
+        contents: of the stores of the run, the digest and the number of rows of each.
+        seconds: of wall time.
+        step_seconds: of the steps alone, without evaluation and checkpoints.
+        pairs: of those steps.
+    """
+
+    settings: Mapping[str, Any]
+    contents: list[list[Any]]
+    seconds: float = 0.0
+    step_seconds: float = 0.0
+    pairs: int = 0
+
+    def write(self, folder: Path) -> None:
+        """Write into `folder`."""
+        write_json(folder / _FILE, vars(self))
+
+
+def refuse_left(folder: Path) -> None:
+    """Refuse to begin where another run can be resumed.
+
+    Raises:
+        SettingsError: an earlier run has left checkpoints there.
+    """
+    if left := checkpoints.finished(folder):
+        raise SettingsError(f"{left[0]}: left by an earlier training run; resume it with --resume, or remove {folder}")
+
+
+def begin(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progress:
+    """Begin a training run in `folder`.
+
+    Raises:
+        SettingsError: an earlier run has left checkpoints there.
+        StoreError: a store does not hold what was written into it.
+    """
+    refuse_left(folder)
+    progress = Progress(settings, _contents(stores))
+    progress.write(folder)
+    return progress
+
+
+def resume(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progress:
+    """Find the progress that had been made in `folder`; the trainer finds the checkpoint.
+
+    Raises:
+        SettingsError: there is none, or it belongs to other settings or data.
+        StoreError: a store does not hold what was written into it.
+    """
+    if not checkpoints.numbered(folder):
+        raise SettingsError(f"{folder}: no checkpoint to resume from; train without --resume")
+    progress = _read(folder)
+    for name, value in settings.items():
+        if name not in _MAY_CHANGE and progress.settings.get(name) != value:
+            was = progress.settings.get(name)
+            raise SettingsError(f"{folder}: begun with {name} {was}, not {value}; resume with the same settings")
+    if progress.contents != _contents(stores):
+        names = ", ".join(str(store.path) for store in stores)
+        raise SettingsError(f"{folder}: begun on other data than {names}; resume with the same data")
+    return progress
+
+
+def _read(folder: Path) -> Progress:
+    try:
+        progress = Progress(**read_json(folder / _FILE))
+        progress.settings.keys()
+        if not all(math.isfinite(number) for number in (progress.seconds, progress.step_seconds, progress.pairs)):
+            raise ValueError("times that are no numbers")
+    except DAMAGED as error:
+        seen = f"not readable, or written by another version ({one_line(error)})"
+        raise SettingsError(f"{folder / _FILE}: {seen}; remove {folder} and train again") from error
+    return progress
+
+
+def _contents(stores: tuple[PairStore, ...]) -> list[list[Any]]:
+    """What is written of stores, as JSON gives it back."""
+    return [[store.digest, len(store)] for store in stores]

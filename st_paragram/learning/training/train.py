@@ -1,0 +1,184 @@
+"""One training run: from a pair store to a trained pipeline with a report, and to a model directory with its card."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import set_seed
+
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.core.value_words import counted
+from st_paragram.families.bgt import objective as translation_vae
+from st_paragram.families.bgt.settings import GenerativeSettings
+from st_paragram.families.muse import objective as dual_encoder
+from st_paragram.families.muse.settings import DualEncoderSettings
+from st_paragram.families.psp import objective as mega_batch_margin
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.batch_size import batch_size
+from st_paragram.learning.models.card import model_card
+from st_paragram.learning.training import progress
+from st_paragram.learning.training.families import AnySettings
+from st_paragram.learning.training.processes import is_main_process
+from st_paragram.learning.training.training_data import OtherTasks
+from st_paragram.tools.evaluation.correlation import correlate
+from st_paragram.tools.evaluation.development import development_evaluator, translation_accuracy
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.translations import Translations
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """How a training run went.
+
+    Attributes:
+        settings: Of the run.
+        seconds: Wall time, with evaluation and checkpoints; of all parts together if it was resumed.
+        pairs_per_second: Of the steps alone.
+        before: Correlation with the grades of the development pairs before training.
+        after: The same after training.
+        translations: Scores on held-out translations before and after training, if there were any.
+        history: What was logged of the run, where its objective has parts to tell.
+        tasks: Pairs of other tasks than translation, by task and language.
+    """
+
+    settings: AnySettings
+    seconds: float
+    pairs_per_second: float
+    before: Correlation
+    after: Correlation
+    translations: tuple[TranslationScore, ...] = ()
+    history: tuple[dict[str, float], ...] = ()
+    tasks: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A trained pipeline and how it came about."""
+
+    model: SentenceTransformer
+    report: TrainingReport
+
+
+def train(
+    store: PairStore,
+    settings: AnySettings,
+    development: GradedPairs,
+    checkpoints: str | Path,
+    resume: bool = False,
+    translations: Translations | None = None,
+    tasks: OtherTasks | None = None,
+) -> TrainingResult:
+    """Train on a store, from N(0, 1) or from a model's rows.
+
+    Args:
+        store: The pairs; its vocabulary becomes the model's.
+        settings: Of the run.
+        development: Graded pairs that are scored now and then. Never test data.
+        checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
+        resume: Continue from the newest whole checkpoint there.
+        translations: Held-out translations that are looked for now and then, too.
+        tasks: What else there is to train on, for a dual encoder.
+
+    Raises:
+        SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings, data and
+            the model to begin with contradict each other.
+        ModelDirectoryError: There is no model to begin with, or it is no averaging model.
+        StoreError: The store does not hold what was written into it.
+        KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
+    """
+    folder = Path(checkpoints)
+    set_seed(settings.seed)
+    objective = objective_of(settings)
+    model = objective.new_model(store, settings)
+    before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
+    evaluator = development_evaluator(development, translations, batch_size(model))
+    others = {} if tasks is None else {"tasks": tasks}
+    sizes = {} if tasks is None else {f"{each.task} {each.language}": len(each.store) for each in tasks.stores}
+    trainer = objective.trainer(model, store, settings, folder, evaluator, **others)
+    open_progress = progress.resume if resume else progress.begin
+    so_far = open_progress(folder, asdict(settings), store, *(each.store for each in (tasks.stores if tasks else ())))
+    started = time.perf_counter()
+    try:
+        trainer.train(resume_from_checkpoint=resume)
+    finally:
+        so_far.seconds += time.perf_counter() - started
+        so_far.step_seconds += trainer.step_seconds
+        so_far.pairs += trainer.pairs_trained
+        if is_main_process():
+            so_far.write(folder)
+    rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
+    after, found = correlate(model, development), _translation_scores(model, translations, "after training")
+    history = tuple(trainer.state.log_history) if objective.HAS_HISTORY else ()
+    report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found), history, sizes)
+    return TrainingResult(objective.trained(trainer), report)
+
+
+def objective_of(settings: AnySettings) -> Any:  # noqa: ANN401 - a module of `objectives`
+    """The objective of a run, by the class of its settings: it makes the model, the trainer, and what is saved."""
+    if isinstance(settings, DualEncoderSettings):
+        return dual_encoder
+    return translation_vae if isinstance(settings, GenerativeSettings) else mega_batch_margin
+
+
+def _translation_scores(
+    model: SentenceTransformer, translations: Translations | None, when: str
+) -> tuple[TranslationScore, ...]:
+    if translations is None:
+        return ()
+    accuracy = translation_accuracy(model, translations)
+    return (TranslationScore(translations.name, len(translations), when, accuracy),)
+
+
+def save(
+    result: TrainingResult,
+    store: PairStore,
+    development: GradedPairs,
+    output: str | Path,
+    data_description: str,
+    overwrite: bool = False,
+) -> Path:
+    """Save a trained model with its card and its `training.json`.
+
+    Args:
+        result: The trained pipeline and its report.
+        store: What it was trained on.
+        development: What it was scored on.
+        output: The model directory to make.
+        data_description: One line that says where the pairs come from.
+        overwrite: Replace an existing directory.
+
+    Returns:
+        The directory.
+
+    Raises:
+        ModelDirectoryError: The directory exists, or cannot be made.
+    """
+    output, count = Path(output), len(development)
+    record = TrainingRecord(
+        name=output.name,
+        languages=store.languages,
+        data=data_description,
+        pairs=len(store),
+        preparation=store.settings,
+        segmentation=store.tokenizer().options.get("segmentation", "none"),
+        machine=f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}",
+        settings=asdict(result.report.settings),
+        seconds=result.report.seconds,
+        pairs_per_second=result.report.pairs_per_second,
+        scores=[
+            Score(development.name, count, "before training", result.report.before),
+            Score(development.name, count, "after training", result.report.after),
+        ],
+        translations=result.report.translations,
+        history=result.report.history,
+        tasks=result.report.tasks,
+    )
+    card = model_card(record, result.model.get_embedding_dimension())
+    return model_directory.save(result.model, output, card, overwrite, training=record)

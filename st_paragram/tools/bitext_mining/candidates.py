@@ -1,0 +1,143 @@
+"""Candidate pairs out of neighbours both ways, and the choice among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.tools.bitext_mining.margin import DEFAULT_MARGIN, Margin, Scores, margin_scores
+from st_paragram.tools.search.neighbours import Neighbours
+
+Rows = NDArray[np.int64]
+
+
+class Candidates(str, Enum):
+    """Which pairs are put forward (section 3.2 of the paper).
+
+    FORWARD: each source sentence with the best of its k neighbours. BACKWARD: each target sentence with the best of
+    its own. INTERSECTION: pairs found both ways. MAX: those found either way, best first, each sentence once. ALL
+    (not in the paper): each sentence with each of its neighbours, either way.
+    """
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    INTERSECTION = "intersection"
+    MAX = "max"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """c pairs of rows, best first; pairs of equal score in the order of their rows.
+
+    Args:
+        source: Rows of the source side, int64 (c,).
+        target: Rows of the target side, int64 (c,).
+        scores: float64 (c,).
+    """
+
+    source: Rows
+    target: Rows
+    scores: Scores
+
+    def __len__(self) -> int:
+        """The number of pairs, c."""
+        return len(self.scores)
+
+
+def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple[Rows, Scores]:
+    """For each row of one side the neighbour of the highest margin score, and that score.
+
+    Args:
+        own: Neighbours of the n rows.
+        other: Neighbours of the other side's rows, as many for each.
+        margin: Which score.
+
+    Returns:
+        int64 (n,) and float64 (n,).
+    """
+    cosines = own.similarities.astype(np.float64)
+    scores = margin_scores(cosines, own.means[:, None], other.means[own.indices], margin)
+    best = scores.argmax(axis=1)[:, None]  # the nearer of equally good ones
+    return np.take_along_axis(own.indices, best, 1)[:, 0], np.take_along_axis(scores, best, 1)[:, 0]
+
+
+def candidate_pairs(
+    forward: Neighbours, backward: Neighbours, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
+) -> ScoredPairs:
+    """Candidate translations with their scores.
+
+    Args:
+        forward: Target neighbours of the source rows.
+        backward: Source neighbours of the target rows.
+        margin: Which score.
+        candidates: Which pairs.
+    """
+    if candidates is Candidates.ALL:
+        return all_pairs(forward, backward, margin)
+    found, scores = best_neighbours(forward, backward, margin)
+    ahead = ScoredPairs(np.arange(len(found)), found, scores)
+    found, scores = best_neighbours(backward, forward, margin)
+    back = ScoredPairs(found, np.arange(len(found)), scores)
+    if candidates is Candidates.FORWARD:
+        return best_first(ahead)
+    if candidates is Candidates.BACKWARD:
+        return best_first(back)
+    if candidates is Candidates.INTERSECTION:
+        agreed = back.source[ahead.target] == ahead.source
+        return best_first(ScoredPairs(ahead.source[agreed], ahead.target[agreed], ahead.scores[agreed]))
+    return one_to_one(
+        ScoredPairs(
+            np.concatenate((ahead.source, back.source)),
+            np.concatenate((ahead.target, back.target)),
+            np.concatenate((ahead.scores, back.scores)),
+        )
+    )
+
+
+def all_pairs(forward: Neighbours, backward: Neighbours, margin: Margin) -> ScoredPairs:
+    """Every pair of neighbours, found either way, once; arguments as `candidate_pairs`."""
+    width = len(backward.indices)
+    keys, scores = [], []
+    for own, other, ahead in ((forward, backward, True), (backward, forward, False)):
+        rows = np.repeat(np.arange(len(own.indices)), own.indices.shape[1])
+        found, cosines = own.indices.ravel(), own.similarities.ravel().astype(np.float64)
+        keys.append(rows * width + found if ahead else found * width + rows)
+        scores.append(margin_scores(cosines, own.means[rows], other.means[found], margin))
+    distinct, first = np.unique(np.concatenate(keys), return_index=True)
+    return best_first(ScoredPairs(distinct // width, distinct % width, np.concatenate(scores)[first]))
+
+
+def unordered(pairs: ScoredPairs) -> ScoredPairs:
+    """Pairs of one text: each once, whichever way it was found, the earlier row first, with its best score."""
+    low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
+    pairs = best_first(ScoredPairs(low, high, pairs.scores))
+    keys = pairs.source * (high.max(initial=0) + 1) + pairs.target
+    _, first = np.unique(keys, return_index=True)
+    return _taken(pairs, np.sort(first))
+
+
+def best_first(pairs: ScoredPairs) -> ScoredPairs:
+    """Sort by falling score, then by rows."""
+    return _taken(pairs, np.lexsort((pairs.target, pairs.source, -pairs.scores)))
+
+
+def one_to_one(pairs: ScoredPairs) -> ScoredPairs:
+    """Go through the pairs best first and keep those of whose sentences neither was taken before."""
+    pairs = best_first(pairs)
+    sources: set[int] = set()
+    targets: set[int] = set()
+    kept = []
+    for position, (source, target) in enumerate(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)):
+        if source not in sources and target not in targets:
+            sources.add(source)
+            targets.add(target)
+            kept.append(position)
+    return _taken(pairs, np.array(kept, dtype=np.int64))
+
+
+def _taken(pairs: ScoredPairs, positions: Rows) -> ScoredPairs:
+    return ScoredPairs(pairs.source[positions], pairs.target[positions], pairs.scores[positions])

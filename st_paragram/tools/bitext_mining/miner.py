@@ -1,0 +1,75 @@
+"""Mining from end to end: sentences, embeddings, neighbours both ways, margins, pairs.
+
+Every stage leaves its results in a work folder, task by task, so a run that was interrupted is resumed where it
+stopped, and one with another margin or threshold searches nothing again. The pairs do not depend on the size of shards
+nor on who did the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from st_paragram.core.encoding.find import find
+from st_paragram.core.files import check_output, file_digest
+from st_paragram.core.value_words import counted
+from st_paragram.errors import MiningError, SettingsError
+from st_paragram.tools.bitext_mining.pipeline import build
+from st_paragram.tools.bitext_mining.report import MiningReport
+from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.stages.work import Work, work_folder
+
+
+def mine(
+    texts: Sequence[str],
+    output: str | Path,
+    model: str,
+    settings: MiningSettings | None = None,
+    overwrite: bool = False,
+    work: Work | None = None,
+) -> MiningReport:
+    """Find sentences of two texts, or of one, that mean the same, and write them to a file.
+
+    Args:
+        texts: Source and target; for paraphrases one text. Plain or compressed, a sentence a line.
+        output: The file to make, `score TAB source TAB target`, best pairs first.
+        model: Directory, name or hub id of a model.
+        settings: What to do.
+        overwrite: Replace an output that exists. One that was made in this very work folder, of the same texts and
+            with the same settings, stays in any case.
+        work: How to go about it; changes nothing in the pairs.
+
+    Raises:
+        TextError: A text cannot be read.
+        MiningError: A text has too few sentences, or embeddings have no direction.
+        SettingsError: Settings are refused.
+        ModelDirectoryError: There is no such model.
+        MissingExtraError: The search is not exact, and faiss is not installed.
+        ParagramError: The output exists or cannot be made, or another run is at work in the folder.
+    """
+    settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
+    _check(texts, output, settings)
+    identities = tuple(map(file_digest, texts))
+    if not work.folder_for(output).exists():  # else the output may be what was made there
+        check_output(output, overwrite)
+    found = find(model)
+    from st_paragram.core.encoding.architectures import fingerprint
+
+    with work_folder(work, output, MiningError) as folder:
+        sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats)
+        pipeline = build(sentences, output, found, fingerprint(found), settings, work.workers)
+        if not pipeline.made_output():
+            check_output(output, overwrite)
+        times = work.run(pipeline.stages)
+        report = pipeline.report(times)
+        pipeline.forget_others()
+    return report
+
+
+def _check(texts: Sequence[str], output: Path, settings: MiningSettings) -> None:
+    wanted = 1 if settings.paraphrase else 2
+    if len(texts) != wanted:
+        seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
+        raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
+    check_output(output, overwrite=True)  # whether it can be made at all

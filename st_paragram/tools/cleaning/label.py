@@ -1,0 +1,52 @@
+"""The filter `label`: rows with a certain value in a further column, a language label for example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from st_paragram.core.settings import setting
+from st_paragram.errors import TextError
+from st_paragram.tools.cleaning.base import Row, RowFilter
+from st_paragram.tools.cleaning.options import options
+
+
+def further_column(row: Row, column: int, wanted: str) -> str:
+    """A column after the two texts.
+
+    Args:
+        row: The row.
+        column: Its number; 0 is the first column after the texts.
+        wanted: The filter that needs it, for the message.
+
+    Raises:
+        TextError: The row has no such column.
+    """
+    try:
+        return row[2 + column]
+    except IndexError:
+        shown = " | ".join(text if len(text) <= 40 else text[:37] + "..." for text in row[:2])
+        seen = f"a row has {len(row)} columns ({shown!r})"
+        raise TextError(
+            f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
+        ) from None
+
+
+@options
+class Label(RowFilter):
+    """Keep rows with a given value in a further column."""
+
+    name: ClassVar[str] = "label"
+    reasons: ClassVar[tuple[str, ...]] = ("other label",)
+
+    column: int = setting(..., "the column to look at; 0 is the first column after the two texts", least=0)
+    value: str = setting(..., "what it must say, letter by letter")
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "other label" for rows with another value.
+
+        Raises:
+            TextError: A row has too few columns.
+        """
+        labels = (further_column(row, self.column, self.name) for row in rows)
+        return [None if label == self.value else self.reasons[0] for label in labels]

@@ -1,0 +1,143 @@
+"""The models that the page can show: found at once, each read when it is first picked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from st_paragram.core.encoding.configuration import (
+    AVERAGING,
+    DUAL_ENCODER,
+    GENERATIVE,
+    OWN_MODULES,
+    RECURRENT,
+    STOCK,
+    read_configuration,
+)
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import SettingsError
+
+_KINDS = {
+    AVERAGING: "average of pieces",
+    RECURRENT: "bidirectional LSTM",
+    GENERATIVE: "generative model, BGT",
+    DUAL_ENCODER: "dual encoder, mUSE",
+    STOCK: "pipeline of modules",
+    OWN_MODULES: "pipeline of modules",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model that can be picked.
+
+    Attributes:
+        name: As it was given.
+        folder: Its directory.
+        architecture: As its directory names it.
+    """
+
+    name: str
+    folder: Path
+    architecture: str
+
+    @property
+    def kind(self) -> str:
+        """What kind of model it is, in words."""
+        return _KINDS.get(self.architecture, self.architecture)
+
+    @property
+    def generative(self) -> bool:
+        """Whether it can write sentences."""
+        return self.architecture == GENERATIVE
+
+
+class Models:
+    """Models by their labels.
+
+    Attributes:
+        choices: By label, in the order they were given in.
+    """
+
+    choices: dict[str, Choice]
+    _loaded: dict[str, TextEncoder]
+
+    def __init__(self, names: Sequence[str], load: Callable[[Path], TextEncoder] | None = None) -> None:
+        """Find models without reading them.
+
+        Args:
+            names: paths, names or hub ids; one that is given twice counts once.
+            load: reads a directory; `load_encoder` if not given.
+
+        Raises:
+            SettingsError: no name.
+            ModelDirectoryError: there is no such model.
+        """
+        self.choices, self._loaded, self._load = {}, {}, load
+        self._lock = threading.Lock()
+        for name in dict.fromkeys(names):
+            folder = find(name)
+            choice = Choice(name, folder, read_configuration(folder).architecture)
+            self.choices[_label(choice, self.choices)] = choice
+        if not self.choices:
+            raise SettingsError("no model to show; name at least one")
+
+    @property
+    def labels(self) -> list[str]:
+        """Names with kinds; the first is the one that is picked at first."""
+        return list(self.choices)
+
+    def choice(self, label: str | None) -> Choice:
+        """What stands behind a label.
+
+        Raises:
+            SettingsError: there is no such label.
+        """
+        if label not in self.choices:
+            raise SettingsError("No such model is shown here. Please pick one from the list.")
+        return self.choices[label]
+
+    def model(self, label: str | None) -> TextEncoder:
+        """The model behind a label, read when it is first asked for and kept.
+
+        Raises:
+            SettingsError: there is no such label.
+            ModelDirectoryError: it cannot be read.
+        """
+        choice = self.choice(label)
+        with self._lock:
+            if choice.name not in self._loaded:
+                self._loaded[choice.name] = (self._load or load_encoder)(choice.folder)
+            return self._loaded[choice.name]
+
+
+def _label(choice: Choice, taken: Container[str]) -> str:
+    """The name of a model's folder, not where it lies, and the kind; the name that was given where that is taken."""
+    path = Path(choice.name)
+    short = f"{path.resolve().name if path.is_dir() else choice.name} ({choice.kind})"
+    return f"{choice.name} ({choice.kind})" if short in taken else short
+
+
+def languages_of(model: TextEncoder) -> tuple[str, str] | None:
+    """The languages of an averaging model that has a vocabulary of each of two; None for all others."""
+    if not isinstance(model, Encoder) or not isinstance(model.tokenizer, BilingualTokenizer):
+        return None
+    return cast("tuple[str, str]", model.tokenizer.languages)
+
+
+def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
+    """What reads the first text and what reads the second.
+
+    They are the model itself but where it has a vocabulary of each of two languages: then the first text is read in
+    the first of them and the second text in the second.
+    """
+    languages = languages_of(model)
+    if languages is None or not isinstance(model, Encoder):
+        return model, model
+    return model.in_language(languages[0]), model.in_language(languages[1])

@@ -1,0 +1,165 @@
+"""Embed a collection of texts into a folder of shards, by any number of processes or machines.
+
+Every shard is a task of its own, whose lines follow from the texts and the settings alone, so that the bytes do not
+depend on who does the work. Shards that are done stay in a work folder until all are; a run that was interrupted, by
+whatever, is resumed there by the same call.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from st_paragram.core.extras import require
+from st_paragram.core.files import (
+    STDIN,
+    check_output_folder,
+    file_digest,
+    locked,
+    output_lock,
+    size,
+)
+from st_paragram.errors import ParagramError, SettingsError, TextError
+from st_paragram.tools.embed_files.assembly import assemble, describe
+from st_paragram.tools.embed_files.description import DESCRIPTION_FILE
+from st_paragram.tools.embed_files.line_stage import LineStage
+from st_paragram.tools.embed_files.settings import CollectionSettings, ShardFormat
+from st_paragram.tools.embed_files.shard_stage import ShardStage
+from st_paragram.tools.stages.distributed import Cluster, ClusterExecutor
+from st_paragram.tools.stages.work import Work, prune
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CollectionReport:
+    """What was embedded.
+
+    Attributes:
+        lines: Of all texts.
+        blank: How many of them have nothing but white space.
+        shards: Files of embeddings.
+        resumed: How many of the shards an earlier run had made.
+        dimension: Components of an embedding.
+        bytes: Of the folder.
+        seconds: Of the run.
+    """
+
+    lines: int
+    blank: int
+    shards: int
+    resumed: int
+    dimension: int
+    bytes: int
+    seconds: float
+
+
+def embed_collection(
+    texts: str | Path | Sequence[str | Path],
+    output: str | Path,
+    model: str | Path,
+    settings: CollectionSettings | None = None,
+    overwrite: bool = False,
+    work: Work | None = None,
+) -> CollectionReport:
+    """Encode each line of some texts into a row of a folder of shards; read it with `read_embeddings`.
+
+    The folder has `shard-00000.npy` (or `.parquet`), ... and `embeddings.json`, and takes its name when all is done. A
+    shard never has lines of two texts. A text whose size and time of change are the same is not embedded again by a
+    run that is resumed, or that has the same work folder.
+
+    Args:
+        texts: Files (or one), plain or compressed, or `-`, with a text a line.
+        output: The folder to make.
+        model: Directory, name or hub id of a model.
+        settings: What the shards are like.
+        overwrite: Replace a folder of embeddings that exists.
+        work: How to go about it; changes nothing in the embeddings.
+
+    Raises:
+        TextError: A text cannot be read or is not UTF-8, or no text has a line.
+        SettingsError: Settings are refused, or do not go with the model.
+        ModelDirectoryError: There is no such model.
+        MissingExtraError: pyarrow is not installed, which Parquet needs.
+        ParagramError: The output exists or cannot be made, or another run is at work on it.
+    """
+    settings, work, output = settings or CollectionSettings(), work or Work(), Path(output)
+    names, model = tuple(map(str, [texts] if isinstance(texts, str | Path) else texts)), str(model)
+    check_collection(names, output, settings, overwrite)
+    identities = tuple(map(file_digest, names))
+    from st_paragram.core.encoding.find import find
+
+    found = find(model)
+    from st_paragram.core.encoding.architectures import fingerprint
+
+    with _work_folder(work, output, overwrite) as folder:
+        lines = LineStage(folder, names, identities, settings.shard_lines)
+        shards = ShardStage(folder, lines, found, fingerprint(found), settings, _processes(work))
+        _check_dimension(shards)
+        times = work.run([lines])
+        if not any(text.lines for text in lines.scanned()):
+            raise TextError(f"{', '.join(names)}: empty; give a text with at least one line")
+        times += work.run([shards])
+        description = describe(shards, model)
+        assemble(shards, output, description)
+        prune(folder, lines.folders | shards.folders)
+    blank, done = sum(text.blank for text in description.inputs), len(shards.results()) - times[-1].tasks
+    totals = (description.rows, blank, len(description.shards), done, description.dimension, size(output))
+    return CollectionReport(*totals, sum(each.seconds for each in times))
+
+
+def check_collection(texts: Sequence[str], output: Path, settings: CollectionSettings, overwrite: bool) -> None:
+    """Refuse what can be refused before anything heavy is imported.
+
+    Raises:
+        SettingsError: No text is given, or standard input twice.
+        MissingExtraError: pyarrow is not installed, which Parquet needs.
+        ParagramError: The output exists or cannot be made.
+    """
+    if not texts or list(texts).count(STDIN) > 1:
+        raise SettingsError(f"{'standard input twice' if texts else 'no text'} to embed; give each text once")
+    _check_output(output, overwrite)
+    if settings.format is ShardFormat.PARQUET:
+        require("pyarrow.parquet", "parquet", "format 'parquet'")
+
+
+def _check_output(output: Path, overwrite: bool) -> None:
+    check_output_folder(output, overwrite, DESCRIPTION_FILE, "folder of embeddings")
+
+
+def _processes(work: Work) -> int:
+    """Processes of one machine that share its cores; Ray and Slurm give each of theirs its own."""
+    if isinstance(work.executor, ClusterExecutor) and work.executor.cluster is not Cluster.LOCAL:
+        return 1
+    return work.workers
+
+
+def _check_dimension(shards: ShardStage) -> None:
+    """Refuse more components than the model has before the texts are read."""
+    if shards.settings.dim is not None:
+        shards.encoder()
+
+
+@contextmanager
+def _work_folder(work: Work, output: Path, overwrite: bool) -> Iterator[Path]:
+    """The folder to work in; it and the output are kept to one run at a time.
+
+    It stays where shards are done that another run can use, unless all are done and it is not to be kept.
+    """
+    folder = work.folder_for(output)
+    with output_lock(output, partial(_check_output, output, overwrite)), locked(folder):
+        try:
+            yield folder
+        except (ParagramError, KeyboardInterrupt) as error:
+            if isinstance(error, KeyboardInterrupt) or any((folder / ShardStage.name).glob("*/*.json")):
+                logger.warning("what is done stays in %s; the same command resumes from there", folder)
+            elif not work.keep:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        if not work.keep:
+            shutil.rmtree(folder)

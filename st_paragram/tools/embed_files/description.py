@@ -1,0 +1,157 @@
+"""`embeddings.json`: what a folder of embeddings holds, of which texts, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pydantic
+
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.files import write_json
+from st_paragram.core.json_files import read_json
+from st_paragram.errors import StoreError
+from st_paragram.tools.embed_files.number_types import SCALE_MEANING, NumberType
+from st_paragram.tools.embed_files.settings import ShardFormat
+from st_paragram.tools.embed_files.shard_files import ShardShape, shard_files
+
+#: The file that every folder of embeddings has; it is written last.
+DESCRIPTION_FILE = "embeddings.json"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """The model.
+
+    Attributes:
+        name: As it was given.
+        fingerprint: SHA-256 of its configuration, tokenizer and weights.
+    """
+
+    name: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class InputText:
+    """A text that was embedded.
+
+    Attributes:
+        path: As it was given.
+        sha256: Of the file as it stands on disk; of its unpacked lines for standard input and other pipes.
+        lines: Their number.
+        blank: How many of them have nothing but white space; they have the embedding of the unknown token.
+    """
+
+    path: str
+    sha256: str
+    lines: int
+    blank: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard.
+
+    Attributes:
+        file: Its name.
+        input: The number of the text, from 0.
+        first_line: The number of the text's line that its first row is of, from 1.
+        rows: Its rows; they are of neighbouring lines.
+        sha256: Of each of its files, by their names.
+    """
+
+    file: str
+    input: int
+    first_line: int
+    rows: int
+    sha256: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a folder of embeddings holds.
+
+    Attributes:
+        format_version: Of the folder.
+        rows: Embeddings in all shards.
+        dimension: Components of an embedding.
+        dtype: Type of the numbers.
+        scale: What the scales of int8 numbers mean; None for other types.
+        normalized: Whether embeddings were scaled to length 1 before they were rounded.
+        format: Of the shards.
+        with_text: Whether the lines stand in the shards.
+        model: Which made the embeddings.
+        inputs: The texts, in order.
+        shards: In the order of the texts and their lines.
+    """
+
+    format_version: int
+    rows: int
+    dimension: int
+    dtype: NumberType
+    scale: str | None
+    normalized: bool
+    format: ShardFormat
+    with_text: bool
+    model: ModelName
+    inputs: tuple[InputText, ...]
+    shards: tuple[Shard, ...]
+
+    def shape(self, shard: Shard) -> ShardShape:
+        """What a shard holds."""
+        return ShardShape(shard.rows, self.dimension, self.dtype, self.with_text)
+
+
+def meaning_of_scales(dtype: NumberType) -> str | None:
+    """What the scales of a type mean, if it has any."""
+    return SCALE_MEANING if dtype is NumberType.INT8 else None
+
+
+def write_description(folder: Path, description: Description) -> None:
+    """Write `embeddings.json`; the shards are there."""
+    write_json(folder / DESCRIPTION_FILE, asdict(description))
+
+
+def read_description(folder: Path) -> Description:
+    """Read `embeddings.json`.
+
+    Raises:
+        StoreError: It is missing or damaged, or of another version of st_paragram.
+    """
+    path = folder / DESCRIPTION_FILE
+    if not path.is_file():
+        raise StoreError(
+            f"{folder}: has no {DESCRIPTION_FILE}; name a folder that st-paragram embed --sharded has made"
+        )
+    try:
+        values = read_json(path)
+        version = values["format_version"]
+        if version == FORMAT_VERSION:
+            description = pydantic.TypeAdapter(Description).validate_python(values)
+            _check(description)
+            return description
+    except DAMAGED as error:
+        raise StoreError(f"{path}: damaged ({one_line(error)}); make the embeddings again") from error
+    raise StoreError(f"{path}: is of format {version!r}, and this version reads {FORMAT_VERSION}; update st_paragram")
+
+
+def _check(description: Description) -> None:
+    """Refuse what cannot be, so that no name leads out of the folder and no array is too large.
+
+    Raises:
+        ValueError: Something cannot be.
+    """
+    names = [shard.file for shard in description.shards]
+    suffix = f".{description.format.value}"
+    if any(Path(name).name != name or Path(name).suffix != suffix for name in names) or len(set(names)) < len(names):
+        raise ValueError("names of shards that are no names of files, or occur twice")
+    if description.dimension < 1 or any(shard.rows < 1 for shard in description.shards):
+        raise ValueError("shards without rows or components")
+    if sum(shard.rows for shard in description.shards) != description.rows:
+        raise ValueError(f"{description.rows} rows, which the shards do not have")
+    for shard in description.shards:
+        if set(shard.sha256) != {path.name for path in shard_files(Path(shard.file), description.dtype)}:
+            raise ValueError(f"{shard.file}: not the checksums of its files")

@@ -1,0 +1,48 @@
+"""What embeddings of files are to be like."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from st_paragram.core.settings import setting, settings
+from st_paragram.errors import SettingsError
+from st_paragram.tools.embed_files.number_types import NumberType
+
+SHARD_LINES = 100_000
+
+
+class ShardFormat(str, Enum):
+    """The formats of a shard."""
+
+    NPY = "npy"
+    PARQUET = "parquet"
+
+
+@settings
+class RowSettings:
+    """What a row of embeddings is like."""
+
+    dtype: NumberType = setting(
+        NumberType.FLOAT32,
+        "type of the numbers on disk; int8 has one float32 scale for each row, and needs --sharded",
+    )
+    dim: int | None = setting(None, "keep only the first D components of an embedding", least=1, metavar="D")
+    normalize: bool = setting(False, "scale embeddings to length 1, after they were cut to --dim components")
+
+
+@settings
+class CollectionSettings(RowSettings):
+    """What a folder of shards is like."""
+
+    format: ShardFormat = setting(
+        ShardFormat.NPY, "format of a shard: a NumPy matrix, or a Parquet table, which needs st_paragram[parquet]"
+    )
+    with_text: bool = setting(False, "keep each line beside its embedding, in the column `text` of a Parquet table")
+    shard_lines: int = setting(
+        SHARD_LINES, "most lines of a shard; one process embeds one shard at a time", least=1, most=100_000_000
+    )
+
+    def __post_init__(self) -> None:
+        """Check what concerns several settings."""
+        if self.with_text and self.format is not ShardFormat.PARQUET:
+            raise SettingsError("with_text is set and the format is npy, which holds numbers alone; choose parquet")

@@ -1,0 +1,131 @@
+"""Graded pairs and translations to watch a training run with, and the evaluator that does so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import (
+    EmbeddingSimilarityEvaluator,
+    SentenceEvaluator,
+    SequentialEvaluator,
+    SimilarityFunction,
+    TranslationEvaluator,
+)
+
+from st_paragram.core.data.text import TextSource
+from st_paragram.errors import EvaluationError
+from st_paragram.learning.models.batch_size import batch_size
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
+from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
+from st_paragram.tools.evaluation.translations import Translations, read_translations
+
+logger = logging.getLogger(__name__)
+
+MOST_TRANSLATIONS = 10_000  # the evaluator holds all cosines at once: 400 MB
+
+
+def development_evaluator(
+    pairs: GradedPairs, translations: Translations | None = None, at_once: int = 128
+) -> SentenceEvaluator:
+    """sentence-transformers' evaluator for development data; its main figure is Spearman's correlation of cosines.
+
+    With translations, `TranslationEvaluator` reports beside it how many are found by nearest neighbour. `at_once` texts
+    are encoded in one forward pass (`models.batch_size` knows how many suit a model).
+    """
+    graded = EmbeddingSimilarityEvaluator(
+        pairs.first,
+        pairs.second,
+        pairs.grades,
+        batch_size=at_once,
+        main_similarity=SimilarityFunction.COSINE,
+        similarity_fn_names=["cosine"],
+        name=pairs.name,
+        write_csv=False,
+    )
+    if translations is None:
+        return graded
+    return SequentialEvaluator([graded, _translation_evaluator(translations, at_once)], main_score_function=_main_score)
+
+
+def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
+    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1; as in a training run."""
+    return _translation_evaluator(translations, batch_size(model))(model)[f"{translations.name}_mean_accuracy"]
+
+
+def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
+    """The built-in graded pairs, sentence1 in `other` and sentence2 in `language`: a check, no benchmark."""
+    from st_paragram.core.data.sample.held_out import graded_pairs
+
+    first, second, grades = graded_pairs(other, language)
+    return GradedPairs(f"built-in-{other}-{language}", first, second, grades)
+
+
+def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
+    """Pairs to watch a training run with: a file's (e.g. STS 2017 en-en), or built-in ones of English and `language`.
+
+    For a language without built-in sentences the built-in English pairs serve.
+
+    Args:
+        path: a file that `read_graded_pairs` reads.
+        language: of the training.
+        force: allow a known test set, with a warning.
+
+    Raises:
+        EvaluationError: the pairs are a known test set.
+        TextError: the file cannot be read.
+    """
+    from st_paragram.core.data.sample.held_out import HELD_OUT_LANGUAGES
+
+    if path is not None:
+        pairs = read_graded_pairs(path)
+        _refuse_test_set(path, pairs.first, pairs.second, "--dev with STS 2017 en-en or STS Benchmark dev", force)
+        return pairs
+    return built_in_pairs(language if language in HELD_OUT_LANGUAGES else "en")
+
+
+def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
+    """Translations to watch a training run with: rows `english TAB other` that are not trained on.
+
+    Args:
+        path: a text of two columns, or whatever else `st_paragram.core.data.text` reads from one file.
+        language: of the second column.
+        force: allow a known test set, with a warning.
+
+    Raises:
+        EvaluationError: the translations are a known test set, such as one of Tatoeba's, or too many.
+        TextError: the file cannot be read, or a row lacks a sentence.
+    """
+    name = Path(path).name.split(".")[0]
+    translations = read_translations(TextSource((str(path),), ("en", language)), name)
+    if len(translations) > MOST_TRANSLATIONS:
+        raise EvaluationError(
+            f"{path}: {len(translations)} translations; cut them down to {MOST_TRANSLATIONS}, 1,000 will do"
+        )
+    remedy = "--dev-bitext with translations held out of the training data"
+    _refuse_test_set(path, translations.first, translations.second, remedy, force)
+    return translations
+
+
+def _refuse_test_set(path: str | Path, first: list[str], second: list[str], remedy: str, force: bool) -> None:
+    match = known_test_set_in(first, second)
+    if match is None:
+        return
+    seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
+    reason = "scores watched in training choose the model, so they no longer measure it"
+    if not force:
+        raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to do it all the same")
+    logger.warning(f"{seen}; {reason}; used all the same, as forced: do not report this model's score on it")
+
+
+def _translation_evaluator(translations: Translations, at_once: int) -> TranslationEvaluator:
+    return TranslationEvaluator(
+        translations.first, translations.second, batch_size=at_once, name=translations.name, write_csv=False
+    )
+
+
+def _main_score(scores: Sequence[float]) -> float:
+    """That of the graded pairs, which come first."""
+    return scores[0]

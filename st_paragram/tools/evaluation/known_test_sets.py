@@ -1,0 +1,153 @@
+"""Recognise published test sets, so that no training is watched with one by mistake.
+
+The file `known_test_sets.json` beside this one holds hashes of pairs and no text: of each test set the 64 smallest
+(a bottom-k sketch: a random sample of the set, and the same one whatever the order of the rows), of each development
+set all. `data_prep/make_known_test_sets.py` makes it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.files import write_text
+from st_paragram.core.json_files import read_json
+from st_paragram.errors import EvaluationError
+from st_paragram.tools.cleaning.normalized_key import normalized_key
+
+SKETCH_SIZE = 64
+KNOWN_TEST_SETS = Path(__file__).with_name("known_test_sets.json")
+
+# Measured: the development sets share pairs with test sets. STS Benchmark dev has 9-18 % of eight sets of 2012-2016 and
+# the whole of STS 2015 answers-forums, STS 2017 en-en has 9 % of STS Benchmark test. So sketches leave out pairs of
+# development sets (unless most of a test set is such); a development set that is there in full is set aside; and pairs
+# drawn from one are refused only if half are of one test set (a quarter of dev is of answers-forums). 1/3 of a test set
+# is far above the 0-1 % of it that is left in the development sets, and low enough to catch a test set cut down.
+_DEVELOPMENT_SHARE = 0.75
+_TEST_SHARE = 1 / 3
+_DRAWN_SHARE = 1 / 2
+_FEWEST_HITS = 3  # of a sketch: fewer are chance
+
+
+@dataclass(frozen=True)
+class TestSetMatch:
+    """A known test set found among pairs.
+
+    Args:
+        name: of the test set, e.g. "STS 2012 MSRpar".
+        pairs: that it has.
+        share: of these that were found, estimated, 0 .. 1.
+    """
+
+    name: str
+    pairs: int
+    share: float
+
+
+@dataclass(frozen=True)
+class TestSetSketch:
+    """A test set by the smallest hashes of its pairs.
+
+    Args:
+        name: of the test set.
+        pairs: that it has.
+        hashes: the `SKETCH_SIZE` smallest; all, where it has fewer pairs.
+    """
+
+    name: str
+    pairs: int
+    hashes: frozenset[int]
+
+    def shares(self, others: Collection[int]) -> tuple[float, float]:
+        """Estimate which share of this set is among `others`, and which share of `others` is of this set; 0 .. 1."""
+        found = len(self.hashes.intersection(others))
+        if found < min(_FEWEST_HITS, len(self.hashes)):
+            return 0.0, 0.0
+        highest = max(self.hashes) if len(self.hashes) == SKETCH_SIZE else 2**64
+        return found / len(self.hashes), found / sum(value <= highest for value in others)
+
+
+def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
+    """Hashes of pairs, 64 bits each: BLAKE2b of both sentences, whichever comes first.
+
+    Letters and digits alone count (NFKC, case folded), so that neither tokenisation nor quotes hide a pair.
+
+    Raises:
+        ValueError: there are not as many first as second sentences.
+    """
+    pairs = zip(map(normalized_key, first), map(normalized_key, second), strict=True)
+    digests = (hashlib.blake2b("\n".join(sorted(pair)).encode(), digest_size=8).digest() for pair in pairs)
+    return {int.from_bytes(digest, "big") for digest in digests}
+
+
+def sketch(name: str, pairs: set[int], development: Collection[int] = ()) -> TestSetSketch:
+    """The sketch of a test set.
+
+    Args:
+        name: of the set.
+        pairs: its `pair_hashes`.
+        development: hashes of pairs to leave out, unless they are most of the set.
+    """
+    rest = pairs.difference(development)
+    kept = rest if len(rest) > len(pairs) / 2 else pairs
+    return TestSetSketch(name, len(pairs), frozenset(sorted(kept)[:SKETCH_SIZE]))
+
+
+def known_test_set_in(first: Iterable[str], second: Iterable[str]) -> TestSetMatch | None:
+    """The test set that pairs hold in substantial part, or that they are a part of; the one with most pairs there.
+
+    STS Benchmark dev and STS 2017 en-en are development sets and pass, as do parts of them.
+    """
+    hashes = pair_hashes(first, second)
+    tests, developments = _known()
+    drawn = any(len(hashes & development) >= _DEVELOPMENT_SHARE * len(hashes) for development in developments)
+    for development in developments:
+        if len(hashes & development) >= _DEVELOPMENT_SHARE * len(development):
+            hashes -= development
+    found = []
+    for test in tests:
+        share, of_pairs = test.shares(hashes)
+        if of_pairs >= _DRAWN_SHARE or (not drawn and max(share, of_pairs) >= _TEST_SHARE):
+            found.append(TestSetMatch(test.name, test.pairs, share))
+    return max(found, key=lambda match: match.share * match.pairs, default=None)
+
+
+def write_known_test_sets(
+    tests: Iterable[TestSetSketch], developments: dict[str, set[int]], path: Path = KNOWN_TEST_SETS
+) -> None:
+    """Write the file of hashes, one set a row, whole or not at all.
+
+    Args:
+        tests: the sketches.
+        developments: name -> all hashes.
+        path: of the file.
+    """
+    rows = [{"test": test.name, "pairs": test.pairs, "hashes": _packed(test.hashes)} for test in tests]
+    rows += [{"development": name, "hashes": _packed(hashes)} for name, hashes in developments.items()]
+    write_text(path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
+@cache
+def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[TestSetSketch], list[set[int]]]:
+    try:
+        rows = read_json(path)
+        tests = [TestSetSketch(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
+        return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
+    except DAMAGED as error:
+        raise EvaluationError(f"{path}: not readable ({one_line(error)}); install st_paragram anew") from error
+
+
+def _packed(hashes: Collection[int]) -> str:
+    return base64.b64encode(np.array(sorted(hashes), ">u8").tobytes()).decode()
+
+
+def _unpacked(text: str) -> set[int]:
+    return set(np.frombuffer(base64.b64decode(text), ">u8").tolist())

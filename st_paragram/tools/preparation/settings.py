@@ -1,0 +1,142 @@
+"""The settings of a preparation. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from dataclasses import field, fields
+from enum import Enum
+from typing import Any, Literal
+
+from pydantic import InstanceOf
+
+from st_paragram.core.settings import setting, settings
+from st_paragram.core.tokenizers.bilingual import Sharing
+from st_paragram.core.tokenizers.sentencepiece import Segmentation
+from st_paragram.core.tokenizers.words import Splitter
+from st_paragram.errors import SettingsError
+from st_paragram.tools.cleaning.config import Cleaning, only_length
+
+Tokens = Literal["sentencepiece", "word", "trigram"]
+
+_MANY_CHARACTERS = {"zh", "ja"}
+_LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex"}
+
+
+@settings
+class PrepareSettings:
+    """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022, section 3).
+
+    Attributes:
+        languages: Codes of the first and the second side; the first is English by custom. Several on the second side
+            have dashes between: ("en", "fr-es-de").
+        cleaning: The filters, and what to do about repeated rows.
+    """
+
+    languages: tuple[str, str]
+    cleaning: InstanceOf[Cleaning] = field(default_factory=only_length)
+    lower_case: bool = setting(
+        True, "lower-case the text", option="--keep-case", option_help="do not lower-case the text"
+    )
+    segmentation: Segmentation = setting(
+        Segmentation.NONE, "how Chinese is cut into words before sentencepiece sees it", option="--segment"
+    )
+    drop_invalid: bool = setting(
+        False,
+        "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
+    )
+    tokens: Tokens = setting(
+        "sentencepiece", "what sentences are cut into: sentencepiece's pieces, words, or character trigrams"
+    )
+    sharing: Sharing = setting(
+        Sharing.JOINT,
+        "one vocabulary for both languages (joint), or one for each, in which equal pieces share an embedding (string) "
+        "or no pieces do (disjoint)",
+    )
+    splitter: Splitter = setting(
+        Splitter.REGEX,
+        "how words are told apart: by a regular expression (regex), or as the tokenizer of Moses does it for English "
+        "(moses), which no reader without this package can do",
+    )
+    temperature: float = setting(
+        1.0,
+        "balances several languages: the share of each is in proportion to its number of pairs to the power of "
+        "1 / temperature; rows of large languages are left out, and those of small ones repeated; 1 changes nothing",
+        least=1,
+    )
+    vocab_size: int | None = setting(
+        None,
+        "pieces of the vocabulary that is trained; if it is not given: 8,000 for up to 50,000 pairs, 20,000 for up to "
+        "1,000,000, and 50,000 (the paper's) for more, or the 200,000 most frequent words or trigrams; little text may "
+        "give fewer",
+        least=8,
+    )
+    character_coverage: float | None = setting(
+        None,
+        "share of the characters of the text that the vocabulary must cover; the rarest beyond it are dropped; if it "
+        "is not given: 0.9995, or 0.9999 with Chinese or Japanese, or 0.99995 with several languages beside English",
+        least=0.9,
+        most=1,
+    )
+    sample_pairs: int = setting(
+        300_000, "pairs, drawn at random, on which the vocabulary is trained; each takes 4 KB of memory", least=1
+    )
+    max_sentence_bytes: int = setting(
+        4192, "sentences of more bytes than this are not used to train the vocabulary", least=16
+    )
+    vocab_threads: int = setting(
+        8, "threads that train the vocabulary; another number of them gives slightly different pieces", least=1
+    )
+    max_pieces: int = setting(
+        100, "sentences are cut at this many pieces or words, or at four times as many trigrams", least=1
+    )
+    seed: int = setting(0, "seed of the shuffle and of the vocabulary", least=0, below=1 << 32)
+
+    def __post_init__(self) -> None:
+        """Check the languages.
+
+        Raises:
+            SettingsError: One is missing, vocabularies are to be told apart that cannot be, or words are to be found
+                where there are none.
+        """
+        if not all(self.languages):
+            raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
+        first, second = self.languages
+        if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
+            seen = f"sharing is {self.sharing.value} for {first} and {second}"
+            raise SettingsError(f"{seen}; vocabularies of their own are for two languages, take joint")
+        if self.segmentation is not Segmentation.NONE and self.tokens != "sentencepiece":
+            seen = f"segmentation is {self.segmentation.value} for tokens {self.tokens}"
+            raise SettingsError(f"{seen}; only models of sentencepiece segment the texts that they read, leave it out")
+        if self.splitter is not Splitter.REGEX and self.tokens != "word":
+            raise SettingsError(f"splitter is {self.splitter.value} for tokens {self.tokens}; it is for tokens word")
+
+    def pieces(self, pairs: int) -> int:
+        """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""
+        if self.vocab_size is not None:
+            return self.vocab_size
+        if self.tokens != "sentencepiece":
+            return 200_000
+        return 8_000 if pairs <= 50_000 else 20_000 if pairs <= 1_000_000 else 50_000
+
+    @property
+    def coverage(self) -> float:
+        """The character coverage in force."""
+        if self.character_coverage is not None:
+            return self.character_coverage
+        if "-" in self.languages[1]:  # the script of one language among several is a small share of all characters
+            return 0.99995
+        codes = {code.partition("_")[0] for code in self.languages}
+        return 0.9999 if codes & _MANY_CHARACTERS else 0.9995
+
+    @property
+    def max_tokens(self) -> int:
+        """Where sentences are cut, in ids."""
+        return self.max_pieces * (4 if self.tokens == "trigram" else 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings, which all shape the content of a store, as JSON values."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {"languages": list(self.languages), "character_coverage": self.coverage}
+        values["cleaning"] = self.cleaning.as_json()
+        values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+        # Stores of sentencepiece say nothing of these, as those of before did.
+        return {name: value for name, value in values.items() if name not in _LATER or _LATER[name] != value}

@@ -1,0 +1,136 @@
+"""Score files of pairs, of any size."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from st_paragram.core.data.text import ReadCounts, TextSource, read_pairs
+from st_paragram.core.encoding.models import TextEncoder, batch_size
+from st_paragram.core.files import atomic, output_files
+from st_paragram.errors import MiningError, TextError
+
+Vectors = NDArray[np.float32]
+Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
+
+_PAIRS = 1 << 14  # encoded and written at a time
+
+
+@dataclass
+class ScoringReport:
+    """What was scored: pairs in all, and how many of them have a blank side."""
+
+    pairs: int = 0
+    blank: int = 0
+
+
+def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
+    """Cosines of pairs of rows of length 1: (n, D) twice to (n,)."""
+    return np.einsum("nd,nd->n", first, second)
+
+
+def score_pairs(
+    model: TextEncoder,
+    pairs: Iterable[tuple[str, str]],
+    report: ScoringReport | None = None,
+    scorer: Scorer = cosines,
+) -> Iterator[tuple[float, str, str]]:
+    """Yield (score, first, second) for pairs of texts, in order.
+
+    Args:
+        model: An `Encoder` or any SentenceTransformer.
+        pairs: Of texts.
+        report: Counts pairs, and those with a blank side.
+        scorer: Scores pairs of embeddings of length 1.
+
+    Raises:
+        MiningError: A score is not finite.
+    """
+    report, at_once = report or ScoringReport(), batch_size(model)
+    pairs = iter(pairs)
+    while batch := list(islice(pairs, _PAIRS)):
+        texts = [text for pair in batch for text in pair]
+        rows = model.encode(texts, batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
+        scores = scorer(rows[0::2], rows[1::2])
+        for score, (first, second) in zip(scores, batch, strict=True):
+            report.pairs += 1
+            report.blank += not (first.strip() and second.strip())
+            if not math.isfinite(score):
+                raise MiningError(f"pair {report.pairs}: its score is {score}; the model is damaged, take another")
+            yield float(score), first, second
+
+
+def score_file(
+    model: TextEncoder,
+    source: TextSource,
+    output: str | Path,
+    overwrite: bool = False,
+    scorer: Scorer = cosines,
+    scores: array[float] | None = None,
+    sort: bool = False,
+) -> ScoringReport:
+    """Score a file of pairs; write `score TAB first TAB second` per pair.
+
+    Args:
+        model: An `Encoder` or any SentenceTransformer.
+        source: The pairs.
+        output: The file to make.
+        overwrite: Replace an existing output.
+        scorer: Scores pairs of embeddings of length 1.
+        scores: The scores are appended to it, as they are written: 8 bytes a pair.
+        sort: Best pairs first, equally good ones in their order, instead of all in their order. Takes 40 bytes of
+            memory a pair, and room on disk for the output twice.
+
+    Raises:
+        ParagramError: The output exists, cannot be written, or another run is writing it.
+        TextError: The pairs cannot be read.
+        MiningError: A score is not finite.
+    """
+    output = Path(output)
+    report, counts = ScoringReport(), ReadCounts()
+    pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
+    scored = tqdm(pairs, unit="pair", unit_scale=True, disable=None)
+    with output_files(output, overwrite=overwrite), atomic(output) as file:
+        if sort:
+            _write_sorted(file, scored, array("d") if scores is None else scores, output.parent)
+        else:
+            for score, row in _rows(scored):
+                file.write(row)
+                if scores is not None:
+                    scores.append(score)
+        if counts.nul_rows:
+            seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
+            raise TextError(f"{source.name}: {seen}; remove the bytes")
+    return report
+
+
+def _rows(scored: Iterable[tuple[float, str, str]]) -> Iterator[tuple[float, bytes]]:
+    """The rows of the output, each with the score that stands in it."""
+    for score, first, second in scored:
+        yield round(score, 6), f"{score:.6f}\t{first}\t{second}\n".encode()
+
+
+def _write_sorted(
+    file: IO[bytes], scored: Iterable[tuple[float, str, str]], scores: array[float], folder: Path
+) -> None:
+    """Write rows in the order of falling scores, by way of an unsorted file in a folder; `scores` grows."""
+    before, ends = len(scores), array("q", [0])
+    with TemporaryFile(dir=folder) as unsorted:
+        for score, row in _rows(scored):
+            ends.append(ends[-1] + unsorted.write(row))
+            scores.append(score)
+        unsorted.flush()
+        with mmap(unsorted.fileno(), 0, access=ACCESS_READ) as text:
+            for row in np.argsort(-np.array(scores[before:]), kind="stable"):
+                file.write(text[ends[row] : ends[row + 1]])

@@ -1,0 +1,147 @@
+"""Make an index folder: sentences, their vectors, an index of faiss where comparing everything takes too long."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from tqdm import tqdm
+
+from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.find import find, with_commit
+from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.files import atomic, check_output_folder, locked, output_lock
+from st_paragram.errors import MiningError
+from st_paragram.tools.search import indexes
+from st_paragram.tools.search.content import Content
+from st_paragram.tools.search.effort import find_effort
+from st_paragram.tools.search.index_metadata import (
+    FORMAT_VERSION,
+    METADATA_FILE,
+    SENTENCES,
+    VECTORS,
+    IndexMetadata,
+    part_name,
+    write_metadata,
+)
+from st_paragram.tools.search.sentences import Sentences, write_sentences
+from st_paragram.tools.search.settings import FLAT, SearchSettings
+from st_paragram.tools.search.stored_search import rows_at_a_time
+from st_paragram.tools.search.vectors import StoredVectors, blocks, even_size, pack
+
+NEIGHBOURS = 10  # that recall_at_k is the share of
+_EMBED_ROWS = 1 << 14
+_USUAL_QUERIES = 10_000  # that an index answers in its life, for choosing one: exact up to 1M sentences of 1024
+
+
+def build(
+    source: str, output: Path, model: str, settings: SearchSettings, overwrite: bool, content: Content
+) -> IndexMetadata:
+    """Make the folder; see `SearchIndex.build`."""
+    check = partial(check_output_folder, output, overwrite, METADATA_FILE, "index", MiningError)
+    check()
+    path = find(model)
+    encoder = load_encoder(path)
+    content.check(encoder, model)
+    with output_lock(output, check, MiningError), _unfinished(output) as part:
+        counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
+        dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, encoder, settings, content, source)
+        metadata = IndexMetadata(
+            format_version=FORMAT_VERSION,
+            model=with_commit(model, path),
+            fingerprint=fingerprint(path),
+            source=source,
+            lines=counts.lines,
+            sentences=counts.sentences,
+            dimension=dim,
+            vector_type=settings.vector_type.value,
+            factory=indexes.choose_index(settings.index, _USUAL_QUERIES, counts.sentences, dim),
+            part_rows=even_size(counts.sentences, indexes.rows_in(settings.memory, dim)),
+            effort=0,
+            recall=1.0,
+            recall_at_k=1.0,
+            neighbours=min(NEIGHBOURS, counts.sentences),
+            content=content.value,
+        )
+        if metadata.factory != FLAT:
+            metadata = _add_parts(part, metadata, settings)
+        write_metadata(part, metadata)
+    return metadata
+
+
+@contextmanager
+def _unfinished(output: Path) -> Iterator[Path]:
+    """An empty folder that takes its name when all went well, and goes otherwise."""
+    part = output.with_name(f"{output.name}.part")
+    with locked(part):
+        try:
+            for path in part.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path.suffix != ".lock":
+                    path.unlink()
+            yield part
+            for path in part.glob("*.lock"):
+                path.unlink()
+            _rename(part, output)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _rename(part: Path, output: Path) -> None:
+    old = output.with_name(f"{output.name}.old.part")
+    if output.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        output.rename(old)
+    part.rename(output)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _write_vectors(
+    sentences: Sentences,
+    path: Path,
+    model: TextEncoder,
+    settings: SearchSettings,
+    content: Content,
+    source: str,
+) -> int:
+    """Embed all sentences into one `.npy` file, some at a time; returns the number of components."""
+    dim = model.get_embedding_dimension()
+    assert dim is not None
+    descr = npy.dtype_to_descr(np.dtype(settings.vector_type.value))
+    with atomic(path) as handle, tqdm(total=len(sentences), unit="line", unit_scale=True, disable=None) as bar:
+        npy.write_array_header_1_0(handle, {"descr": descr, "fortran_order": False, "shape": (len(sentences), dim)})
+        for begin, end in blocks(len(sentences), _EMBED_ROWS):
+            rows = content.embed_texts(model, sentences.texts(range(begin, end)))
+            where = f"{source}, sentences from {begin + 1}"
+            handle.write(pack(rows, settings.vector_type, where).tobytes())
+            bar.update(end - begin)
+    return dim
+
+
+def _add_parts(folder: Path, metadata: IndexMetadata, settings: SearchSettings) -> IndexMetadata:
+    """Build the inexact indexes, and find out how hard to look: with sentences drawn at random.
+
+    Raises:
+        SettingsError: faiss cannot make such an index.
+        OSError: It cannot be written.
+    """
+    vectors, parts = StoredVectors((folder / VECTORS,)), list[tuple[int, Any]]()
+    for number, (begin, end) in enumerate(metadata.parts):
+        path = folder / part_name(number)
+        index = indexes.build(metadata.factory, vectors, begin, end, settings.seed)
+        indexes.write(index, path)
+        del index
+        parts.append((begin, indexes.read(path)))
+    part_rows = rows_at_a_time(settings.memory, metadata.dimension)
+    found = find_effort(vectors, vectors, parts, NEIGHBOURS, settings, part_rows, own=True)
+    return replace(
+        metadata, effort=found.effort, recall=found.recall, recall_at_k=found.recall_at_k, neighbours=found.k
+    )

@@ -1,0 +1,254 @@
+"""The distinct sentences of a text on disk: each stands there once, and those that say nothing are left out.
+
+A folder holds `text`, all lines one after another with single spaces, and, mapped when read, `starts.npy` and
+`ends.npy` (int64 (n,), bytes of `text`) and `lines.npy` (int64 (n,), the line of the first occurrence, from 0) of the
+n distinct sentences in the order of their first occurrence. With ids, `ids`, `id_starts.npy` and `id_ends.npy` too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.data.lines import read_lines
+from st_paragram.core.files import atomic
+from st_paragram.core.npy_files import map_npy
+from st_paragram.errors import MiningError
+from st_paragram.tools.stages.metadata import read_metadata, write_metadata
+
+_FEWEST_LETTERS = 2
+
+
+@dataclass
+class SentenceCounts:
+    """What became of the lines of a text: `lines` is `sentences` plus all others.
+
+    Attributes:
+        lines: Read.
+        blank: Of white space alone.
+        near_empty: With fewer than two letters or digits.
+        repeated: That were there before; the first one stands for them.
+        boilerplate: Of sentences that occur too often, if there is a limit.
+        sentences: Distinct ones that are left.
+        most_repeated: How often the most frequent sentence occurs.
+    """
+
+    lines: int = 0
+    blank: int = 0
+    near_empty: int = 0
+    repeated: int = 0
+    boilerplate: int = 0
+    sentences: int = 0
+    most_repeated: int = 0
+
+
+class Sentences:
+    """Distinct sentences, read through memory maps."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder that `write_sentences` has made.
+
+        Raises:
+            StoreError: It is not complete.
+        """
+        self.folder = folder
+        metadata = read_metadata(folder / "text")
+        self.counts = SentenceCounts(**{name: metadata[name] for name in asdict(SentenceCounts())})
+        self.has_ids: bool = metadata["has_ids"]
+
+    def __len__(self) -> int:
+        """Number of distinct sentences."""
+        return self.counts.sentences
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the maps behind: every process opens its own."""
+        return {"folder": self.folder, "counts": self.counts, "has_ids": self.has_ids}
+
+    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Sentences by their rows."""
+        return self._take(self._text, self._starts, self._ends, rows)
+
+    def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Ids of sentences, of their first occurrence; without ids the numbers of their lines, from 1."""
+        if not self.has_ids:
+            return list(map(str, (self._lines[np.asarray(rows, dtype=np.int64)] + 1).tolist()))
+        return self._take(self._ids, self._id_starts, self._id_ends, rows)
+
+    @staticmethod
+    def _take(
+        text: mmap, starts: NDArray[Any], ends: NDArray[Any], rows: Sequence[int] | NDArray[np.int64]
+    ) -> list[str]:
+        rows = np.asarray(rows, dtype=np.int64)
+        cuts = zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+        return [text[begin:end].decode("utf-8") for begin, end in cuts]
+
+    @cached_property
+    def _text(self) -> mmap:
+        with (self.folder / "text").open("rb") as handle:
+            return mmap(handle.fileno(), 0, access=ACCESS_READ)
+
+    @cached_property
+    def _ids(self) -> mmap:
+        with (self.folder / "ids").open("rb") as handle:
+            return mmap(handle.fileno(), 0, access=ACCESS_READ)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "starts.npy")
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "ends.npy")
+
+    @cached_property
+    def _id_starts(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "id_starts.npy")
+
+    @cached_property
+    def _id_ends(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "id_ends.npy")
+
+    @cached_property
+    def _lines(self) -> NDArray[np.int64]:
+        return _mapped(self.folder / "lines.npy")
+
+
+def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None) -> SentenceCounts:
+    """Find the distinct sentences of a text.
+
+    Memory: 32 bytes a line.
+
+    Args:
+        path: The text, a sentence a line; with ids, `id TAB sentence` (as in BUCC's files).
+        folder: Filled.
+        with_ids: Lines begin with an id.
+        most_repeats: Leave out sentences that occur more often: menus, headers and the like.
+
+    Raises:
+        TextError: The text cannot be read, or a line is not UTF-8.
+        MiningError: The text has no sentence, or a line has no id where it should.
+    """
+    counts = SentenceCounts()
+    kept = _write_lines(_numbered(path, with_ids), folder, with_ids, counts)
+    first = _first_occurrences(kept.hashes(), counts, most_repeats)
+    if not len(first):
+        raise MiningError(f"{path}: no sentence in {counts.lines} lines; give a text with a sentence a line")
+    for name, array in kept.arrays(with_ids).items():
+        with atomic(folder / f"{name}.npy") as handle:
+            np.save(handle, array[first])
+    write_metadata(folder / "text", asdict(counts) | {"has_ids": with_ids})
+    return counts
+
+
+def _write_lines(lines: Iterable[tuple[int, str, str]], folder: Path, with_ids: bool, counts: SentenceCounts) -> _Kept:
+    """Write the lines that say something, one after another, and their ids; all lines are counted."""
+    kept = _Kept()
+    with ExitStack() as stack:
+        text = stack.enter_context(atomic(folder / "text"))
+        ids = stack.enter_context(atomic(folder / "ids")) if with_ids else None
+        for block in _blocks(lines, 1 << 16):
+            chosen = [(number, key, line) for number, key, line in block if _says_something(line, counts)]
+            counts.lines += len(block)
+            sentences = [line.encode() for _, _, line in chosen]
+            keys = [key.encode() for _, key, _ in chosen]
+            kept.add([number for number, _, _ in chosen], sentences, keys)
+            text.write(b"".join(sentences))
+            if ids is not None:
+                ids.write(b"".join(keys))
+    return kept
+
+
+class _Kept:
+    """Of the lines that were written: their numbers, hashes, and lengths in bytes. 32 bytes a line."""
+
+    def __init__(self) -> None:
+        self._numbers, self._hashes = list[NDArray[np.int64]](), list[NDArray[np.uint64]]()
+        self._lengths, self._id_lengths = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
+
+    def add(self, numbers: Sequence[int], sentences: Sequence[bytes], keys: Sequence[bytes]) -> None:
+        digests = b"".join(hashlib.blake2b(line, digest_size=8).digest() for line in sentences)
+        self._hashes.append(np.frombuffer(digests, dtype=np.uint64))
+        self._numbers.append(np.array(numbers, dtype=np.int64))
+        self._lengths.append(np.fromiter(map(len, sentences), np.int64, len(sentences)))
+        self._id_lengths.append(np.fromiter(map(len, keys), np.int64, len(keys)))
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Of the sentences, uint64 (c,)."""
+        return np.concatenate([np.zeros(0, np.uint64), *self._hashes])
+
+    def arrays(self, with_ids: bool) -> dict[str, NDArray[np.int64]]:
+        """What a folder keeps of every line, int64 (c,) each, by name of the file."""
+        arrays = {"lines": np.concatenate(self._numbers)}
+        for name, parts in (("", self._lengths), ("id_", self._id_lengths))[: 1 + with_ids]:
+            lengths = np.concatenate(parts)
+            ends = np.cumsum(lengths)
+            arrays |= {f"{name}starts": ends - lengths, f"{name}ends": ends}
+        return arrays
+
+
+def _numbered(path: str, with_ids: bool) -> Iterator[tuple[int, str, str]]:
+    """Number of the line, id, sentence with single spaces."""
+    for number, line in enumerate(read_lines(path)):
+        key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
+        if not tab and line.strip():
+            raise MiningError(f"{path}: line {number + 1} has no tab; with ids, lines are `id TAB sentence`")
+        yield number, key, " ".join(sentence.split())
+
+
+def _blocks(lines: Iterable[tuple[int, str, str]], count: int) -> Iterator[list[tuple[int, str, str]]]:
+    block = []
+    for line in lines:
+        block.append(line)
+        if len(block) == count:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _says_something(line: str, counts: SentenceCounts) -> bool:
+    if not line:
+        counts.blank += 1
+        return False
+    if len(line) >= _FEWEST_LETTERS and line[:_FEWEST_LETTERS].isalnum():  # nearly all of them
+        return True
+    letters = 0
+    for character in line:
+        letters += character.isalnum()
+        if letters == _FEWEST_LETTERS:
+            return True
+    counts.near_empty += 1
+    return False
+
+
+def _first_occurrences(
+    hashes: NDArray[np.uint64], counts: SentenceCounts, most_repeats: int | None
+) -> NDArray[np.int64]:
+    """Positions of the distinct sentences, in order.
+
+    Hashes of 64 bits tell them apart: of a billion sentences, two have the same one in about one text out of 40.
+    """
+    _, first, times = np.unique(hashes, return_index=True, return_counts=True)
+    counts.most_repeated = int(times.max(initial=0))
+    usable = times <= most_repeats if most_repeats else np.ones(len(times), dtype=bool)
+    counts.boilerplate = int(times[~usable].sum())
+    counts.repeated = int((times[usable] - 1).sum())
+    counts.sentences = int(usable.sum())
+    return np.sort(first[usable])
+
+
+def _mapped(path: Path) -> NDArray[np.int64]:
+    try:
+        return map_npy(path, ("int64",), 1)
+    except DAMAGED as error:
+        raise MiningError(f"{path}: damaged ({one_line(error)}); remove its folder and start again") from error

@@ -1,0 +1,86 @@
+"""Which address does what: exact paths, the methods they allow, and the requests they read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from st_paragram.tools.serving.errors import Refused
+from st_paragram.tools.serving.messages import Answer, Request
+from st_paragram.tools.serving.reading import read_json, validated
+from st_paragram.tools.serving.schemas import RequestSchema
+
+_UNKNOWN_ADDRESS = (
+    "there is nothing at this address; POST to /v1/embeddings, /v1/rerank, /embed, /score or /search, "
+    "or GET /v1/models, /info, /health or /metrics"
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of request that an address reads, and the endpoint that answers it."""
+
+    schema: type[RequestSchema]
+    answer: Callable[[Request, Any], Awaitable[Answer]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """An address that is read with GET: `answer` is given what follows the path, "" for the path itself."""
+
+    path: str
+    summary: str
+    answer: Callable[[str], Answer]
+    has_children: bool = False
+
+    allowed = "GET, HEAD"
+
+    async def respond(self, request: Request) -> Answer:
+        """The page; addresses below it are passed on without their first part."""
+        return self.answer(request.path[len(self.path) + 1 :])
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address that JSON is posted to, in one form or another."""
+
+    path: str
+    summary: str
+    forms: tuple[Form, ...]
+
+    allowed = "POST"
+
+    async def respond(self, request: Request) -> Answer:
+        """Read the request in the form that it has, and answer it."""
+        value = read_json(request)
+        form = next((form for form in self.forms if form.schema.texts_field in value), self.forms[0])
+        return await form.answer(request, validated(form.schema, value))
+
+
+Route = Page | Endpoint
+
+
+class Routes:
+    """All addresses of a server."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.by_path: dict[str, Route] = {route.path: route for route in routes}
+
+    async def respond(self, request: Request) -> Answer:
+        """Hand a request to the route of its path.
+
+        Raises:
+            Refused: there is nothing at this path (404), or not by this method (405).
+        """
+        route = self.by_path.get(request.path) or self._parent(request.path)
+        if route is None:
+            raise Refused(404, _UNKNOWN_ADDRESS)
+        if request.method not in route.allowed.split(", "):
+            message = f"this method is not allowed here; use {route.allowed.partition(',')[0]}"
+            raise Refused(405, message, headers={"Allow": route.allowed})
+        return await route.respond(request)
+
+    def _parent(self, path: str) -> Route | None:
+        pages = (route for route in self.by_path.values() if isinstance(route, Page) and route.has_children)
+        return next((page for page in pages if path.startswith(f"{page.path}/")), None)

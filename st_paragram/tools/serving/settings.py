@@ -1,0 +1,30 @@
+"""What one request, and all that wait together, may ask of a server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from st_paragram.core.settings import setting, settings
+from st_paragram.tools.search.settings import Size, parse_memory
+
+
+@settings
+class ServingSettings:
+    """Limits of a server; what is beyond them is refused with the status that docs/serving.md names."""
+
+    max_body: Annotated[int, BeforeValidator(parse_memory)] = setting(
+        Size(4 << 20), "largest body of a request", metavar="SIZE"
+    )
+    max_texts: int = setting(2048, "most texts of a request; a pair has two", least=1)
+    max_characters: int = setting(20_000, "most characters of a text", least=1)
+    max_hits: int = setting(100, "most sentences that a query may ask a search for", least=1)
+    max_waiting: int = setting(32_768, "most texts that wait to be encoded; requests beyond get status 503", least=1)
+    batch_texts: int = setting(
+        4096, "most texts that are encoded together; a request is never cut, so one larger than that is alone", least=1
+    )
+    body_seconds: float = setting(
+        30.0, "seconds in which the header of a request must have come, and then its body", above=0
+    )
+    stop_seconds: int = setting(30, "seconds that a server which is stopped gives to requests under way", least=1)

@@ -1,0 +1,66 @@
+"""The JSON file beside the result of a task, written last: the task is done if the file is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.files import atomic
+from st_paragram.core.json_files import read_json
+from st_paragram.errors import StoreError
+
+
+def metadata_file(path: Path) -> Path:
+    """The JSON file beside a task's result."""
+    return path.with_name(f"{path.name}.json")
+
+
+def write_metadata(path: Path, metadata: Mapping[str, Any]) -> None:
+    """Mark a task as done.
+
+    Args:
+        path: The task's result, which is complete.
+        metadata: What later stages and reports need to know about it.
+    """
+    with atomic(metadata_file(path)) as handle:
+        handle.write(json.dumps(metadata, sort_keys=True).encode())
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """The metadata of a task that is done.
+
+    Args:
+        path: The task's result.
+
+    Raises:
+        StoreError: The task is not done, or its metadata is damaged.
+    """
+    try:
+        metadata: dict[str, Any] = dict(read_json(metadata_file(path)))
+    except DAMAGED as error:
+        reason = one_line(error)
+        raise StoreError(
+            f"{metadata_file(path)}: not readable ({reason}); remove its folder and start again"
+        ) from error
+    return metadata
+
+
+def written_before(result: Path, output: Path) -> bool:
+    """Whether an output outside the work folder still is the one that a task wrote, by its size and time of change.
+
+    Args:
+        result: The task's result; its metadata has `output`, see `output_state`.
+        output: The file that was asked for.
+    """
+    if not (metadata_file(result).is_file() and output.is_file()):
+        return False
+    return bool(read_metadata(result).get("output") == output_state(output))
+
+
+def output_state(output: Path) -> list[int]:
+    """Size and time of change of a file, for the metadata of the task that wrote it."""
+    status = output.stat()
+    return [status.st_size, status.st_mtime_ns]

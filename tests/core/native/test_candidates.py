@@ -1,0 +1,64 @@
+"""What the kernels of a search refuse; what they compute is compared in tests/search/test_exact.py."""
+
+import numpy as np
+import pytest
+
+from st_paragram.core.native import kernels
+
+pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
+
+F32, I64, U16 = np.float32, np.int64, np.uint16
+
+
+def cosines(**changes):
+    given = {
+        "queries": np.zeros((2, 4), F32),
+        "shards": [np.zeros((3, 4), F32), np.zeros((1, 4), F32)],
+        "lengths": np.ones(4, F32),
+        "rows": np.zeros((2, 5), I64),
+        "out": np.zeros((2, 5), F32),
+    } | changes
+    kernels().candidate_cosines(*given.values(), 1)
+    return given["out"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": np.full((2, 5), 4)}, "row 4 is not among the vectors"),
+        ({"rows": np.full((2, 5), -2)}, "row -2 is not among the vectors"),
+        ({"rows": np.zeros((3, 5), I64)}, "rows has another shape"),
+        ({"lengths": np.ones(3, F32)}, "lengths has another shape"),
+        ({"out": np.zeros((2, 4), F32)}, "out has another shape"),
+        ({"shards": []}, "shards are none"),
+        ({"shards": [np.zeros((3, 5), F32), np.zeros((1, 5), F32)]}, "shard has another shape"),
+        ({"shards": [np.zeros((1, 4), F32), np.zeros((3, 4), F32)]}, "shards differ in their numbers of rows"),
+        ({"shards": [np.zeros((3, 4), F32), np.zeros((1, 4), U16)]}, "shards differ in type"),
+        ({"shards": [np.zeros((4, 4), np.float64)]}, "shards differ in type"),
+        ({"shards": [np.zeros((4, 8), F32)[:, ::2]]}, "shards differ in type or are not contiguous"),
+    ],
+)
+def test_what_would_read_elsewhere_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        cosines(**changes)
+
+
+def test_no_row_leaves_what_is_there():
+    out = np.full((2, 5), 7, F32)
+    assert (cosines(rows=np.full((2, 5), -1), out=out) == 7).all()
+
+
+def test_a_result_that_would_be_read_is_refused():
+    shared = np.zeros((2, 5), F32)
+    with pytest.raises(ValueError, match="out is read-only"):
+        shared.flags.writeable = False
+        cosines(out=shared)
+    tile = np.zeros((3, 3), F32)
+    with pytest.raises(ValueError, match="values shares its memory"):
+        kernels().keep_best(tile, 0, tile, np.zeros((3, 3), I64), False, 1)
+
+
+@pytest.mark.parametrize(("values", "ids"), [((3, 2), (3, 2)), ((4, 2), (4, 3)), ((4, 0), (4, 0))])
+def test_tables_of_another_shape_are_refused(values, ids):
+    with pytest.raises(ValueError, match=r"values|ids"):
+        kernels().keep_best(np.zeros((4, 9), F32), 0, np.zeros(values, F32), np.zeros(ids, I64), False, 1)

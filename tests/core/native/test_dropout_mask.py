@@ -1,0 +1,155 @@
+"""The masks of the compiled step's dropout: as written down here, alike everywhere, and random."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from st_paragram.core.native import kernels
+
+pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
+
+
+def mixed(x):
+    """SplitMix64 on Python's integers."""
+    x = (x + 0x9E3779B97F4A7C15) % 2**64
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+def expected(seed, step, occurrences, dim, p):
+    """The definition: 32 bits of a hash for two components, compared with p in 65,536ths."""
+    masks = np.zeros((occurrences, dim), np.float32)
+    first = mixed((mixed(seed) + step) % 2**64)
+    for i in range(occurrences):
+        key = mixed((first + i) % 2**64)
+        for d in range(dim):
+            x = (key + (d // 64 * 32 + d % 32) * 0x9E3779B9) % 2**32
+            x = (x ^ x >> 16) * 0x7FEB352D % 2**32 ^ key >> 32
+            x = (x ^ x >> 15) * 0x846CA68B % 2**32
+            x ^= x >> 16
+            half = x >> 16 if d % 64 >= 32 else x % 2**16
+            masks[i, d] = (half + 2**15) % 2**16 >= round(p * 2**16)
+    return masks
+
+
+def draws(p, seed=1, step=0, occurrences=2000, dim=640):
+    """Draws centred on 0 with variance 1, (occurrences, dim)."""
+    p = round(p * 2**16) / 2**16
+    return (kernels().dropout_mask(seed, step, occurrences, dim, p) - (1 - p)) / np.sqrt(p * (1 - p))
+
+
+@pytest.mark.parametrize("dim", [1, 31, 33, 64, 100, 200])
+@pytest.mark.parametrize(("seed", "step", "p"), [(0, 0, 0.1), (2**64 - 1, 10**12, 0.3), (42, 7, 0.99999)])
+def test_is_what_is_written_down(dim, seed, step, p):
+    np.testing.assert_array_equal(kernels().dropout_mask(seed, step, 9, dim, p), expected(seed, step, 9, dim, p))
+
+
+def test_a_longer_mask_begins_with_the_shorter_one():
+    shorter, longer = (kernels().dropout_mask(3, 4, n, dim, 0.3) for n, dim in ((5, 70), (50, 300)))
+    np.testing.assert_array_equal(shorter, longer[:5, :70])
+
+
+@pytest.mark.parametrize("instructions", ["generic", "avx2", "avx512"])
+def test_instruction_sets_draw_the_same(instructions):
+    """A wish that the processor cannot fulfil falls back on another set, which draws the same too."""
+    code = (
+        "import hashlib; from st_paragram.core.native import kernels; "
+        "print(hashlib.sha256(kernels().dropout_mask(5, 6, 300, 333, 0.3).tobytes()).hexdigest())"
+    )
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "ST_PARAGRAM_INSTRUCTIONS": wish},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for wish in (instructions, kernels().instructions())
+    }
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("p", [0.0, 1 / 2**18])
+def test_keeps_everything_without_dropout(p):
+    assert (kernels().dropout_mask(1, 2, 100, 100, p) == 1).all()
+
+
+@pytest.mark.parametrize("p", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("seed", range(4))
+def test_keeps_its_share(p, seed):
+    """1.28 million draws: all of them within 3 standard deviations, so are components and tokens as a chi-square."""
+    x = draws(p, seed=seed, step=3 * seed)
+    assert abs(x.sum()) < 3 * np.sqrt(x.size)
+    for axis in (0, 1):
+        sums = x.sum(axis)
+        degrees = len(sums)
+        chi_square = (sums**2).sum() / x.shape[axis]
+        assert abs(chi_square - degrees) < 4 * np.sqrt(2 * degrees * (1 + 1 / (p * (1 - p) * x.shape[axis])))
+
+
+@pytest.mark.parametrize(("p", "largest"), [(0.1, 7.5), (0.3, 6.0), (0.5, 6.0)])
+def test_components_and_tokens_are_uncorrelated(p, largest):
+    """All pairs of 640 components over 2000 tokens, and of 2000 tokens over 640 components.
+
+    The largest of 2 million correlations is at 5.1 standard deviations for p = 0.5 and above 6 for 0.1, where both
+    components of a pair are dropped a few times only; numpy's generator gives the same.
+    """
+    x = draws(p)
+    for rows in (x.T, x):
+        n, length = rows.shape
+        products = (rows @ rows.T / np.sqrt(length))[np.triu_indices(n, 1)]
+        assert abs(products).max() < largest
+        chi_square, degrees = (products**2).sum(), len(products)
+        assert abs(chi_square - degrees) < 6 * np.sqrt(2 * degrees)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3])
+def test_neighbours_are_uncorrelated(p):
+    """Products of a draw with one some components or tokens on, 1.2 million each: twice as many lags as a word has."""
+    x = draws(p, seed=2)
+    for lag in range(1, 65):
+        for product in (x[:, lag:] * x[:, :-lag], x[lag:] * x[:-lag], x[lag:, lag:] * x[:-lag, :-lag]):
+            assert abs(product.sum()) < 4.5 * np.sqrt(product.size)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3])
+def test_steps_and_seeds_are_uncorrelated(p):
+    x = [draws(p, seed, step).ravel() for seed in (0, 1, 2, 2**32) for step in (0, 1, 2, 1000)]
+    products = np.corrcoef(x)[np.triu_indices(len(x), 1)] * np.sqrt(len(x[0]))
+    assert abs(products).max() < 4.5
+    assert abs((products**2).sum() - len(products)) < 4 * np.sqrt(2 * len(products))
+
+
+def test_eight_neighbours_take_every_value_equally_often():
+    """Patterns of 8 components, side by side and across the two halves of a word, over 1.28 million draws."""
+    bits = kernels().dropout_mask(1, 1, 2000, 640, 0.5).astype(np.int64).reshape(2000, 10, 64)
+    weights = 2 ** np.arange(8)
+    side_by_side = bits.reshape(-1, 8) @ weights
+    across = np.concatenate([bits[:, :, d + np.array([0, 1, 2, 3, 32, 33, 34, 35])] for d in range(0, 29, 4)]) @ weights
+    for patterns in (side_by_side, across.ravel()):
+        counts = np.bincount(patterns, minlength=256)
+        mean = len(patterns) / 256
+        assert abs(((counts - mean) ** 2 / mean).sum() - 255) < 4 * np.sqrt(2 * 255)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((-1, 4, 0.1), "negative size"),
+        ((4, -1, 0.1), "negative size"),
+        ((4, 4, 1.0), "dropout is not in"),
+    ],
+)
+def test_refuses_what_makes_no_mask(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        kernels().dropout_mask(1, 1, *arguments)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62), (2**40, 2**30), (2**30, 2**10)])
+def test_a_mask_of_more_bytes_than_there_are(shape):
+    with pytest.raises(MemoryError):
+        kernels().dropout_mask(1, 1, *shape, 0.1)

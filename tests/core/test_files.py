@@ -1,0 +1,220 @@
+"""Outputs: one run at a time, what killed runs have left, disks that are full."""
+
+from __future__ import annotations
+
+import errno
+import os
+from functools import partial
+
+import pytest
+from filelock import FileLock
+
+from st_paragram.core.files import (
+    atomic,
+    atomic_folder,
+    check_output,
+    is_digest,
+    output_files,
+    output_lock,
+    remove_unfinished,
+    temporary_folder,
+    write_text,
+)
+from st_paragram.errors import MiningError, ParagramError
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def leave_behind(folder, *left):
+    for name in left:
+        if name.endswith("/"):
+            (folder / name).mkdir()
+            (folder / name / "torn").write_text("torn")
+        else:
+            (folder / name).write_text("torn")
+
+
+def test_an_output_is_one_runs(tmp_path):
+    output = tmp_path / "x.npy"
+    with FileLock(tmp_path / ".x.npy.lock"):  # as another process would have it
+        leave_behind(tmp_path, ".x.npy.0123456789ab.part")
+        with pytest.raises(ParagramError) as caught, output_lock(output):
+            pass
+        assert str(caught.value) == f"another run is writing {output}; wait for it, or name another output"
+        assert ".x.npy.0123456789ab.part" in names(tmp_path)  # it is the other's
+    with output_lock(output), pytest.raises(TimeoutError):
+        FileLock(tmp_path / ".x.npy.lock", timeout=0).acquire()
+
+
+@pytest.mark.parametrize("spelling", ["x.npy", "sub/../x.npy", "./x.npy"])
+def test_a_run_may_take_its_lock_again_by_any_path(tmp_path, monkeypatch, spelling):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    with output_lock(tmp_path / "x.npy"):
+        with output_files(tmp_path / spelling, overwrite=False):
+            pass
+        assert ".x.npy.lock" in names(tmp_path)
+        with pytest.raises(TimeoutError):
+            FileLock(tmp_path / ".x.npy.lock", timeout=0).acquire()
+    assert names(tmp_path) == ["sub"]
+
+
+def test_no_lock_file_stays(tmp_path):
+    with output_files(tmp_path / "a" / "x", None, tmp_path / "y", overwrite=False):
+        assert names(tmp_path) == [".y.lock", "a"]
+    assert names(tmp_path) == ["a"] and names(tmp_path / "a") == []
+    with pytest.raises(ZeroDivisionError), output_lock(tmp_path / "y"):
+        raise ZeroDivisionError
+    assert names(tmp_path) == ["a"]
+
+
+def test_who_opened_a_lock_file_that_goes_does_not_have_the_lock(tmp_path, monkeypatch):
+    """A second run opens the file, the first removes it and ends; a third could lock a new one beside the second."""
+    path, first, really_open = tmp_path / ".x.lock", FileLock(tmp_path / ".x.lock"), os.open
+
+    def late(name, *arguments, **options):
+        found = really_open(name, *arguments, **options)
+        if first.is_locked and os.fspath(name) == str(path):
+            path.unlink()
+            first.release()
+        return found
+
+    first.acquire()
+    monkeypatch.setattr(os, "open", late)
+    with pytest.raises(ParagramError, match="another run is writing"), output_lock(tmp_path / "x"):
+        pass
+    with output_lock(tmp_path / "x"):
+        assert names(tmp_path) == [".x.lock"]
+
+
+def test_what_another_run_has_made_meanwhile_is_not_replaced(tmp_path):
+    output, asked = tmp_path / "x", []
+
+    def check():
+        if asked:
+            output.write_text("finished")
+        asked.append(output)
+        check_output(output, overwrite=False)
+
+    with pytest.raises(ParagramError, match="exists; choose another name"), output_lock(output, check):
+        write_text(output, "overwritten")
+    assert output.read_text() == "finished" and names(tmp_path) == ["x"]
+
+
+def test_what_killed_runs_have_left_goes(tmp_path):
+    mine = [".x.0123456789ab.part", ".x.ab0123456789.part/"]
+    others = [".xx.0123456789ab.part", ".x.y.0123456789ab.part", "x.part", ".x.part", ".x.work/"]
+    leave_behind(tmp_path, *mine, *others)
+    with output_lock(tmp_path / "x"):
+        assert names(tmp_path) == sorted([".x.lock", *(name.rstrip("/") for name in others)])
+    remove_unfinished(tmp_path)
+    assert names(tmp_path) == sorted(["x.part", ".x.part", ".x.work"])
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError()])
+def test_without_locks_all_goes_on_and_nothing_of_others_goes(tmp_path, monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    leave_behind(tmp_path, ".x.0123456789ab.part")
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    with output_lock(tmp_path / "x"):
+        write_text(tmp_path / "x", "made")
+    assert names(tmp_path) == [".x.0123456789ab.part", "x"]
+
+
+def test_another_users_lock_is_respected(tmp_path, monkeypatch):
+    (tmp_path / ".x.lock").touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ParagramError, match=r"belongs to another user, who may be writing .*; wait for it"):
+        output_lock(tmp_path / "x").__enter__()
+
+
+def test_unfinished_files_and_folders_are_of_the_kind_that_is_removed(tmp_path):
+    with pytest.raises(ZeroDivisionError), atomic(tmp_path / "x") as file, temporary_folder(tmp_path / "x"):
+        left = names(tmp_path)
+        file.write(b"torn")
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
+    leave_behind(tmp_path, *left)
+    assert len(left) == 2
+    with output_lock(tmp_path / "x"):
+        assert names(tmp_path) == [".x.lock"]
+
+
+def test_a_folder_takes_its_name_whole(tmp_path):
+    path = tmp_path / "m"
+    with atomic_folder(path) as new:
+        leave_behind(tmp_path, new.relative_to(tmp_path).as_posix() + "/")
+        assert not path.exists()
+    assert names(path) == ["torn"]
+    with atomic_folder(path) as new:
+        new.mkdir()
+    assert names(tmp_path) == ["m"] and names(path) == []
+
+
+def test_a_folder_that_could_not_be_replaced_stays(tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "precious").touch()
+    with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "m"):
+        pass  # nothing is there to take its place
+    assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
+
+
+def test_a_folder_whose_run_was_killed_while_it_was_replaced_comes_back(tmp_path):
+    (tmp_path / ".m.0123456789ab.part" / "old").mkdir(parents=True)
+    (tmp_path / ".m.0123456789ab.part" / "old" / "precious").touch()
+    with (
+        pytest.raises(ParagramError, match="exists"),
+        output_lock(tmp_path / "m", partial(refuse_what_exists, tmp_path / "m")),
+    ):
+        pass
+    assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
+
+
+def refuse_what_exists(path):
+    if path.exists():
+        raise ParagramError(f"{path} exists")
+
+
+TORCH = "torch could not write a file"
+
+
+class LikeSafetensors(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (OSError(errno.EFBIG, "File too large", "/data/x"), "/data/x: File too large"),
+        (OSError("write failed:\n no room"), "write failed: no room"),
+        (LikeSafetensors("Error: I/O error: No space left (os error 28)"), "No space left on device"),
+        (LikeSafetensors('Io(Os { code: 28, kind: StorageFull, message: "..." })'), "No space left on device"),
+        (RuntimeError("unable to close (errno = 28,\n error message = '...')"), "No space left on device"),
+        (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 384 vs 280"), TORCH),
+        (RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed"), TORCH),
+    ],
+)
+def test_what_cannot_be_written_is_told_in_a_line(tmp_path, error, why):
+    output = tmp_path / "x"
+    with pytest.raises(MiningError) as caught, output_lock(output, error=MiningError):
+        raise error
+    advice = "free space, or choose another folder, and start again"
+    assert str(caught.value) == f"{output}: could not be made ({why}); {advice}"
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), RuntimeError("odd"), KeyboardInterrupt(), MiningError("os error 2")]
+)
+def test_other_errors_stay_what_they_are(tmp_path, error):
+    with pytest.raises(type(error)) as caught, output_lock(tmp_path / "x"):
+        raise error
+    assert caught.value is error
+
+
+def test_digests_are_told_from_names():
+    assert is_digest("0123456789abcdef") and not any(map(is_digest, ("raw", "0123456789ABCDEF", "0" * 17)))

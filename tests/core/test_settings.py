@@ -1,0 +1,294 @@
+"""One definition of each setting, and what Python, YAML, the command line and the docs make of it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import pickle
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pydantic
+import pytest
+import yaml
+from hypothesis import given as over
+from hypothesis import strategies as st
+
+from st_paragram.core.setting_fields import choices
+from st_paragram.core.settings import add_setting_options, describe_default, given, read, setting, settings, table
+from st_paragram.errors import SettingsError
+
+
+class Side(Enum):
+    LEFT = "left"
+    RIGHT = "right"
+
+
+def parse_size(text: object) -> object:
+    return int(text[:-1]) << 10 if isinstance(text, str) and text.endswith("K") else text
+
+
+@settings
+class Example:
+    """Every kind of setting once."""
+
+    name: str
+    dim: int = setting(300, "components, 100 % of them", least=1, below=5000)
+    rate: float = setting(1e-3, "learning rate", above=0)
+    share: float | None = setting(None, "share of the rows", least=0.5, most=1)
+    kind: Literal["near", "far"] = setting("near", "which rows")
+    side: Side = setting(Side.LEFT, "which side", option="--of")
+    fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="tell cases apart")
+    trim: bool = setting(True, "cut spaces off")
+    loud: bool = setting(False, "say more")
+    size: Annotated[int, pydantic.BeforeValidator(parse_size)] = setting(
+        "4K", "bytes", least=1024, option="-s --size", metavar="SIZE"
+    )
+    where: Path = setting(Path("data"), "folder")
+
+    def __post_init__(self) -> None:
+        if self.loud and self.kind == "far":
+            raise SettingsError("loud and far exclude each other")
+
+
+VALUES = {
+    "dim": st.integers(1, 4999),
+    "rate": st.floats(0, exclude_min=True, allow_infinity=False),
+    "share": st.floats(0.5, 1),
+    "kind": st.sampled_from(["near", "far"]),
+    "side": st.sampled_from(["left", "right"]),
+    "fold": st.booleans(),
+    "trim": st.booleans(),
+    "where": st.text("abc/", min_size=1).map(Path),
+}
+SOME = st.fixed_dictionaries({}, optional=VALUES)
+
+
+def parsed(*arguments: object, leave_out: tuple[str, ...] = (), only: tuple[str, ...] | None = None) -> Example:
+    parser = argparse.ArgumentParser()
+    add_setting_options(parser, Example, leave_out, only)
+    return Example("x", **given(parser.parse_args(list(map(str, arguments))), Example))
+
+
+def refusal(**values: object) -> str:
+    with pytest.raises(SettingsError) as caught:
+        Example(**{"name": "x", **values})
+    return str(caught.value)
+
+
+def test_defaults_are_what_the_fields_say() -> None:
+    example = Example("x")
+    assert (example.dim, example.rate, example.share, example.kind, example.side) == (
+        300,
+        1e-3,
+        None,
+        "near",
+        Side.LEFT,
+    )
+    assert (example.fold, example.loud, example.size, example.where) == (True, False, 4096, Path("data"))
+
+
+def test_settings_are_frozen_dataclasses_that_can_be_sent_to_other_processes() -> None:
+    example = Example("x", dim=7, kind="far")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        example.dim = 3  # type: ignore[misc]
+    assert dataclasses.replace(example, dim=8) == Example("x", dim=8, kind="far")
+    assert pickle.loads(pickle.dumps(example)) == example
+    assert next(iter(dataclasses.asdict(example).items())) == ("name", "x")
+    assert hash(example) == hash(Example("x", 7, kind="far"))
+
+
+@over(SOME)
+def test_python_yaml_and_the_command_line_agree(values: dict[str, object]) -> None:
+    example = Example("x", **values)
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+    assert Example("x", **yaml.safe_load(yaml.safe_dump(plain))) == example
+    flags = {"fold": "--keep-case", "trim": "--no-trim"}
+    words = [flags[name] for name in flags if values.get(name) is False]
+    options = {"side": "--of"}
+    words += [f"{options.get(name, '--' + name)}={value}" for name, value in plain.items() if name not in flags]
+    assert parsed(*words) == example
+
+
+@over(st.one_of(st.integers(max_value=0), st.integers(min_value=5000)))
+def test_numbers_outside_their_range_are_refused(value: int) -> None:
+    assert refusal(dim=value) == f"dim is {value!r}; it must be at least 1 and below 5000"
+
+
+def test_values_given_by_their_place_are_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match=r"^dim is 'many'; "):
+        Example("x", "many")  # type: ignore[arg-type]
+
+
+@over(st.sampled_from(["dim", "rate", "share", "size"]), st.booleans())
+def test_truth_values_are_no_numbers(name: str, value: bool) -> None:
+    if name != "size":  # which reads values by a function of its own
+        assert refusal(**{name: value}).startswith(f"{name} is {value}; a ")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"dim": 3.5}, "dim is 3.5; a whole number is expected"),
+        ({"dim": "3"}, "dim is '3'; a whole number is expected"),
+        ({"dim": None}, "dim is None; a whole number is expected"),
+        ({"dim": [3]}, "dim is [3]; a whole number is expected"),
+        ({"dim": math.inf}, "dim is inf; a finite number is expected"),
+        ({"rate": "fast"}, "rate is 'fast'; a number is expected"),
+        ({"rate": 0}, "rate is 0; it must be above 0"),
+        ({"rate": math.nan}, "rate is nan; a finite number is expected"),
+        ({"rate": "inf"}, "rate is 'inf'; a finite number is expected"),
+        ({"share": 0.4}, "share is 0.4; it must be at least 0.5 and at most 1"),
+        ({"kind": "middle"}, "kind is 'middle'; it must be one of near, far"),
+        ({"side": 1}, "side is 1; it must be one of left, right"),
+        ({"fold": 1}, "fold is 1; yes or no is expected"),
+        ({"fold": "yes"}, "fold is 'yes'; yes or no is expected"),
+        ({"where": 1}, "where is 1; a path is expected"),
+        ({"name": 1}, "name is 1; text is expected"),
+        ({"size": "1K", "dim": 0}, "dim is 0; it must be at least 1 and below 5000"),
+        ({"size": 3}, "size is 3; it must be at least 1024"),
+        ({"loud": True, "kind": "far"}, "loud and far exclude each other"),
+        ({"colour": 1}, "unknown setting 'colour'; known are dim, fold, "),
+    ],
+)
+def test_refusals_name_the_setting_what_was_given_and_what_is_expected(values: dict[str, object], message: str) -> None:
+    assert refusal(**values).startswith(message)
+
+
+def test_a_setting_without_a_default_must_be_given() -> None:
+    with pytest.raises(SettingsError, match="name is missing; it must be given"):
+        Example()  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        Example("x", *[None] * 20)  # type: ignore[arg-type]
+
+
+def test_a_default_outside_its_own_range_is_refused() -> None:
+    @settings
+    class Wrong:
+        dim: int = setting(0, "components", least=1)
+
+    with pytest.raises(SettingsError, match="dim is 0; it must be at least 1"):
+        Wrong()
+
+
+def test_what_yaml_1_1_makes_of_numbers_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("dim: 10.0\nrate: 1e-3\nsize: 8K\nfold: no\n")
+    assert yaml.safe_load(path.read_text())["rate"] == "1e-3"
+    example = read(Example, path, {"name": "x"})
+    assert (example.dim, type(example.dim), example.rate, example.size) == (10, int, 0.001, 8192)
+    assert example.fold is False
+
+
+def test_later_places_are_stronger(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("dim: 2\nrate: 0.5\n")
+    example = read(Example, path, {"dim": 3, "name": "x"}, {"dim": 1, "rate": 0.1, "share": 0.7})
+    assert (example.dim, example.rate, example.share, example.kind) == (3, 0.5, 0.7, "near")
+    path.write_text("")
+    assert read(Example, path, {"name": "x"}) == read(Example, None, {"name": "x"}) == Example("x")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dims: 3", "unknown setting 'dims'; known are dim, "),
+        ("3: 3", "unknown setting '3'"),
+        ("[1]", "a mapping of settings is expected"),
+        ("false", "a mapping of settings is expected"),
+        ("{", "not readable as YAML"),
+        ("a: &a [*a]", "not readable as YAML (nested more than 64 deep)"),
+        ("[" * 5000, "not readable as YAML"),
+        ("\x00", "not readable as YAML"),
+    ],
+)
+def test_other_files_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        read(Example, path, {"name": "x"})
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_only_what_was_given_on_the_command_line_counts() -> None:
+    parser = argparse.ArgumentParser()
+    add_setting_options(parser, Example)
+    assert given(parser.parse_args([]), Example) == {}
+    assert given(parser.parse_args(["--dim", "3", "--no-trim"]), Example) == {"dim": 3, "trim": False}
+    other = argparse.Namespace(name="not a setting", dim=4, more=1)
+    assert given(other, Example) == {"dim": 4}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--dim", "x"], ["--dim", "3.5"], ["--rate", "x"], ["--kind", "x"], ["--name", "x"]]
+)
+def test_the_command_line_refuses_what_is_of_another_kind(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(*arguments)
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_an_option_may_have_several_names_and_a_form_of_its_own() -> None:
+    assert parsed("-s", "8K").size == parsed("--size", "8K").size == parsed("--size", 8192).size == 8192
+
+
+def test_options_can_be_left_out_and_chosen() -> None:
+    assert parsed("--dim", 3, only=("dim",)).dim == 3
+    for arguments in ({"only": ("rate",)}, {"leave_out": ("dim",)}):
+        with pytest.raises(SystemExit):
+            parsed("--dim", 3, **arguments)
+
+
+def test_help_shows_every_default_and_what_flags_do() -> None:
+    parser = argparse.ArgumentParser()
+    add_setting_options(parser, Example, defaults={"rate": 0.5, "kind": "far"})
+    shown = " ".join(parser.format_help().split())
+    for text in (
+        "--dim N components, 100 % of them (default: 300)",
+        "--rate X learning rate (default: 0.5)",
+        "--share X share of the rows",
+        "--kind {near,far} which rows (default: far)",
+        "--of {left,right} which side (default: left)",
+        "--keep-case tell cases apart --no-trim",
+        "-s SIZE, --size SIZE bytes (default: 4K)",
+        "--where PATH folder (default: data)",
+    ):
+        assert text in shown
+
+
+def test_the_table_has_a_row_a_setting() -> None:
+    lines = table(Example).split("\n")
+    assert lines[:2] == ["| setting | option | default | allowed | what it is |", "| --- | --- | --- | --- | --- |"]
+    assert len(lines) == 2 + len(dataclasses.fields(Example)) - 1  # `name` is not made by `setting`
+    for row in (
+        "| `dim` | `--dim` | 300 | whole number, at least 1 and below 5000 | components, 100 % of them |",
+        "| `kind` | `--kind` | near | near, far | which rows |",
+        "| `side` | `--of` | left | left, right | which side |",
+        "| `fold` | `--keep-case` | yes | yes or no | make no difference of case |",
+        "| `share` | `--share` | none | number, at least 0.5 and at most 1 | share of the rows |",
+    ):
+        assert row in lines
+
+
+def test_describing() -> None:
+    names = ("name", "dim", "rate", "share", "side", "fold", "size")
+    described = [describe_default(Example, name) for name in names]
+    assert described == ["must be given", "300", "0.001", "none", "left", "yes", "4K"]
+    assert choices(Literal["a", "b"]) == choices(Literal["a", "b"] | None) == ["a", "b"]
+    assert choices(Side | None) == ["left", "right"] and choices(int) == choices(int | None) == []
+
+
+def test_settings_can_be_extended() -> None:
+    @settings
+    class More(Example):
+        extra: int = setting(1, "more", most=3)
+
+    assert (More("x").dim, More("x", extra=2).extra) == (300, 2)
+    with pytest.raises(SettingsError, match="extra is 4; it must be at most 3"):
+        More("x", extra=4)
+    with pytest.raises(SettingsError, match="dim is 0"):
+        More("x", dim=0)

@@ -1,0 +1,97 @@
+"""Vocabularies of two languages over one table: rows by hand, sharing by string and none, damage."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from st_paragram.core.tokenizers.base import load_tokenizer
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.errors import SettingsError
+
+ENGLISH = ["a b b c", "a b d", "b ."]  # words by frequency: b a . c d
+OTHER = ["b x . x", "x a", "z . x"]  # x . a b z
+FIRST, SECOND = ["b", "a", ".", "c", "d"], ["x", ".", "a", "b", "z"]
+
+
+def made(sharing, languages=("en", "xx")):
+    first, second = (WordTokenizer(train_words(texts)) for texts in (ENGLISH, OTHER))
+    assert [first.piece(i) for i in range(5)] == FIRST and [second.piece(i) for i in range(5)] == SECOND
+    return BilingualTokenizer.of(first, second, sharing, languages)
+
+
+def ids(tokenizer, text):
+    return tokenizer.encode([text])[0].tolist()
+
+
+def test_rows_by_string():
+    """Five words and the unknown one of English, then x and z, the two that English does not have."""
+    english = made(Sharing.STRING)
+    other = english.in_language("xx")
+    assert len(english) == len(other) == 8
+    assert ids(english, "b a . c d") == [0, 1, 2, 3, 4] and ids(english, "x") == [5]
+    assert ids(other, "x . a b z") == [6, 2, 1, 0, 7] and ids(other, "c") == [5]
+    assert english.unknown_id == other.unknown_id == 5
+    assert english.overlap == 3 / 5
+
+
+def test_disjoint_rows():
+    english = made(Sharing.DISJOINT)
+    other = english.in_language("xx")
+    assert len(english) == len(other) == 12
+    assert ids(english, "b a . c d x") == [0, 1, 2, 3, 4] and ids(english, "x") == [5]
+    assert ids(other, "x . a b z") == [6, 7, 8, 9, 10] and ids(other, "c") == [11]
+    assert other.unknown_id == 11
+
+
+def test_texts_and_pieces_come_back_in_their_language():
+    other = made(Sharing.STRING).in_language("xx")
+    assert other.decode([6, 2, 0]) == "x . b"
+    assert other.piece(6) == "x" and other.piece(3) is None and other.piece(5) is None
+
+
+def test_the_two_share_rows_and_differ():
+    english = made(Sharing.STRING)
+    other = english.in_language("xx")
+    assert english != other and english.shares_rows(other) and other.shares_rows(english)
+    assert not english.shares_rows(made(Sharing.DISJOINT)) and not english.shares_rows(
+        made(Sharing.STRING, ("en", "yy"))
+    )
+    assert english == other.in_language("en") and hash(english) == hash(other.in_language("en"))
+    again = pickle.loads(pickle.dumps(other))
+    assert again == other and np.array_equal(again.encode(OTHER)[0], other.encode(OTHER)[0])
+    assert load_tokenizer("bilingual", other.content, other.options) == other
+
+
+@pytest.mark.parametrize("cut", [0, 5, 8, 20])
+def test_damaged_content_is_refused(cut):
+    tokenizer = made(Sharing.STRING)
+    with pytest.raises(SettingsError, match=re.compile("^[^\n]+$")):
+        load_tokenizer("bilingual", tokenizer.content[:cut], tokenizer.options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sharing": "joint"}, "sharing 'joint'"),
+        ({"sharing": "some"}, "not a valid Sharing"),
+        ({"languages": ["en", 2.5]}, r"languages \['en', 2.5\]"),
+        ({"languages": ["en", "en"]}, r"languages \['en', 'en'\]"),
+        ({"languages": ["en", "en", "xx"]}, r"languages \['en', 'en', 'xx'\]"),
+        ({"language": "de"}, "language 'de'"),
+        ({"inner": {"kind": "none", "options": {}}}, "no tokenizer of kind 'none'"),
+        ({"inner": {"kind": "word"}}, "inner is {'kind': 'word'}; kind and options"),
+    ],
+)
+def test_options_are_checked(changes, message):
+    tokenizer = made(Sharing.STRING)
+    with pytest.raises(SettingsError, match=message):
+        load_tokenizer("bilingual", tokenizer.content, tokenizer.options | changes)
+
+
+def test_tokenizers_of_two_kinds_are_refused():
+    with pytest.raises(SettingsError, match="make them alike"):
+        first = WordTokenizer(train_words(ENGLISH))
+        BilingualTokenizer.of(first, WordTokenizer(train_words(OTHER), lower_case=False), Sharing.STRING, ("en", "xx"))

@@ -1,0 +1,274 @@
+"""Model directories of generative models: stock readers get the encoder, ours what stands beside it, too."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from support.generative import LATENT, batch_of, batches_of, new_generator, new_loss
+
+import st_paragram
+from st_paragram.core.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.configuration import GENERATIVE
+from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.architectures import ARCHITECTURES, architecture_of
+from st_paragram.learning.modules.transformer_encoder import pooled_states
+
+DECODERS = "decoders/model.safetensors"
+LANGUAGES = ("en", "xx")
+
+
+def made(vocabulary, objective="bgt", **ways):
+    generator = new_generator(vocabulary, objective, **ways)
+    return GenerativeEncoder.of(generator.semantic.pipeline, LANGUAGES, vocabulary, generator)
+
+
+@pytest.fixture(scope="module")
+def model(vocabulary):
+    return made(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def original(model, tmp_path_factory):
+    return model_directory.save(model, tmp_path_factory.mktemp("generative") / "bgt", card="# bgt\n")
+
+
+@pytest.fixture
+def unsealed(original, tmp_path):
+    """A copy without checksums, to be damaged."""
+    folder = shutil.copytree(original, tmp_path / "bgt")
+    (folder / CHECKSUMS_FILE).unlink()
+    return folder
+
+
+@pytest.fixture
+def texts(pairs):
+    return [text for pair in pairs[:30] for text in pair]
+
+
+def edit(path, change):
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def refused(folder, message, read=lambda model: model.generator):
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        read(st_paragram.load(folder, device="cpu"))
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 700
+
+
+def test_both_readers_give_the_same_vectors(model, original, texts, vocabulary):
+    batch = batch_of(vocabulary, texts)
+    with torch.no_grad():
+        expected = model[2].linear(pooled_states(model, batch.ids, batch.mask)).numpy()
+    stock, ours = SentenceTransformer(str(original), device="cpu"), st_paragram.load(original, device="cpu")
+    for read in (stock, ours, model):
+        np.testing.assert_allclose(read.encode(texts), expected, atol=1e-5, rtol=0)
+    assert isinstance(ours, GenerativeEncoder) and not isinstance(stock, GenerativeEncoder)
+    assert ours.languages == LANGUAGES and ours.sentencepiece == vocabulary
+    assert ours.similarity_fn_name == stock.similarity_fn_name == "cosine"
+    assert ours.get_embedding_dimension() == LATENT
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_languages_encoders_are_models_of_their_own(model, original, texts, place):
+    folder = original / f"language-{LANGUAGES[place]}"
+    expected = model.generator.languages[SIDES[place]].pipeline.encode(texts)
+    for read in (SentenceTransformer(str(folder), device="cpu"), st_paragram.load(folder, device="cpu")):
+        np.testing.assert_allclose(read.encode(texts), expected, atol=1e-5, rtol=0)
+    assert np.abs(expected - model.encode(texts)).max() > 0.01
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_what_stands_beside_is_read_back_to_the_bit(vocabulary, tmp_path, pairs, objective):
+    mine = made(vocabulary, objective)
+    folder = model_directory.save(mine, tmp_path / "x")
+    ours = st_paragram.load(folder, device="cpu").generator
+    state, expected = ours.state_dict(), mine.generator.state_dict()
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+    assert not ours.training and ours.special == mine.generator.special
+    assert (folder / "language-en").is_dir() == OBJECTIVES[objective].languages
+    loss, read = new_loss(vocabulary, objective), new_loss(vocabulary, objective)
+    loss.generator, read.generator = mine.generator, ours
+    batches, noise = batches_of(vocabulary, pairs[:3]), torch.randn(3, 3, LATENT)
+    assert torch.equal(loss(batches, "a", noise).loss, read(batches, "a", noise).loss)
+
+
+@pytest.mark.parametrize("ways", [{"at_attention": False}, {"at_logits": False}])
+def test_ways_of_latent_variables_are_kept(vocabulary, tmp_path, ways):
+    mine = made(vocabulary, **ways)
+    ours = st_paragram.load(model_directory.save(mine, tmp_path / "x"), device="cpu").generator
+    assert ours.state_dict().keys() == mine.generator.state_dict().keys()
+    assert (ours.shape.at_attention, ours.shape.at_logits) == (
+        ways.get("at_attention", True),
+        ways.get("at_logits", True),
+    )
+
+
+def test_what_is_beside_is_no_part_of_the_pipeline(model, original):
+    assert not [name for name, _ in model.named_parameters() if "generator" in name or "languages" in name]
+    ours = st_paragram.load(original, device="cpu")
+    assert ours.generator is ours.generator
+    assert ours.generator.semantic.pipeline[0] is ours[0]
+    assert architecture_of(ours) is architecture_of(model) is ARCHITECTURES[GENERATIVE]
+
+
+def test_what_the_configuration_says(original, vocabulary):
+    values = json.loads((original / "st_paragram.json").read_text())
+    assert values["architecture"] == "generative" and values["languages"] == ["en", "xx"]
+    assert values["language_encoders"] == ["a", "b"]
+    assert values["decoders"]["latent_dim"] == LATENT and values["decoders"]["generators"] == ["a", "b"]
+    assert (original / "sentencepiece.model").read_bytes() == vocabulary.content
+    assert not [name for name in load_file(original / DECODERS) if ".pipeline." in name]
+
+
+def test_a_model_saved_again_is_the_same(original, tmp_path):
+    ours = st_paragram.load(original, device="cpu")
+    again = model_directory.save(ours, tmp_path / "again")
+    assert fingerprint(again) == fingerprint(original)
+    with torch.no_grad():
+        ours.generator.translators["a"].output.weight[0] += 1
+    changed = model_directory.save(ours, tmp_path / "changed")
+    assert fingerprint(changed) != fingerprint(original)
+    shutil.rmtree(again / "decoders")
+    assert st_paragram.load(shutil.copytree(original, tmp_path / "moved"), device="cpu").generator
+
+
+def test_what_was_encoded_leaves_no_trace_in_a_saved_model(original, texts, tmp_path):
+    again = model_directory.load(original)
+    again.encode(texts)  # the tokenizer is told to cut and to pad
+    saved = model_directory.save(again, tmp_path / "again", card="# bgt\n")
+    assert fingerprint(saved) == fingerprint(original)
+    assert np.array_equal(again.encode(texts), model_directory.load(saved).encode(texts))
+
+
+def test_weights_fill_a_pipeline(model, original, vocabulary, texts):
+    torch.manual_seed(7)
+    other = made(vocabulary)
+    assert np.abs(other.encode(texts) - model.encode(texts)).max() > 0.01
+    architecture_of(other).read_weights(original, other)
+    np.testing.assert_array_equal(other.encode(texts), model.encode(texts))
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": "float16"}, {"truncate_dim": 3}])
+def test_other_types_and_dimensions_are_refused(model, tmp_path, arguments):
+    with pytest.raises(SettingsError, match="only averaging models"):
+        model_directory.save(model, tmp_path / "x", **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_fewer_components_can_be_read(original, model):
+    short = st_paragram.load(original, device="cpu", truncate_dim=3)
+    np.testing.assert_allclose(short.encode("ba ce"), model.encode("ba ce")[:3], atol=1e-6)
+
+
+def test_any_file_that_is_damaged_is_told(original, tmp_path):
+    names = [
+        path.relative_to(original) for path in sorted(original.rglob("*")) if path.suffix in (".safetensors", ".model")
+    ]
+    assert len(names) == 8
+    for number, name in enumerate(names):
+        folder = shutil.copytree(original, tmp_path / str(number))
+        content = bytearray((folder / name).read_bytes())
+        content[-5] ^= 64
+        (folder / name).write_bytes(content)
+        refused(folder, f"{name.name}|{folder}")
+
+
+DAMAGES = {
+    "no bytes": lambda path: path.write_bytes(b""),
+    "no safetensors": lambda path: path.write_bytes(b"x" * 100),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "none": lambda path: path.unlink(),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("name", [DECODERS, "language-xx/model.safetensors", "sentencepiece.model"])
+def test_missing_and_damaged_files_are_named(unsealed, kind, name):
+    DAMAGES[kind](unsealed / name)
+    refused(unsealed, name if name != "language-xx/model.safetensors" else "language-xx")
+
+
+def test_a_language_without_its_folder(unsealed):
+    shutil.rmtree(unsealed / "language-xx")
+    refused(unsealed, "language-xx")
+
+
+CHANGES = {
+    "half precision": lambda tensors, name: tensors.update({name: tensors[name].half()}),
+    "no number": lambda tensors, name: tensors[name].view(-1)[0].fill_(torch.nan),
+    "another shape": lambda tensors, name: tensors.update({name: tensors[name][:2].clone()}),
+    "one less": lambda tensors, name: tensors.pop(name),
+    "one more": lambda tensors, name: tensors.update(more=torch.zeros(1)),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_other_tensors_are_refused(unsealed, kind):
+    tensors = load_file(unsealed / DECODERS)
+    CHANGES[kind](tensors, "generators.a.output.weight")
+    save_file(tensors, unsealed / DECODERS)
+    refused(unsealed, "not the decoders of this model")
+
+
+def _shape(**changes):
+    return lambda values: values["decoders"]["transformer"].update(changes)
+
+
+SIZES = {
+    "layers": _shape(layers=2),
+    "no layers": _shape(layers=0),
+    "very many layers": _shape(layers=10**9),
+    "dim": _shape(dim=18),
+    "a very large dim": _shape(dim=10**9),
+    "a dim of text": _shape(dim="much"),
+    "ffn_dim": _shape(ffn_dim=25),
+    "positions": _shape(max_length=41),
+    "heads that do not divide": _shape(heads=3),
+    "no heads": _shape(heads=0),
+    "fewer than no heads": _shape(heads=-2),
+    "dropout": _shape(dropout=2.0),
+    "latent_dim": lambda values: values["decoders"].update(latent_dim=7),
+    "no latent_dim": lambda values: values["decoders"].update(latent_dim=0),
+    "at_logits": lambda values: values["decoders"].update(at_logits=False),
+    "at_attention": lambda values: values["decoders"].update(at_attention=False),
+    "translators": lambda values: values["decoders"].update(translators=["a"]),
+    "another side": lambda values: values["decoders"].update(generators=["a", "c"]),
+    "no decoders": lambda values: values.pop("decoders"),
+    "encoders": lambda values: values.update(language_encoders=["a"]),
+    "languages": lambda values: values.update(languages=["en"]),
+    "a path": lambda values: values.update(languages=["en", "../en"]),
+    "numbers": lambda values: values.update(languages=["en", 5]),
+    "options": lambda values: values.update(tokenizer_options={"colour": "green"}),
+    "segmentation": lambda values: values["tokenizer_options"].update(segmentation="none at all"),
+}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_what_the_weights_do_not_have_is_refused(unsealed, kind):
+    edit(unsealed / "st_paragram.json", SIZES[kind])
+    refused(unsealed, "st_paragram.json|decoders|vocabulary|language")
+
+
+def test_the_encoder_is_read_though_the_decoders_are_damaged(unsealed, model, texts):
+    (unsealed / DECODERS).write_bytes(b"")
+    ours = st_paragram.load(unsealed, device="cpu")
+    np.testing.assert_allclose(ours.encode(texts), model.encode(texts), atol=1e-6)
+
+
+def test_another_vocabulary_is_refused(unsealed, pairs):
+    content = train_vocabulary((text.replace("a", "o") for pair in pairs for text in pair), 100)
+    (unsealed / "sentencepiece.model").write_bytes(content)
+    refused(unsealed, "not the decoders of this model")

@@ -1,0 +1,202 @@
+"""The decoder: causal, without its padding, and equal to one that concatenates its states with latent vectors."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.generative import LATENT, SHAPE, batch_of, greedy
+from torch import nn
+
+from st_paragram.families.bgt.latent_decoder import LatentDecoder
+from st_paragram.families.bgt.linear_softmax import LinearSoftmax
+from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
+
+TWO_LAYERS = TransformerShape(dim=16, layers=2, heads=4, ffn_dim=24, dropout=0.4, max_length=40)
+WAYS = [(True, True), (True, False), (False, True)]
+
+
+def new_decoder(vocabulary, at_attention=True, at_logits=True, shape=TWO_LAYERS):
+    """A decoder whose biases and norms are not those of the beginning."""
+    decoder = LatentDecoder(len(vocabulary), shape, LATENT, special_ids(vocabulary), at_attention, at_logits).eval()
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            if parameter.requires_grad and parameter.ndim == 1:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    return decoder
+
+
+@pytest.fixture
+def batch(vocabulary, pairs):
+    return batch_of(vocabulary, [a for a, _ in pairs[:12]])
+
+
+@pytest.fixture
+def latents():
+    return torch.randn(12, LATENT)
+
+
+@pytest.mark.parametrize("ways", WAYS)
+def test_states_see_nothing_later(vocabulary, batch, latents, ways):
+    decoder, previous = new_decoder(vocabulary, *ways), batch.previous
+    states = decoder.states(previous, latents)
+    for place in range(1, previous.shape[1]):
+        changed = previous.clone()
+        changed[:, place] = (changed[:, place] + 5) % len(vocabulary)
+        other = decoder.states(changed, latents)
+        torch.testing.assert_close(other[:, :place], states[:, :place], atol=1e-6, rtol=0)
+        assert ((other[:, place] - states[:, place]).abs().amax(1) > 1e-3).all()
+
+
+def test_padding_does_not_count(vocabulary, batch, latents, pairs):
+    decoder = new_decoder(vocabulary)
+    together, of_batch = decoder.log_probabilities(batch, latents), decoder.states(batch.previous, latents)
+    for i in range(len(batch)):
+        alone = batch_of(vocabulary, [pairs[i][0]])
+        torch.testing.assert_close(
+            decoder.log_probabilities(alone, latents[i, None])[0], together[i], atol=1e-4, rtol=0
+        )
+        states = decoder.states(alone.previous, latents[i, None])[0]
+        torch.testing.assert_close(of_batch[i, : len(states)], states, atol=1e-5, rtol=0)
+
+
+def plain_states(decoder, ids, latent, shape):
+    """The states of one sentence, with the matrices of the latent vector put beside those of the states."""
+    x = decoder.embedding.weight[ids] * shape.dim**0.5 + decoder.positions.weight[: len(ids)]
+    later = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1)
+    for layer in decoder.layers:
+        own = nn.MultiheadAttention(shape.dim, shape.heads, batch_first=True)
+        own.in_proj_weight, own.in_proj_bias = layer.query_key_value.weight, layer.query_key_value.bias
+        own.out_proj = layer.attended
+        found = own(x[None], x[None], x[None], attn_mask=later, need_weights=False)[0][0]
+        x = F.layer_norm(x + found, (shape.dim,), layer.attention_norm.weight, layer.attention_norm.bias)
+        if layer.latent_norm is not None:
+            joined = torch.cat([layer.of_state.weight, layer.of_latent.weight], 1)
+            injected = torch.cat([x, latent.expand(len(x), -1)], 1) @ joined.T + layer.of_state.bias
+            x = F.layer_norm(x + injected, (shape.dim,), layer.latent_norm.weight, layer.latent_norm.bias)
+        x = layer.ffn_norm(x + layer.narrow(layer.widen(x).relu()))
+    return x
+
+
+def plain_logits(decoder, ids, latent, shape):
+    """The logits of one sentence, E [z; h]."""
+    states = plain_states(decoder, ids, latent, shape)
+    if decoder.latent_output is None:
+        return states @ decoder.output.weight.T
+    joined = torch.cat([decoder.latent_output.weight, decoder.output.weight], 1)
+    return torch.cat([latent.expand(len(states), -1), states], 1) @ joined.T
+
+
+@pytest.mark.parametrize("ways", WAYS)
+def test_it_is_the_form_with_concatenated_matrices(vocabulary, batch, latents, ways):
+    decoder = new_decoder(vocabulary, *ways)
+    of_tokens = decoder.softmax(batch, latents).logits().split(batch.mask.sum(1).tolist())
+    found = decoder.log_probabilities(batch, latents)
+    for i, logits in enumerate(of_tokens):
+        ids = batch.ids[i, batch.mask[i]]
+        expected = plain_logits(decoder, batch.previous[i, : len(ids)], latents[i], TWO_LAYERS)
+        torch.testing.assert_close(logits, expected, atol=1e-5, rtol=0)
+        plain = sum(expected[place].log_softmax(0)[target] for place, target in enumerate(ids))
+        torch.testing.assert_close(found[i], plain, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("ways", WAYS)
+def test_the_next_logits_are_those_of_the_batch(vocabulary, batch, latents, ways):
+    decoder = new_decoder(vocabulary, *ways)
+    of_tokens = decoder.softmax(batch, latents).logits().split(batch.mask.sum(1).tolist())
+    for place in range(batch.ids.shape[1]):
+        reached = [i for i, logits in enumerate(of_tokens) if place < len(logits)]
+        logits = decoder.next_logits(batch.previous[reached, : place + 1], latents[reached])
+        assert logits.shape == (len(reached), len(vocabulary))
+        torch.testing.assert_close(logits, torch.stack([of_tokens[i][place] for i in reached]), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("ways", WAYS)
+def test_the_latent_vector_reaches_where_it_is_said_to(vocabulary, batch, latents, ways):
+    decoder = new_decoder(vocabulary, *ways)
+    assert torch.equal(decoder.states(batch.previous, latents), decoder.states(batch.previous, -latents)) != ways[0]
+    other = decoder.log_probabilities(batch, -latents)
+    assert ((other - decoder.log_probabilities(batch, latents)).abs() > 1e-3).all()
+    assert (decoder.latent_output is None) != ways[1]
+
+
+def test_probabilities_of_all_next_ids_sum_to_one(vocabulary, latents):
+    decoder, special = new_decoder(vocabulary), special_ids(vocabulary)
+    ids = torch.full((12, 1), special.end)
+    torch.testing.assert_close(decoder.next_logits(ids, latents).softmax(1).sum(1), torch.ones(12))
+    assert all(len(row) <= 5 for row in greedy(decoder, latents, special, 5))
+
+
+def test_dropout_is_of_training_alone(vocabulary, batch, latents):
+    decoder = new_decoder(vocabulary)
+    expected = decoder.log_probabilities(batch, latents)
+    decoder.train()
+    assert not torch.equal(decoder.log_probabilities(batch, latents), decoder.log_probabilities(batch, latents))
+    assert torch.equal(decoder.eval().log_probabilities(batch, latents), expected)
+
+
+def test_weights_to_begin_with(vocabulary):
+    shape = TransformerShape(dim=64, layers=1, heads=4, ffn_dim=32)
+    special = special_ids(vocabulary)
+    decoder = LatentDecoder(len(vocabulary), shape, 32, special)
+    for table in (decoder.output, decoder.latent_output):
+        assert abs(table.weight.std().item() * 8 - 1) < 0.05 and table.weight[special.pad].any()
+    assert not decoder.embedding.weight[special.pad].any()
+    assert not decoder.positions.weight.requires_grad
+    layer = decoder.layers[0]
+    assert not any(each.bias.any() for each in (layer.query_key_value, layer.attended, layer.of_state, layer.widen))
+
+
+def test_all_parameters_get_gradients_and_positions_none(vocabulary, batch, latents):
+    decoder = new_decoder(vocabulary, shape=SHAPE)
+    decoder.log_probabilities(batch, latents).sum().backward()
+    without = [name for name, parameter in decoder.named_parameters() if parameter.grad is None]
+    assert without == ["positions.weight"]
+    assert not decoder.embedding.weight.grad[special_ids(vocabulary).pad].any()
+
+
+# The softmax over some of the vocabulary.
+
+
+def layer_of(tokens=9, sentences=3, ids=40, dim=5, k=4):
+    rows = torch.arange(tokens) * sentences // tokens
+    return LinearSoftmax(
+        torch.randn(tokens, dim), torch.randn(ids, dim), torch.randn(sentences, k), torch.randn(ids, k), rows
+    )
+
+
+TARGETS = torch.tensor([7, 7, 3, 39, 0, 3, 12, 7, 20])
+
+
+@pytest.mark.parametrize("others", [34, 35, 10**6])
+def test_with_as_many_others_as_there_are_nothing_changes(others):
+    layer = layer_of()
+    smaller, targets = layer.among(TARGETS, others)
+    assert smaller is layer and targets is TARGETS
+
+
+@pytest.mark.parametrize("others", [0, 1, 10, 33])
+def test_targets_keep_their_ids(others):
+    layer = layer_of()
+    smaller, places = layer.among(TARGETS, others)
+    own = TARGETS.unique()
+    assert len(smaller.of_states) == len(own) + others
+    for table, all_of_them in ((smaller.of_states, layer.of_states), (smaller.of_latents, layer.of_latents)):
+        assert torch.equal(table[places], all_of_them[TARGETS])
+        assert len(table.unique(dim=0)) == len(table)
+    full, some = layer.logits(), smaller.logits()
+    torch.testing.assert_close(some.gather(1, places[:, None]), full.gather(1, TARGETS[:, None]))
+
+
+@pytest.mark.parametrize("others", [1, 8])
+def test_what_a_softmax_divides_by_is_right_in_expectation(others):
+    layer = layer_of()
+    full = layer.logits().exp().sum(1)
+    drawn = torch.stack([layer.among(TARGETS, others)[0].logits().exp().sum(1) for _ in range(3000)])
+    error = drawn.std(0) / 3000**0.5
+    assert ((drawn.mean(0) - full).abs() < 5 * error + 1e-4 * full).all()
+
+
+def test_without_latent_vectors():
+    layer = LinearSoftmax(torch.randn(9, 5), torch.randn(40, 5))
+    smaller, places = layer.among(TARGETS, 10)
+    assert smaller.logits().shape == (9, 6 + 10) and smaller.of_latents is None
+    torch.testing.assert_close(smaller.logits().gather(1, places[:, None]), layer.logits().gather(1, TARGETS[:, None]))

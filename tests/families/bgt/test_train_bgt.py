@@ -1,0 +1,118 @@
+"""`st-paragram train bgt`, its recipe and its configurations: from text to a directory that every reader opens."""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from support.data import make_pairs
+
+import st_paragram
+from st_paragram.cli import train
+from st_paragram.cli.main import main
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.settings import read
+from st_paragram.families.bgt.settings import GenerativeSettings
+from st_paragram.learning.training.families import GENERATIVE
+from st_paragram.learning.training.run import TrainingRun
+from st_paragram.learning.training.settings import config_names, config_path
+
+ROOT = Path(__file__).parents[3]
+SIZES = "--dim 16 --ffn-dim 16 --heads 2 --latent-dim 8 --batch-tokens 300 --warmup-updates 2".split()  # noqa: SIM905
+QUICK = [*SIZES, *"--epochs 1 --candidates 20 --device cpu --vocab-size 200".split()]  # noqa: SIM905
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(300)), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_command_makes_a_directory_that_commands_take(folder, capsys):
+    assert main(["train", "bgt", "--lang", "es", "--data", "pairs.tsv", *QUICK]) == 0
+    out = capsys.readouterr().out
+    assert "training on pairs.tsv: 300 pairs, 1 epochs\n" in out and "; model in bgt-es\n" in out
+    assert not Path("bgt-es.checkpoints").exists()
+    record = read_training_record("bgt-es")
+    assert record.settings["objective"] == "bgt" and record.settings["dim"] == 16
+    assert {"kl_semantic", "kl_a", "kl_b", "reconstruction", "translation"} <= set().union(*record.history)
+    card = Path("bgt-es/README.md").read_text(encoding="utf-8")
+    assert "EMNLP 2020" in card and "- transformer\n" in card and "EMNLP 2022" not in card
+    texts = [pair[0] for pair in make_pairs(3)]
+    ours = st_paragram.load("bgt-es").encode(texts)
+    assert np.abs(SentenceTransformer("bgt-es").encode(texts) - ours).max() < 1e-5
+    Path("lines.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    assert main(["embed", "lines.txt", "--model", "bgt-es", "--output", "lines.npy"]) == 0
+    assert np.allclose(np.load("lines.npy"), ours, atol=1e-5)
+    assert main(["generate", "bgt-es", "--task", "reconstruct", "--max-length", "3", "lines.txt"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_a_baseline_has_its_name_and_cannot_do_what_it_has_no_part_for(folder, capsys):
+    asked = ["train", "bgt", "--lang", "es", "--data", "pairs.tsv", *QUICK, "--objective", "bilingual-trans"]
+    assert main(asked) == 0
+    assert "model in bilingual-trans-es" in capsys.readouterr().out
+    assert "translate in both directions" in Path("bilingual-trans-es/README.md").read_text(encoding="utf-8")
+    assert main(["generate", "bilingual-trans-es", "--task", "reconstruct", "pairs.tsv"]) == 1
+    assert "this model cannot reconstruct" in capsys.readouterr().err
+
+
+REFUSED = {
+    "--dim 10 --heads 4": "dim is 10 and heads 4; dim must be a multiple of heads",
+    "--dim 9 --heads 3": "dim is 9; sines and cosines of positions need an even number",
+    "--config small": "config is 'small'; it must be one of bgt_paper, bgt_small, or a YAML file",
+    "--objective gan": "invalid choice: 'gan'",
+    "--batch-tokens 2": "batch_tokens is 2, and a sentence has",
+    "--init nowhere": "no model 'nowhere'",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_bad_input_is_told_in_one_line(folder, capsys, options):
+    asked = ["train", "bgt", "--lang", "es", "--data", "pairs.tsv", *QUICK, *options.split()]
+    try:
+        status = main(asked)
+    except SystemExit as ended:
+        status = ended.code
+    err = capsys.readouterr().err
+    assert status in (1, 2) and REFUSED[options] in err
+    assert len([line for line in err.splitlines() if REFUSED[options] in line]) == 1
+
+
+def test_pairs_of_one_language_are_refused(folder, capsys):
+    assert main(["prepare", "--lang", "en", "--text", "pairs.tsv", "--vocab-size", "200", "--output", "en.h5"]) == 0
+    capsys.readouterr()
+    assert main(["train", "bgt", "--lang", "en", "--data", "en.h5", *SIZES, "--device", "cpu"]) == 1
+    assert "pairs of en alone; a generative model needs two languages" in capsys.readouterr().err
+
+
+def test_configurations_are_named_and_stand_in_recipes_too():
+    assert config_names("bgt_") == ["bgt_paper", "bgt_small"]
+    for name in config_names("bgt_"):
+        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
+        assert path.read_bytes() == config_path(name, "bgt_").read_bytes()
+    paper = read(GenerativeSettings, config_path("bgt_paper", "bgt_"))
+    assert paper == GenerativeSettings()  # the defaults are the paper's
+    assert TrainingRun("es", Path("x"), family=GENERATIVE, default_config="bgt_small").check()[0].dim == 128
+
+
+@pytest.mark.parametrize("name", ["bgt_paper", "bgt_small"])
+def test_the_header_of_a_configuration_says_how_to_launch_it(name):
+    lines = config_path(name, "bgt_").read_text(encoding="utf-8").split("\n")
+    commands = [line[1:].split() for line in lines if line.startswith("#   ")]
+    parser = argparse.ArgumentParser()
+    train.add_options(parser)
+    assert [words[0] for words in commands] == ["st-paragram", "python"]
+    by_name = parser.parse_args(commands[0][2:])
+    by_path = parser.parse_args(["bgt", *commands[1][2:]])
+    assert (by_name.kind, by_name.config, Path(by_path.config).stem) == ("bgt", name, name)
+
+
+def test_the_recipe_shows_the_options_of_the_command():
+    asked = [sys.executable, str(ROOT / "recipes" / "train_bgt.py"), "--help"]
+    out = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert "--objective {bgt,no-langvars," in out and "--anneal-updates N" in out

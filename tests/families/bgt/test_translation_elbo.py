@@ -1,0 +1,247 @@
+"""The bound and its ablations: against plain loops, against the exact probability, and what sees what."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.generative import LATENT, TransformerShape, batch_of, batches_of, new_generator, new_loss
+from torch.distributions import Normal
+
+from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, other
+from st_paragram.families.bgt.translation_elbo import TranslationElbo, annealed
+
+KL = {"kl_semantic"}
+PARTS = {
+    "bgt": {"reconstruction", "translation", "kl_a", "kl_b"} | KL,
+    "no-langvars": {"translation"} | KL,
+    "no-prior": {"reconstruction", "translation"},
+    "bilingual-trans": {"translation"},
+    "english-trans": {"translation"},
+    "english-ae": {"reconstruction"},
+    "english-vae": {"reconstruction"} | KL,
+}
+
+
+@pytest.fixture
+def batches(vocabulary, pairs):
+    return batches_of(vocabulary, pairs[:6])
+
+
+@pytest.fixture
+def noise():
+    return torch.randn(6, 3, LATENT)
+
+
+def plain_parts(loss, objective, batches, inferring, noise, sampled):
+    """What an objective is made of, out of `log_probabilities`, as the paper writes it."""
+    g, a, b = loss.generator, batches["a"], batches["b"]
+    noise_a, noise_b, noise_meaning = noise.unbind(1)
+
+    def drawn(gaussian, noise):
+        return gaussian.mean + (gaussian.log_variance / 2).exp() * noise if sampled else gaussian.mean
+
+    def kl(gaussian):
+        return ((gaussian.mean**2 + gaussian.log_variance.exp() - 1 - gaussian.log_variance) / 2).sum()
+
+    def nll(decoder, batch, latents):
+        return -decoder.log_probabilities(batch, latents).sum()
+
+    of_a, of_b = (g.semantic(batch.ids, batch.mask) for batch in (a, b))
+    meaning = {"a": of_a, "b": of_b}[inferring]
+    z = drawn(meaning, noise_meaning)
+    parts = {}
+    if objective in ("bgt", "no-prior"):
+        own_a, own_b = g.languages["a"](a.ids, a.mask), g.languages["b"](b.ids, b.mask)
+        written_a = nll(g.generators["a"], a, torch.cat([drawn(own_a, noise_a), z], 1))
+        written_b = nll(g.generators["b"], b, torch.cat([drawn(own_b, noise_b), z], 1))
+        parts["reconstruction"] = written_a + written_b
+        to_a, to_b = nll(g.translators["a"], a, of_b.mean), nll(g.translators["b"], b, of_a.mean)
+        parts["translation"] = to_a + to_b
+        if objective == "bgt":
+            parts |= {"kl_semantic": kl(meaning), "kl_a": kl(own_a), "kl_b": kl(own_b)}
+    elif objective in ("no-langvars", "bilingual-trans"):
+        to_b = nll(g.translators["b"], b, drawn(of_a, noise_a))
+        to_a = nll(g.translators["a"], a, drawn(of_b, noise_b))
+        parts["translation"] = (to_a + to_b) / 2
+        if objective == "no-langvars":
+            parts["kl_semantic"] = (kl(of_a) + kl(of_b)) / 2
+    elif objective == "english-trans":
+        parts["translation"] = nll(g.translators["b"], b, of_a.mean)
+    else:
+        parts["reconstruction"] = nll(g.generators["a"], a, z)
+        if objective == "english-vae":
+            parts["kl_semantic"] = kl(meaning)
+    return parts
+
+
+def total(parts, annealing):
+    return sum((annealing if name.startswith("kl_") else 1.0) * part for name, part in parts.items())
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("latent", ["sample", "mean"])
+def test_each_objective_is_its_plain_form(vocabulary, batches, noise, objective, latent):
+    loss = new_loss(vocabulary, objective, latent=latent, smoothing=0.0)
+    sampled = latent == "sample" and objective in ("bgt", "no-langvars", "english-vae")
+    for inferring in {loss.inferring_side(0), loss.inferring_side(1)}:
+        terms = loss(batches, inferring, noise, 0.3)
+        expected = plain_parts(loss, objective, batches, inferring, noise, sampled)
+        assert set(terms.parts) == set(expected) == PARTS[objective]
+        for name, part in terms.parts.items():
+            torch.testing.assert_close(part, expected[name].detach(), rtol=1e-5, atol=1e-3)
+            assert not part.requires_grad
+        torch.testing.assert_close(terms.loss, total(expected, 0.3), rtol=1e-5, atol=1e-3)
+        own = [parameter for parameter in loss.parameters() if parameter.requires_grad]
+        found, wanted = (
+            torch.autograd.grad(value, own, allow_unused=True) for value in (terms.loss, total(expected, 0.3))
+        )
+        for one, two in zip(found, wanted, strict=True):
+            assert (one is None) == (two is None)
+            assert one is None or torch.allclose(one, two, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_each_objective_trains_all_that_it_has(vocabulary, batches, noise, objective):
+    loss, parts = new_loss(vocabulary, objective).train(), OBJECTIVES[objective]
+    loss(batches, "a", noise).loss.backward()
+    without = {name for name, p in loss.named_parameters() if "positions" not in name and p.grad is None}
+    unused = {name for name, _ in loss.named_parameters() if name.endswith("log_variance.weight")}
+    assert without == (set() if parts.prior else unused)
+    assert set(loss.generator.generators) == set(parts.generators)
+    assert set(loss.generator.translators) == set(parts.translators)
+    assert set(loss.generator.languages) == (set(SIDES) if parts.languages else set())
+    assert all(torch.isfinite(p.grad).all() for p in loss.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+def test_label_smoothing_and_weight_are_translations_alone(vocabulary, batches, noise, weight):
+    loss = new_loss(vocabulary, smoothing=0.2, translation_weight=weight)
+    terms = loss(batches, "b", noise, 0.5)
+    parts = plain_parts(loss, "bgt", batches, "b", noise, True)
+    smoothed = 0.0
+    for side in SIDES:
+        source = batches[other(side)]
+        meaning = loss.generator.semantic(source.ids, source.mask).mean
+        logits = loss.generator.translators[side].softmax(batches[side], meaning).logits()
+        smoothed += F.cross_entropy(logits, batches[side].targets, reduction="sum", label_smoothing=0.2)
+    expected = total(parts | {"translation": weight * smoothed}, 0.5)
+    torch.testing.assert_close(terms.loss, expected, rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(terms.parts["translation"], weight * parts["translation"].detach(), rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_batch_is_the_sum_of_its_parts(vocabulary, pairs, noise, objective):
+    """Though sentences of the parts are padded to other lengths."""
+    loss = new_loss(vocabulary, objective)
+    whole = loss(batches_of(vocabulary, pairs[:6]), "a", noise, 0.7)
+    shares = [loss(batches_of(vocabulary, pairs[i:6:4]), "a", noise[i::4], 0.7) for i in range(4)]
+    torch.testing.assert_close(sum(each.loss for each in shares), whole.loss, rtol=1e-5, atol=1e-3)
+    own = [parameter for parameter in loss.parameters() if parameter.requires_grad]
+    found = torch.autograd.grad(sum(each.loss for each in shares), own, allow_unused=True)
+    wanted = torch.autograd.grad(whole.loss, own, allow_unused=True)
+    for one, two in zip(found, wanted, strict=True):
+        assert one is two is None or torch.allclose(one, two, rtol=1e-3, atol=1e-3)
+
+
+def test_with_means_only_the_divergence_moves_variances(vocabulary, batches, noise):
+    loss = new_loss(vocabulary, latent="mean")
+    g = loss.generator
+    weights = [encoder.log_variance.weight for encoder in (g.semantic, g.languages["a"], g.languages["b"])]
+    found = torch.autograd.grad(loss(batches, "b", noise, 0.3).loss, weights)
+    a, b = batches["a"], batches["b"]
+    gaussians = (g.semantic(b.ids, b.mask), g.languages["a"](a.ids, a.mask), g.languages["b"](b.ids, b.mask))
+    for gradient, weight, gaussian in zip(found, weights, gaussians, strict=True):
+        expected = torch.autograd.grad(0.3 * gaussian.divergence().sum(), weight)[0]
+        torch.testing.assert_close(gradient, expected, atol=1e-6, rtol=1e-5)
+    assert torch.equal(loss(batches, "b", noise).loss, loss(batches, "b", -noise).loss)
+
+
+def test_translators_never_see_what_is_the_languages(vocabulary, batches, noise):
+    loss = new_loss(vocabulary)
+    own = [p for name, p in loss.generator.languages.named_parameters() if "positions" not in name]
+    with_it = torch.autograd.grad(loss(batches, "a", noise).loss, own)
+    loss.weight = 0.0
+    without = torch.autograd.grad(loss(batches, "a", noise).loss, own)
+    assert all(map(torch.equal, with_it, without))
+    loss.weight = 1.0
+    before = loss(batches, "a", noise).parts
+    with torch.no_grad():
+        for parameter in own:
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    after = loss(batches, "a", torch.randn_like(noise)).parts
+    assert after["translation"] == before["translation"] and after["kl_semantic"] == before["kl_semantic"]
+    assert after["reconstruction"] != before["reconstruction"]
+
+
+def test_the_meaning_is_that_of_the_inferring_side(vocabulary, pairs, batches, noise):
+    loss = new_loss(vocabulary)
+    terms = {side: loss(batches, side, noise) for side in SIDES}
+    for side in SIDES:
+        semantic = loss.generator.semantic(batches[side].ids, batches[side].mask)
+        torch.testing.assert_close(terms[side].parts["kl_semantic"], semantic.divergence().sum().detach())
+        changed = batches | {
+            other(side): batch_of(vocabulary, [pair[SIDES.index(other(side))] for pair in pairs[9:15]])
+        }
+        assert loss(changed, side, noise).parts["kl_semantic"] == terms[side].parts["kl_semantic"]
+        assert loss(changed, other(side), noise).parts["kl_semantic"] != terms[other(side)].parts["kl_semantic"]
+    assert terms["a"].parts["translation"] == terms["b"].parts["translation"]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_sides_take_turns_where_both_are_written(vocabulary, objective):
+    loss = TranslationElbo(new_generator(vocabulary, objective), objective)
+    expected = "abab" if objective in ("bgt", "no-prior") else "aaaa"
+    assert "".join(map(loss.inferring_side, range(4))) == expected
+
+
+def test_annealing():
+    assert [annealed(step, 65536) for step in (0, 32768, 65536, 10**6)] == [0.0, 0.5, 1.0, 1.0]
+    assert annealed(0, 0) == annealed(5, 0) == 1.0
+
+
+def test_candidates_are_of_training_alone(vocabulary, batches, noise):
+    exact, sampled = new_loss(vocabulary), new_loss(vocabulary, candidates=20)
+    sampled.load_state_dict(exact.state_dict())
+    expected = exact(batches, "a", noise).loss
+    torch.testing.assert_close(sampled(batches, "a", noise).loss, expected)
+    values = [sampled.train()(batches, "a", noise).loss for _ in range(20)]
+    assert len({value.item() for value in values}) > 10
+    assert abs(sum(values) / 20 / expected - 1) < 0.03
+    sampled.candidates = len(vocabulary)
+    torch.testing.assert_close(sampled(batches, "a", noise).loss, expected)
+
+
+def test_the_bound_is_below_the_probability(vocabulary, pairs):
+    """With one latent component the probability is an integral that can be computed."""
+    torch.manual_seed(1)
+    shape = TransformerShape(dim=8, layers=1, heads=2, ffn_dim=12, max_length=30)
+    generator = new_generator(vocabulary, "english-vae", shape, latent_dim=1)
+    loss = TranslationElbo(generator, "english-vae").eval()
+    decoder, samples, text = generator.generators["a"], 1500, pairs[0][0]
+    with torch.no_grad():
+        for table in (decoder.latent_output.weight, decoder.layers[0].of_latent.weight):
+            table.mul_(4)
+        grid = torch.linspace(-8, 8, 801)[:, None]
+        given = decoder.log_probabilities(batch_of(vocabulary, [text] * len(grid)), grid)
+        density = given.double() + Normal(0.0, 1.0).log_prob(grid[:, 0].double())
+        exact = (density.logsumexp(0) + math.log(16 / 800)).item()
+
+        batch, noise = batch_of(vocabulary, [text] * samples), torch.randn(samples, 3, 1)
+        bound = -loss({"a": batch, "b": batch}, "a", noise).loss.item() / samples
+        gaussian = generator.semantic(batch.ids, batch.mask)
+        z = gaussian.sample(noise[:, 2])
+        posterior = Normal(gaussian.mean, (gaussian.log_variance / 2).exp())
+        weights = decoder.log_probabilities(batch, z) + (Normal(0.0, 1.0).log_prob(z) - posterior.log_prob(z))[:, 0]
+        sampled = (weights.logsumexp(0) - math.log(samples)).item()
+    assert bound < exact - 0.05 and bound < sampled <= 0
+    assert abs(sampled - exact) < 0.1
+
+
+def test_noise_and_means_of_a_batch(vocabulary, batches, noise):
+    loss = new_loss(vocabulary)
+    assert loss.noise_shape == (3, LATENT)
+    terms = loss(batches, "a", noise)
+    expected = loss.generator.semantic(batches["a"].ids, batches["a"].mask).mean
+    torch.testing.assert_close(terms.means, expected.detach())
+    assert not terms.means.requires_grad

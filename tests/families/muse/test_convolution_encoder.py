@@ -1,0 +1,213 @@
+"""Convolutions without padding, against numbers worked out by hand and against loops over single texts."""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+from torch import nn
+
+from st_paragram.errors import SettingsError
+from st_paragram.families.muse.convolution_encoder import ENDS, ConvolutionEncoder
+from st_paragram.families.muse.flat_convolution import convolve
+from st_paragram.learning.modules.flat_features import FlatFeatures
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+SHAPES = [
+    {"layers": 2},
+    {"layers": 1},
+    {"layers": 2, "keep_bag": False},
+    {"layers": 2, "widths": [2, 4]},
+    {"layers": 1, "widths": [3], "keep_bag": False},
+]
+LENGTHS = [3, 1, 7, 2, 30, 1, 0, 12]
+
+
+def encoder_of(dimension=6, filters=3, **shape):
+    """An encoder whose biases are not 0."""
+    encoder = ConvolutionEncoder(dimension, filters, **shape)
+    for name, parameter in encoder.named_parameters():
+        if name.endswith("bias"):
+            nn.init.normal_(parameter)
+    return encoder
+
+
+def embed(encoder, table, lengths, ids=None):
+    """Embeddings of texts of these lengths, whose ids are one after another if not given."""
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    ids = torch.arange(int(offsets[-1])) if ids is None else torch.tensor(ids)
+    features = {"input_ids": ids[None], "cu_seq_lens_q": offsets}
+    return encoder(FlatFeatures(features, nn.Embedding.from_pretrained(table, freeze=False)))["sentence_embedding"]
+
+
+def reference(encoder, tokens, padding=None):
+    """One text by itself, (n, D); with padding behind its ends nothing is masked, as in stock modules."""
+    places = len(tokens) + ENDS
+    states = F.pad(tokens, (0, 0, 0, ENDS + (padding or 0))).t()[None]
+    for layer in encoder.convolutions:
+        parts = [F.conv1d(F.pad(states, (k.shape[2] // 2, (k.shape[2] - 1) // 2)), k) for k in layer.kernels]
+        states = torch.cat(parts, 1) + (0 if layer.bias is None else layer.bias[:, None])
+        states = states.relu()
+    found = encoder.projection(states[0, :, :places].mean(1))
+    if not encoder.keep_bag:
+        return found
+    return encoder.bag_scale * tokens.sum(0) / places + encoder.gate * found
+
+
+def test_one_layer_by_hand():
+    encoder = ConvolutionEncoder(1, 1, layers=1, keep_bag=False)
+    kernels = [[1], [10, 1], [100, 10, 1], [10_000, 1_000, 100, 10, 1]]
+    sums = [1 + 2 + 3, 1 + 12 + 23 + 30, 12 + 123 + 230 + 300, 123 + 1230 + 12300 + 23000 + 30000]
+    for kernel, values in zip(encoder.convolutions[0].kernels, kernels, strict=True):
+        kernel.data.copy_(torch.tensor(values))
+    nn.init.zeros_(encoder.projection.bias)
+    table = torch.tensor([[9.0], [1.0], [2.0], [3.0], [7.0]])
+    for channel, expected in enumerate(sums):
+        encoder.projection.weight.data.zero_()[0, channel] = 1
+        found = embed(encoder, table, [1, 3, 1])
+        torch.testing.assert_close(found[1], torch.tensor([expected / 5]))
+
+
+def test_two_layers_and_the_bag_by_hand():
+    encoder = ConvolutionEncoder(1, 1, widths=[2])
+    first, second = encoder.convolutions
+    first.kernels[0].data.copy_(torch.tensor([1.0, 1.0]))
+    second.kernels[0].data.copy_(torch.tensor([1.0, -1.0]))
+    for parameter, value in ((second.bias, 1), (encoder.projection.weight, 2), (encoder.projection.bias, 0.5)):
+        nn.init.constant_(parameter, value)
+    encoder.bag_scale.fill_(10)
+    # Tokens 1 2 3 and two ends: 1 3 5 3 0, then relu(0 -1 -1 3 4), of mean 7 / 5; the bag is 6 / 5.
+    found = embed(encoder, torch.tensor([[4.0], [1.0], [2.0], [3.0], [5.0]]), [1, 3, 1])
+    torch.testing.assert_close(found[1], torch.tensor([10 * 6 / 5 + 0.1 * (2 * 7 / 5 + 0.5)]))
+
+
+@pytest.mark.parametrize("padding", [None, 1, 2, 9])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_values_and_gradients_are_those_of_single_texts(shape, padding):
+    """Padding behind the ends changes nothing, although the reference does not mask it."""
+    encoder = encoder_of(**shape).double()
+    table = torch.randn(sum(LENGTHS), 6, dtype=torch.float64, requires_grad=True)
+    leaves = [table, *encoder.parameters()]
+    target = torch.randn(len(LENGTHS), 6, dtype=torch.float64)
+    offsets = torch.tensor([0, *LENGTHS]).cumsum(0)
+    features = {"input_ids": torch.arange(len(table))[None], "cu_seq_lens_q": offsets}
+    holder = nn.Embedding(*table.shape)
+    del holder.weight
+    holder.weight = table
+    ours = encoder(FlatFeatures(features, holder))["sentence_embedding"]
+    theirs = torch.stack([reference(encoder, text, padding) for text in table.split(LENGTHS)])
+    torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+    gradients = [torch.autograd.grad((one * target).sum(), leaves) for one in (ours, theirs)]
+    for mine, wanted in zip(*gradients, strict=True):
+        assert mine.abs().sum() > 0
+        torch.testing.assert_close(mine, wanted, atol=1e-11, rtol=0)
+
+
+def test_a_third_layer_would_see_padding():
+    encoder = encoder_of().double()
+    third = encoder_of(12)
+    encoder.convolutions.append(third.double().convolutions[1])
+    text = torch.randn(5, 6, dtype=torch.float64)
+    assert (reference(encoder, text) - reference(encoder, text, 4)).abs().max() > 1e-3
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 5))
+def test_a_text_is_the_same_in_any_batch_and_place(lengths, place):
+    torch.manual_seed(1)
+    encoder, ids = encoder_of(), [3, 1, 4, 1, 5]
+    table, place = torch.randn(10, 6), min(place, len(lengths))
+    around = [[(7 * i) % 10 for i in range(n)] for n in lengths]
+    texts = [*around[:place], ids, *around[place:]]
+    together = embed(encoder, table, [len(text) for text in texts], [*itertools.chain(*texts)])
+    torch.testing.assert_close(together[place], embed(encoder, table, [5], ids)[0], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 6])
+@pytest.mark.parametrize("widths", [[1, 2, 3, 5], [4], [1, 5]], ids=str)
+def test_gradients_of_products(rows, widths):
+    torch.manual_seed(2)
+    given_rows = torch.randn(rows, 2, dtype=torch.float64, requires_grad=True)
+    kernels = [torch.randn(2, 2, width, dtype=torch.float64, requires_grad=True) for width in widths]
+    assert convolve(given_rows, kernels).shape == (rows, 2 * len(widths))
+    assert torch.autograd.gradcheck(lambda rows, *kernels: convolve(rows, kernels), (given_rows, *kernels))
+
+
+def test_autocast_computes_in_its_type_and_gives_what_comes_in():
+    encoder, table = encoder_of(8, 4), torch.randn(sum(LENGTHS), 8)
+    exact = embed(encoder, table, LENGTHS)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert convolve(table, list(encoder.convolutions[0].kernels)).dtype == torch.bfloat16
+        rough = embed(encoder, table, LENGTHS)
+    rough.square().sum().backward()
+    assert rough.dtype == torch.float32 and not torch.equal(rough, exact)
+    torch.testing.assert_close(rough, exact, atol=0.02, rtol=0.02)
+    assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in encoder.parameters())
+
+
+def test_a_seed_decides_about_weights_and_the_bag_leads_at_the_start():
+    made = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        made.append(ConvolutionEncoder(16, 8))
+    first, second = (encoder.state_dict() for encoder in made)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert [tuple(kernel.shape) for kernel in made[0].convolutions[1].kernels] == [(8, 32, w) for w in (1, 2, 3, 5)]
+    assert (first["gate"], first["bag_scale"]) == (pytest.approx(0.1), 1)
+    assert "bag_scale" not in dict(made[0].named_parameters())
+    table = torch.randn(40, 16)
+    bags = torch.stack([part.sum(0) / 12 for part in table.split(10)])
+    assert F.cosine_similarity(embed(made[0], table, [10] * 4), bags).min() > 0.95
+
+
+def test_a_saved_encoder_is_equal(tmp_path):
+    encoder = encoder_of(6, 3, widths=(1, 3), keep_bag=False)
+    encoder.save(str(tmp_path))
+    other = ConvolutionEncoder.load(str(tmp_path))
+    assert other.get_config_dict() == encoder.get_config_dict()
+    assert (other.widths, other.keep_bag, other.get_embedding_dimension(), other.ends) == ([1, 3], False, 6, 2)
+    for name, tensor in encoder.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[name])
+
+
+def test_encode_takes_any_text(vocabulary):
+    modules = [TokenEmbedding(vocabulary, 8), encoder_of(8, 4), Normalize()]
+    model = SentenceTransformer(modules=modules, device="cpu")
+    vectors = model.encode(["ba ce di", "", "\u4e16", "ba " * 5000])
+    assert abs((vectors**2).sum(1) - 1).max() < 1e-5
+    unknown = modules[0].preprocess([[vocabulary.unknown_id]])
+    torch.testing.assert_close(torch.tensor(vectors[1]), model(unknown)["sentence_embedding"][0], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"embedding_dimension": 0},
+        {"filters": 0},
+        {"layers": 0},
+        {"layers": 3},
+        {"widths": []},
+        {"widths": [0, 1]},
+        {"widths": [6]},
+        {"widths": [3, 2]},
+        {"widths": [2, 2]},
+    ],
+    ids=str,
+)
+def test_sizes_out_of_range(arguments):
+    with pytest.raises(SettingsError, match=str(next(iter(arguments.values()))).replace("[", r"\[")):
+        ConvolutionEncoder(**({"embedding_dimension": 4, "filters": 2} | arguments))
+
+
+def test_padded_features_are_refused(vocabulary):
+    embedding = TokenEmbedding(vocabulary, 8)
+    padded = embedding(embedding.preprocess(["ba ce"]))
+    assert padded["token_embeddings"].ndim == 3
+    states = MeanPool(8)(dict(padded))
+    for features in (padded, states):
+        with pytest.raises(SettingsError, match="without padding"):
+            ConvolutionEncoder(8, 2)(features)

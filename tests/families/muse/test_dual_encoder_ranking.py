@@ -1,0 +1,180 @@
+"""The ranking loss of dual encoders: against sentence-transformers', by hand, and its gradients."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from support.stock import lstm_pipeline
+
+from st_paragram.errors import SettingsError
+from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss, ranking_loss, sharing
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+
+def unit(rows, dim=5, seed=0, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    return F.normalize(torch.randn(rows, dim, generator=generator, dtype=dtype), dim=1)
+
+
+def plain(x, y, scale, margin, equal, both):
+    """Pair by pair: minus the logarithm of the softmax, over those that are no equals."""
+
+    def loss(of, among, same):
+        found = []
+        for i, query in enumerate(of):
+            terms = [
+                math.exp(scale * (float(query @ other) - (margin if i == j else 0.0)))
+                for j, other in enumerate(among)
+                if i == j or not same[i][j]
+            ]
+            found.append(math.log(sum(terms)) - scale * (float(query @ among[i]) - margin))
+        return sum(found) / len(found)
+
+    there = loss(x, y, equal)
+    return (there + loss(y, x, equal.T)) / 2 if both else there
+
+
+@given(
+    st.integers(1, 7), st.sampled_from([1.0, 20.0]), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 10**6)
+)
+def test_the_loss_is_its_definition(rows, scale, margin, both, seed):
+    x, y = unit(rows, seed=seed), unit(rows, seed=seed + 1)
+    labels = torch.randint(0, 4, (2, rows), generator=torch.Generator().manual_seed(seed))
+    equal = sharing(*labels)
+    found = ranking_loss(x, y, scale, margin, equal, both).item()
+    assert found == pytest.approx(plain(x.double(), y.double(), scale, margin, equal, both), rel=1e-4, abs=1e-5)
+
+
+def test_three_pairs_by_hand():
+    """Cosines of pairs 0.8, 0.6, 1; scale 10, margin 0.3: logits of pairs are 5, 3 and 7."""
+    x = torch.eye(3)
+    y = torch.tensor([[0.8, 0.6, 0.0], [0.0, 0.6, 0.8], [0.0, 0.0, 1.0]])
+    logits = [[5.0, 0.0, 0.0], [6.0, 3.0, 0.0], [0.0, 8.0, 7.0]]
+    rows = [math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(logits)]
+    columns = [math.log(sum(map(math.exp, column))) - column[i] for i, column in enumerate(zip(*logits, strict=True))]
+    both = (sum(rows) + sum(columns)) / 6
+    assert ranking_loss(x, y, 10.0, 0.3).item() == pytest.approx(both, rel=1e-6)
+    assert ranking_loss(x, y, 10.0, 0.3, both_directions=False).item() == pytest.approx(sum(rows) / 3, rel=1e-6)
+    assert rows[2] == pytest.approx(math.log(1 + math.e + math.exp(-7)))  # the second sentence is nearer
+
+
+@pytest.fixture(scope="module")
+def averaging(vocabulary):
+    return SentenceTransformer(modules=[SentencePieceEmbedding(vocabulary, 6), MeanPool(6)], device="cpu")
+
+
+def features(model, pairs):
+    return [model.preprocess(list(column)) for column in zip(*pairs, strict=True)]
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+@pytest.mark.parametrize("both", [True, False])
+def test_without_a_margin_it_is_sentence_transformers_own(averaging, pairs, scale, both):
+    directions = ("query_to_doc", "doc_to_query") if both else ("query_to_doc",)
+    stock = MultipleNegativesRankingLoss(averaging, scale=scale, directions=directions, partition_mode="per_direction")
+    ours = DualEncoderRankingLoss(averaging, scale, 0.0, mask_equal=False, both_directions=both)
+    distinct = pairs[:8]
+    expected = stock(features(averaging, distinct), None)
+    found = ours(features(averaging, distinct))
+    assert found.item() == pytest.approx(expected.item(), abs=1e-6)
+    masked = DualEncoderRankingLoss(averaging, scale, 0.0, both_directions=both)(features(averaging, distinct))
+    assert masked.item() == found.item()  # none of them are equal
+
+
+def test_a_stock_pipeline_has_the_same_loss(pairs):
+    """Padding and its mask are no part of a text: short and long ones are told apart, and equal ones found."""
+    rows = [*pairs[:5], pairs[0], (pairs[1][0], "ba")]
+    model = lstm_pipeline([text for pair in [*rows, ("ba", "ba")] for text in pair])
+    vectors = [model.encode([row[side] for row in rows], convert_to_tensor=True) for side in (0, 1)]
+    x, y = (F.normalize(each, dim=1) for each in vectors)
+    equal = torch.tensor([[one[0] == other[0] or one[1] == other[1] for other in rows] for one in rows])
+    assert equal.sum() == len(rows) + 4
+    found = DualEncoderRankingLoss(model)(features(model, rows))
+    assert found.item() == pytest.approx(ranking_loss(x, y, 20.0, 0.3, equal).item(), rel=1e-5)
+
+
+def test_equal_texts_are_no_negatives(averaging, pairs):
+    """Neither of the first side nor of the second; what is left is the loss over the others."""
+    x = unit(4)
+    y = unit(4, seed=1)
+    first, second = torch.tensor([0, 1, 0, 3]), torch.tensor([5, 6, 7, 6])
+    equal = sharing(first, second)
+    assert equal.tolist() == [
+        [True, False, True, False],
+        [False, True, False, True],
+        [True, False, True, False],
+        [False, True, False, True],
+    ]
+    cosines = x @ y.T
+    one = -F.log_softmax(20 * cosines[0, [0, 1, 3]] - torch.tensor([6.0, 0, 0]), 0)[0]
+    rows = [
+        one,
+        -F.log_softmax(20 * cosines[1, [1, 0, 2]] - torch.tensor([6.0, 0, 0]), 0)[0],
+        -F.log_softmax(20 * cosines[2, [2, 1, 3]] - torch.tensor([6.0, 0, 0]), 0)[0],
+        -F.log_softmax(20 * cosines[3, [3, 0, 2]] - torch.tensor([6.0, 0, 0]), 0)[0],
+    ]
+    found = ranking_loss(x, y, 20.0, 0.3, equal, both_directions=False)
+    assert found.item() == pytest.approx(torch.stack(rows).mean().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_equal_texts_give_each_other_no_gradient(side):
+    """Two pairs that share a text: there is nothing to rank but each pair itself."""
+    x, y = (unit(2, seed=seed).requires_grad_() for seed in (0, 1))
+    labels = [torch.tensor([0, 1]), torch.tensor([0, 1])]
+    labels[side] = torch.tensor([4, 4])
+    loss = ranking_loss(x, y, 20.0, 0.3, sharing(*labels))
+    loss.backward()
+    assert loss.item() == 0 and not x.grad.any() and not y.grad.any()
+    ranking_loss(x, y, 20.0, 0.3).backward()
+    assert x.grad.any(1).all() and y.grad.any(1).all()
+
+
+def test_a_text_among_others_gives_no_gradient_to_its_equal():
+    cosines = (unit(4) @ unit(4, seed=1).T).requires_grad_()
+    equal = torch.zeros(4, 4, dtype=torch.bool)
+    equal[0, 2] = equal[2, 0] = True
+    ranking_loss(cosines, torch.eye(4), 20.0, 0.3, equal).backward()
+    nothing = cosines.grad == 0
+    assert nothing.nonzero().tolist() == [[0, 2], [2, 0]]
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("masked", [True, False])
+def test_gradients_are_those_of_differences(both, masked):
+    x, y = (unit(4, 3, seed, torch.float64).requires_grad_() for seed in (0, 1))
+    equal = sharing(torch.tensor([0, 1, 0, 2]), torch.arange(4)) if masked else None
+    assert ranking_loss(x, y, 7.0, 0.3, equal, both).dtype == torch.float64
+    assert torch.autograd.gradcheck(lambda x, y: ranking_loss(x, y, 7.0, 0.3, equal, both), (x, y))
+
+
+def test_half_precision_is_ranked_in_float32():
+    x, y = unit(6), unit(6, seed=1)
+    expected = ranking_loss(x.bfloat16().float(), y.bfloat16().float(), 20.0, 0.3)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = ranking_loss(x.bfloat16(), y.bfloat16(), 20.0, 0.3)
+    assert found.dtype == torch.float32 and found.item() == expected.item()
+
+
+@pytest.mark.parametrize(("scale", "margin"), [(0.0, 0.3), (-1.0, 0.3), (20.0, -0.1), (math.nan, 0.3)])
+def test_a_scale_or_a_margin_that_is_refused(averaging, scale, margin):
+    with pytest.raises(SettingsError, match="scale must be positive, margin at least 0"):
+        DualEncoderRankingLoss(averaging, scale, margin)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_another_number_of_columns_is_refused(averaging, columns):
+    with pytest.raises(SettingsError, match=f"got {columns} columns of text; it takes 2"):
+        DualEncoderRankingLoss(averaging)([averaging.preprocess(["ba"])] * columns)
+
+
+def test_what_the_card_says(averaging):
+    loss = DualEncoderRankingLoss(averaging, 10.0, 0.2, both_directions=False)
+    assert loss.get_config_dict() == {"scale": 10.0, "margin": 0.2, "mask_equal": True, "both_directions": False}
+    assert 'year = "2020"' in loss.citation

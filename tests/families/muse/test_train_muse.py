@@ -1,0 +1,166 @@
+"""`st-paragram train muse`, its recipe and its configurations: from texts of tasks to a directory for every reader."""
+
+import argparse
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from support.data import make_pairs
+
+import st_paragram
+from st_paragram.cli import train
+from st_paragram.cli.main import main
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.settings import read
+from st_paragram.families.muse.settings import DualEncoderSettings
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.families import DUAL_ENCODERS
+from st_paragram.learning.training.run import TrainingRun
+from st_paragram.learning.training.settings import config_names, config_path
+
+ROOT = Path(__file__).parents[3]
+SIZES = "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8".split()  # noqa: SIM905
+QUICK = [*SIZES, *"--warmup-updates 2 --evaluate-steps 8 --device cpu --vocab-size 200".split()]  # noqa: SIM905
+CONFIGS = ["muse_cnn", "muse_paper", "muse_small", "muse_transformer"]
+
+
+def tsv(rows):
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Folders of translations, questions, responses and inference of two languages."""
+    monkeypatch.chdir(tmp_path)
+    pairs = make_pairs(150)
+    for name in ("texts", "qa", "responses", "nli"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "texts" / "en-es.tsv").write_text(tsv(pairs[:100]))
+    (tmp_path / "texts" / "en-de.tsv.xz").write_bytes(lzma.compress(tsv(pairs[100:]).encode()))
+    labels = ("entailment", "neutral", "contradiction")
+    for language in ("en", "es", "fr"):
+        (tmp_path / "qa" / f"{language}.tsv").write_text(
+            tsv((a, b, "" if i % 2 else f"{b} {a}") for i, (a, b) in enumerate(pairs[:30]))
+        )
+        (tmp_path / "responses" / f"{language}.tsv").write_text(tsv(pairs[30:60]))
+        (tmp_path / "nli" / f"{language}.tsv").write_text(
+            tsv((labels[i % 3], a, b) for i, (a, b) in enumerate(pairs[:30]))
+        )
+    return tmp_path
+
+
+def asked(*more, langs=("es", "de"), bitext="texts"):
+    return ["train", "muse", "--langs", *langs, "--bitext", bitext, *QUICK, *more]
+
+
+TASKS = ["--qa", "qa", "--responses", "responses", "--nli", "nli"]
+
+
+def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
+    shares = "--translation-share 1 --qa-share 1 --response-share 1 --nli-share 1".split()  # noqa: SIM905
+    assert main(asked(*TASKS, *shares)) == 0
+    out = capsys.readouterr().out
+    assert "150 pairs, 8 steps\n" in out and "; model in muse-cnn\n" in out
+    assert not Path("muse-cnn.checkpoints").exists()
+    record = read_training_record("muse-cnn")
+    assert record.settings["architecture"] == "cnn" and record.settings["dim"] == 16
+    assert {"translation", "qa", "response", "nli"} & set().union(*record.history)
+    card = Path("muse-cnn/README.md").read_text(encoding="utf-8")
+    assert "ACL 2020" in card and "EMNLP 2022" not in card
+    texts = [pair[0] for pair in make_pairs(3)]
+    ours, stock = st_paragram.load("muse-cnn"), SentenceTransformer("muse-cnn")
+    for way in ("encode", "encode_query", "encode_document"):
+        assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
+    assert ours.values.tasks == ("nli", "qa", "response", "translation")
+    assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(texts, texts).shape == (3, 3)
+    Path("lines.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    assert main(["embed", "lines.txt", "--model", "muse-cnn", "--output", "lines.npy"]) == 0
+    assert np.allclose(np.load("lines.npy"), ours.encode(texts), atol=1e-5)
+
+
+def test_a_transformer_of_one_language(folder, capsys):
+    assert main(asked("--architecture", "transformer", "--steps", "2", langs=["es"])) == 0
+    assert "; model in muse-transformer\n" in capsys.readouterr().out
+    assert st_paragram.load("muse-transformer").values.tasks == ("translation",)
+
+
+REFUSED = {
+    "--architecture transformer --heads 3": "dim is 16 and heads 3; dim must be a multiple of heads",
+    "--layers 3": "layers are 3; a cnn has 1 or 2",
+    "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": "the shares of all tasks are 0",
+    "--translation-share 0": "no task has both data and a share of the steps",
+    "--config small": "config is 'small'; it must be one of muse_cnn, muse_paper, muse_small, muse_transformer",
+    "--architecture rnn": "invalid choice: 'rnn'",
+    "--init nowhere": "no model 'nowhere'",
+    "--init other-dim": "dim is 16, but other-dim has 12 components",
+    "--langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
+    "--langs 3": "texts: no translations of 3",
+    "--bitext en-es:nothing.tsv": "nothing.tsv: no such file",
+    "--qa nothing": "nothing",
+    "--qa texts": "texts",
+    "--nli qa": "qa",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
+    if "other-dim" in options:
+        model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), "other-dim")
+    try:
+        status = main(asked(*options.split()))
+    except SystemExit as ended:
+        status = ended.code
+    err = capsys.readouterr().err
+    assert status in (1, 2) and REFUSED[options] in err and "Traceback" not in err
+    last = err.splitlines()[-1]
+    assert REFUSED[options] in last
+    assert not Path("muse-cnn").exists()
+
+
+def test_a_store_without_a_language_is_told(folder, capsys):
+    assert (
+        main(["prepare", "--lang", "es", "--text", "texts/en-es.tsv", "--vocab-size", "200", "--output", "es.h5"]) == 0
+    )
+    capsys.readouterr()
+    assert main(asked(bitext="es.h5")) == 1
+    message = "es.h5: no translations of de, only of es; prepare them, or leave the language out of --langs"
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_configurations_are_named_and_stand_in_recipes_too():
+    assert config_names("muse_") == CONFIGS
+    assert not [name for name in config_names() if name.startswith("muse_")]
+    for name in CONFIGS:
+        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
+        assert path.read_bytes() == config_path(name, "muse_").read_bytes()
+        made = read(DualEncoderSettings, config_path(name, "muse_"))
+        assert (
+            made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
+            or name == "muse_paper"
+        )
+    run = TrainingRun("es", Path("x"), data=["built-in"], family=DUAL_ENCODERS, default_config="muse_small")
+    assert run.check()[0].dim == 256
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_header_of_a_configuration_says_how_to_launch_it(name):
+    lines = config_path(name, "muse_").read_text(encoding="utf-8").split("\n")
+    commands = [line[1:].split() for line in lines if line.startswith("#   ")]
+    parser = argparse.ArgumentParser()
+    train.add_options(parser)
+    assert [words[0] for words in commands] == ["st-paragram", "python"]
+    by_name = parser.parse_args(commands[0][2:])
+    by_path = parser.parse_args(["muse", *commands[1][2:]])
+    assert (by_name.kind, by_name.config, Path(by_path.config).stem) == ("muse", name, name)
+
+
+def test_the_recipe_shows_the_options_of_the_command():
+    asked = [sys.executable, str(ROOT / "recipes" / "train_muse.py"), "--help"]
+    out = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert "--architecture {cnn,transformer}" in out and "--responses DIR" in out

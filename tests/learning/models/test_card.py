@@ -1,0 +1,136 @@
+"""The model card: metadata that the hub accepts, how to load the model, what to cite, and what must not be on it."""
+
+from dataclasses import replace
+
+import pytest
+from huggingface_hub import ModelCard
+
+from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.learning.models.card import model_card
+from st_paragram.learning.models.card_texts import NO_LICENCE
+from st_paragram.learning.models.citations import citations
+
+SOURCES = [
+    {
+        "name": "/home/me/data/en-es.tsv",
+        "languages": "en-es",
+        "rows": 12,
+        "kept": 10,
+        "dropped": {"too short": 2, "duplicate": 0},
+    }
+]
+RECORD = TrainingRecord(
+    "m",
+    ("en", "es-zh_cn"),
+    "a text",
+    3,
+    {"vocab_size": 9, "report": {"sources": SOURCES}},
+    "none",
+    {"dim": 4},
+    1.0,
+    3.0,
+    [
+        Score("dev set", 9, "before training", Correlation(0.1, 0.2)),
+        Score("dev set", 9, "after training", Correlation(0.81234, float("nan"))),
+    ],
+    "a machine",
+    [TranslationScore("held-out", 5, "after training", 0.5)],
+)
+
+
+def card_of(record=RECORD, **ways):
+    return ModelCard(model_card(record, **ways))
+
+
+def test_the_metadata_says_what_the_hub_shows():
+    data = card_of(licence="cc-by-4.0").data
+    assert (data.license, data.language, data.library_name) == (
+        "cc-by-4.0",
+        ["en", "es", "zh"],
+        "sentence-transformers",
+    )
+    assert data.pipeline_tag == "sentence-similarity" and data.base_model is None
+    assert data.tags == ["sentence-transformers", "sentence-similarity", "st_paragram", "static-embeddings"]
+    found = [(one.dataset_name, one.dataset_type, one.metric_type, one.metric_value) for one in data.eval_results]
+    assert found == [
+        ("dev set (development)", "dev-set", "pearson_cosine", 81.23),  # the undefined correlation has no entry
+        ("held-out (development)", "held-out", "mean_accuracy", 50.0),
+    ]
+    assert data.model_name == "m"
+
+
+@pytest.mark.parametrize(
+    ("settings", "papers", "tag"),
+    [
+        ({}, ["Paraphrastic Representations at Scale"], "static-embeddings"),
+        (
+            {"encoder": "blstm"},
+            ["Paraphrastic Representations at Scale", "Simple and Effective Paraphrastic Similarity"],
+            "static-embeddings",
+        ),
+        ({"objective": "bgt"}, ["A Bilingual Generative Transformer"], "transformer"),
+        ({"architecture": "cnn"}, ["Multilingual Universal Sentence Encoder"], "cnn"),
+    ],
+)
+def test_each_system_names_its_papers(settings, papers, tag):
+    card = card_of(replace(RECORD, settings={"dim": 4} | settings))
+    entries = card.text.partition("```bibtex\n")[2].partition("```")[0]
+    assert entries.count("@inproceedings") == len(papers) == len(citations(settings))
+    assert all(paper in entries for paper in papers) and entries.count("{") == entries.count("}")
+    assert tag in card.data.tags
+
+
+def test_what_no_licence_is_stated_for_says_so():
+    assert NO_LICENCE in card_of().text and card_of().data.license is None
+    assert NO_LICENCE not in card_of(licence="mit").text
+    assert "the licences of its training text decide" in card_of(licence="other").text
+
+
+def test_both_ways_of_loading_name_the_directory_or_the_repository():
+    here, there = card_of().text, card_of(address="me/m").text
+    assert 'SentenceTransformer("m")  # a path to this directory\n' in here and 'st_paragram.load("m")\n' in here
+    assert 'SentenceTransformer("me/m")\n' in there and 'st_paragram.load("me/m")\n' in there
+    assert "a path to this directory" not in there
+
+
+def test_what_the_plugin_alone_reads_is_no_model_of_sentence_transformers():
+    data = card_of(replace(RECORD, preparation={"tokens": "trigram"})).data
+    assert data.library_name == "st_paragram" and "sentence-transformers" not in data.tags
+
+
+@pytest.mark.parametrize(
+    ("init", "base", "shown"),
+    [
+        ("owner/name@v1", "owner/name", "weights of `owner/name@v1`"),
+        ("/home/me/p-sp-es", None, "weights of `p-sp-es`"),
+        ("p-sp-es", None, "weights of `p-sp-es`"),
+        ("./p-sp-es", None, "weights of `./p-sp-es`"),
+        ("", None, "## Training"),
+    ],
+)
+def test_the_model_to_begin_with(init, base, shown):
+    card = card_of(replace(RECORD, settings={"dim": 4, "init": init}))
+    assert card.data.base_model == base and shown in card.text
+
+
+def test_the_texts_are_listed_without_folders_of_the_machine():
+    text = card_of().text
+    assert "| en-es.tsv | en-es | too short 2 | 12 | 10 |" in text and "\n\n\n" not in text and "/home/me" not in text
+    assert "en-es.tsv" not in card_of(sources=False).text
+    assert "en-es.tsv" not in card_of(replace(RECORD, preparation={"report": {"sources": "none"}})).text
+
+
+def test_built_in_pairs_are_no_score_for_the_hub():
+    scores = [Score("built-in-en-es", 140, "after training", Correlation(0.4, 0.4)), *RECORD.scores]
+    card = card_of(replace(RECORD, scores=scores))
+    assert {one.dataset_type for one in card.data.eval_results} == {"dev-set", "held-out"}
+    assert "| built-in-en-es (140) | after training | 40.0 | 40.0 |" in card.text
+
+
+def test_settings_are_words_and_those_of_the_encoder():
+    filters = [{"length": {"min_length": 3, "on": "both"}}, {"duplicates": {"on": ["pair"]}}]
+    settings = {"encoder": "sp", "dim": 4, "hidden_dim": 150, "scramble": 0.0}
+    text = card_of(replace(RECORD, preparation={"cleaning": filters}, settings=settings)).text
+    assert "| cleaning | length (min length 3, on both), duplicates (on (pair)) |" in text
+    assert "| dim | 4 |" in text and "hidden_dim" not in text
+    assert "| hidden_dim | 150 |" in card_of(replace(RECORD, settings={**settings, "encoder": "blstm"})).text

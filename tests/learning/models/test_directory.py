@@ -1,0 +1,443 @@
+import hashlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import LayerNorm
+from support.stock import lstm_pipeline
+from support.tokenizer import WordTokenizer
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.core.encoding import weights_file
+from st_paragram.core.encoding.architectures import fingerprint, weights_size
+from st_paragram.core.encoding.averaging import table_type
+from st_paragram.core.encoding.table import TableType
+from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+
+@pytest.fixture
+def model(vocabulary):
+    return pipeline(SentencePieceEmbedding(vocabulary, 12, dropout=0.1), device="cpu")
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    return model_directory.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
+
+
+def cosines(a, b):
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def test_native_reader_gives_back_the_model(model, saved, pairs):
+    loaded = st_paragram.load(saved, device="cpu")
+    texts = [*(text for pair in pairs[:40] for text in pair), "", "Ω", "ba Ω ce"]
+    np.testing.assert_array_equal(loaded.encode(texts), model.encode(texts))
+    assert loaded[0].get_config_dict() == model[0].get_config_dict()
+    assert (saved / "README.md").read_text() == "# p-sp-xx\n"
+
+
+def test_stock_reader_gives_the_same_directions(model, saved, pairs):
+    stock = SentenceTransformer(str(saved), device="cpu")
+    assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
+    texts = [*(text for pair in pairs[:200] for text in pair), "BA Ce", "ba Ω ce", " ba \t ce  "]
+    assert cosines(stock.encode(texts), model.encode(texts)).min() > 0.999999
+    assert np.allclose(stock.encode(pairs[0][0]), model.encode(pairs[0][0]), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_stock_reader_needs_no_plugin(saved, pairs, tmp_path):
+    """A fresh interpreter that cannot import st_paragram loads directories by their bare names."""
+    model_directory.save(lstm_pipeline([text for pair in pairs for text in pair]), tmp_path / "bilstm")
+    script = (
+        "import sys; sys.modules['st_paragram'] = None\n"
+        "from sentence_transformers import SentenceTransformer as S\n"
+        "for name in ('p-sp-xx', 'bilstm'):\n"
+        "    print(S(name, device='cpu').encode(['ba ce']).shape)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert run.stdout.splitlines() == ["(1, 12)", "(1, 32)"], run.stderr
+
+
+def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(model, saved, vocabulary):
+    tensors = load_file(saved / "model.safetensors")
+    row = model[0].embedding.weight[vocabulary.unknown_id]
+    assert (tensors["embedding.weight"][vocabulary.unknown_id] == 0).all()
+    assert torch.equal(tensors["unknown_embedding"], row.detach())
+    np.testing.assert_allclose(st_paragram.load(saved).encode(""), row.detach().numpy(), rtol=1e-6)
+
+
+def test_saving_does_not_change_the_model(model, tmp_path):
+    before = model[0].embedding.weight.detach().clone()
+    model_directory.save(model, tmp_path / "x")
+    assert torch.equal(model[0].embedding.weight, before)
+
+
+def test_an_existing_directory_is_not_overwritten_unless_asked(model, saved):
+    with pytest.raises(ModelDirectoryError, match="exists"):
+        model_directory.save(model, saved)
+    with torch.no_grad():
+        model[0].embedding.weight.mul_(2)
+    model_directory.save(model, saved, overwrite=True)
+    assert torch.equal(st_paragram.load(saved)[0].embedding.weight, model[0].embedding.weight)
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["p-sp-xx"]
+
+
+def test_a_foreign_directory_is_never_overwritten(model, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
+    with pytest.raises(ModelDirectoryError, match="no model directory"):
+        model_directory.save(model, tmp_path / "thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "chapter1.txt").exists()
+
+
+def test_other_directories_are_left_alone(model, saved, tmp_path):
+    for name in ("p-sp-xx.old", "p-sp-xx.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.txt").write_text("keep")
+    model_directory.save(model, saved, overwrite=True)
+    assert all((tmp_path / name / "mine.txt").exists() for name in ("p-sp-xx.old", "p-sp-xx.part"))
+
+
+@pytest.mark.parametrize("place", ["/", "{}/file/x"])
+def test_impossible_places_are_refused(model, tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelDirectoryError, match=r"no folder can be made|exists"):
+        model_directory.check_free(place.format(tmp_path))
+
+
+def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
+    import io
+
+    import sentencepiece
+
+    bpe = io.BytesIO()
+    texts = iter([text for pair in pairs for text in pair])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=texts, model_writer=bpe, model_type="bpe", vocab_size=100, minloglevel=2
+    )
+    model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
+    with pytest.raises(ModelDirectoryError, match="BPE"):
+        model_directory.check_savable(model)
+
+
+def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(weights_file, "write_table", fail)
+    with pytest.raises(ModelDirectoryError, match=r"could not be made .no space"):
+        model_directory.save(model, tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["st_paragram.json", "sentencepiece.model", "model.safetensors"])
+def test_a_missing_file_is_named(saved, name):
+    (saved / name).unlink()
+    with pytest.raises(ModelDirectoryError, match=f"{name} is missing") as caught:
+        st_paragram.load(saved)
+    assert str(saved) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def _options(saved, **changes):
+    options = json.loads((saved / "st_paragram.json").read_text())["tokenizer_options"]
+    _config(saved, tokenizer_options=options | changes)
+
+
+def _config(saved, **changes):
+    path = saved / "st_paragram.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda s: (s / "model.safetensors").write_bytes(b"x" * 100), "not the weights"),
+        (
+            lambda s: (s / "model.safetensors").write_bytes((s / "model.safetensors").read_bytes()[:-9]),
+            "not the weights",
+        ),
+        (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
+        (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
+        (lambda s: _config(s, surprise=1), "not a configuration"),
+        (lambda s: _config(s, format_version=9), "format version 9"),
+        (lambda s: _config(s, vocabulary_size=7), "st_paragram.json says 7"),
+        (lambda s: _config(s, embedding_dimension=7), "expected"),
+        (lambda s: _options(s, segmentation="scissors"), "scissors"),
+        (lambda s: _config(s, embedding_dimension="12"), "embedding_dimension is '12'"),
+        (lambda s: _options(s, lower_case="no"), "lower_case is 'no'"),
+        (lambda s: _options(s, surprise=1), "surprise"),
+        (lambda s: _config(s, dropout=None), "dropout is None"),
+        (
+            lambda s: _config(s, architecture="castle"),
+            "architecture 'castle', this st_paragram knows averaging, recurrent, generative, dual-encoder, stock",
+        ),
+        (lambda s: _config(s, architecture=3), "architecture is 3"),
+        (lambda s: _config(s, architecture="stock"), "embedding_dimension is unknown"),
+        (lambda s: _config(s, tokenizer_kind="runes"), r"runes\.model is missing"),
+        (lambda s: _config(s, tokenizer_options=None), "tokenizer_options is None"),
+        (lambda s: (s / "st_paragram.json").write_text("[]"), "not a configuration"),
+        (lambda s: (s / "st_paragram.json").write_text('{"format_version": 3}'), "architecture"),
+        (lambda s: (s / "config_sentence_transformers.json").write_text("{"), "not readable"),
+        (
+            lambda s: (s / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "taste"}'),
+            "config_sentence_transformers.json: .*taste",
+        ),
+    ],
+)
+def test_damage_is_named(saved, damage, message):
+    damage(saved)
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        st_paragram.load(saved)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pipeline_with_further_modules_is_no_averaging_model(model, tmp_path):
+    model.append(LayerNorm(12))
+    loaded = st_paragram.load(model_directory.save(model, tmp_path / "x"), device="cpu")
+    assert [type(module).__name__ for module in loaded] == ["SentencePieceEmbedding", "MeanPool", "LayerNorm"]
+    np.testing.assert_array_equal(loaded.encode(["ba ce", ""]), model.encode(["ba ce", ""]))
+    assert json.loads((tmp_path / "x" / "st_paragram.json").read_text())["architecture"] == "modules"
+
+
+def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
+    pytest.importorskip("jieba")
+    segmenting = SentencePieceTokenizer(vocabulary.model_proto, segmentation="jieba")
+    model = pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
+    model_directory.save(model, tmp_path / "zh")
+    assert st_paragram.load(tmp_path / "zh")[0].segmentation == "jieba"
+
+
+def test_the_fingerprint_tells_models_apart(model, saved, tmp_path):
+    with torch.no_grad():
+        model[0].embedding.weight[3, 3] += 1
+    other = model_directory.save(model, tmp_path / "other")
+    assert fingerprint(saved) == fingerprint(saved)
+    assert fingerprint(saved) != fingerprint(other)
+
+
+TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
+
+
+def precision_of(kind, rows):
+    """Largest error of a mean of rows."""
+    return np.abs(rows).max() * {TableType.FLOAT32: 1e-6, TableType.FLOAT16: 2**-11, TableType.INT8: 0.51 / 127}[kind]
+
+
+@pytest.mark.parametrize("dimension", [None, 5, 100])
+@pytest.mark.parametrize("kind", list(TableType))
+def test_smaller_tables(model, tmp_path, kind, dimension):
+    folder = model_directory.save(model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension)
+    expected = model.encode(TEXTS, truncate_dim=dimension)
+    loaded = st_paragram.load(folder, device="cpu")
+    rows = loaded.encode(TEXTS)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, expected, atol=precision_of(kind, model[0].embedding.weight.detach().numpy()))
+    table = loaded[0].embedding.weight
+    assert table.dtype == (getattr(torch, kind.value) if kernels() else torch.float32)
+    assert loaded.get_embedding_dimension() == min(dimension or 12, 12)
+    assert table_type(folder) is kind
+    # Both readers agree, and saving again changes nothing.
+    stock = SentenceTransformer(str(folder), device="cpu").encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32)
+    assert cosines(stock, rows[[0, 3, 4]]).min() > 0.9999
+    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
+    tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
+    assert tensors.keys() == repeated.keys()
+    assert all(torch.equal(tensors[name], repeated[name]) for name in tensors) or kernels() is None
+
+
+def test_sizes_on_disk(vocabulary, tmp_path):
+    model = pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
+    folders = [model_directory.save(model, tmp_path / kind.value, dtype=kind) for kind in TableType]
+    full, half, quarter = (weights_size(folder) for folder in folders)
+    assert 0.49 < half / full < 0.52
+    assert 0.24 < quarter / full < 0.28
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 12, 99])
+@pytest.mark.parametrize("kind", list(TableType))
+def test_truncation_at_load_is_truncation_of_the_embeddings(model, tmp_path, kind, dimension):
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    whole, part = st_paragram.load(folder), st_paragram.load(folder, truncate_dim=dimension)
+    np.testing.assert_allclose(part.encode(TEXTS), whole.encode(TEXTS)[:, :dimension], rtol=1e-6, atol=1e-7)
+    saved = model_directory.save(part, tmp_path / "part")
+    np.testing.assert_array_equal(st_paragram.load(saved).encode(TEXTS), part.encode(TEXTS))
+
+
+def test_a_small_table_saved_as_float32_can_be_trained(model, tmp_path):
+    small = st_paragram.load(model_directory.save(model, tmp_path / "small", dtype="int8"), device="cpu")
+    whole = st_paragram.load(model_directory.save(small, tmp_path / "whole", dtype="float32"), device="cpu")
+    np.testing.assert_allclose(whole.encode(TEXTS), small.encode(TEXTS), rtol=1e-5, atol=1e-6)
+    whole.train()
+
+
+def test_the_configuration_names_architecture_tokenizer_and_type(model, tmp_path):
+    folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int8")
+    assert json.loads((folder / "st_paragram.json").read_text()) == {
+        "format_version": 3,
+        "architecture": "averaging",
+        "embedding_dimension": 12,
+        "vocabulary_size": len(model[0].tokenizer),
+        "tokenizer_kind": "sentencepiece",
+        "tokenizer_options": {"lower_case": True, "segmentation": "none"},
+        "dropout": 0.1,
+        "table_type": "int8",
+    }
+    card = (folder / "README.md").read_text()
+    assert card.startswith("# x\n") and "6.2" in card
+
+
+OLD = {"embedding_dimension": 12, "vocabulary_size": 300, "lower_case": True, "segmentation": "none", "dropout": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "old"),
+    [
+        ("float32", {"format_version": 1} | OLD),
+        ("float32", {"format_version": 2} | OLD | {"table_type": "float32"}),
+        ("float16", {"format_version": 2} | OLD | {"table_type": "float16"}),
+        ("int8", {"format_version": 2} | OLD | {"table_type": "int8"}),
+    ],
+)
+def test_older_versions_are_read(model, tmp_path, kind, old):
+    """What stands beside `st_paragram.json` is byte for byte what the code that wrote these versions left there."""
+    old["vocabulary_size"] = len(model[0].tokenizer)
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    expected = st_paragram.load(folder, device="cpu").encode(TEXTS)
+    (folder / "SHA256SUMS").unlink()
+    (folder / "st_paragram.json").write_text(json.dumps(old, indent=2) + "\n")
+    loaded = st_paragram.load(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.encode(TEXTS), expected)
+    assert loaded[0].get_config_dict() == model[0].get_config_dict()
+    assert table_type(folder).value == kind
+    digest = hashlib.sha256()
+    for name in ("st_paragram.json", "sentencepiece.model", "model.safetensors"):
+        digest.update((folder / name).read_bytes())
+    assert fingerprint(folder) == digest.hexdigest()
+    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
+    assert json.loads((again / "st_paragram.json").read_text())["format_version"] == 3
+    (folder / "st_paragram.json").write_text(json.dumps(old | {"lower_case": "no"}))
+    with pytest.raises(ModelDirectoryError, match="lower_case is 'no'"):
+        st_paragram.load(folder)
+
+
+def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
+    embedding = SentencePieceEmbedding(vocabulary, 6)
+    prompts = {"query": "ba ", "document": "ce "}
+    model = pipeline(embedding, "cpu", prompts=prompts, default_prompt_name="query", similarity_fn_name="dot")
+    folder = model_directory.save(model, tmp_path / "x")
+    for loaded in (st_paragram.load(folder, device="cpu"), SentenceTransformer(str(folder), device="cpu")):
+        assert (loaded.prompts, loaded.default_prompt_name, loaded.similarity_fn_name) == (prompts, "query", "dot")
+        np.testing.assert_allclose(loaded.encode(["di"]), model.encode(["ba di"], prompt=""), rtol=1e-5)
+    (folder / "config_sentence_transformers.json").unlink()
+    assert st_paragram.load(folder, device="cpu").similarity_fn_name == "cosine"
+
+
+def test_a_tokenizer_without_a_stock_form_is_refused_early(tmp_path):
+    model = pipeline(TokenEmbedding(WordTokenizer(b"ba\nce"), 4), device="cpu")
+    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
+        model_directory.check_savable(model)
+    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
+        model_directory.save(model, tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": "int4"}, {"truncate_dim": 0}, {"truncate_dim": -1}])
+def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
+    with pytest.raises(SettingsError):
+        model_directory.save(model, tmp_path / "x", **arguments)
+    assert not (tmp_path / "x").exists()
+    if "truncate_dim" in arguments:
+        with pytest.raises(SettingsError):
+            st_paragram.load(saved, **arguments)
+
+
+def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
+    weights = torch.zeros(len(vocabulary), 3)
+    weights[5, 1] = 1e5
+    model = pipeline(SentencePieceEmbedding(vocabulary, weights=weights), device="cpu")
+    with pytest.raises(SettingsError, match="float16"):
+        model_directory.save(model, tmp_path / "x", dtype="float16")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "damage", "message"),
+    [
+        ("int8", "weights", lambda t: None, "not the weights"),
+        ("int8", "weights", lambda t: t[:7].clone(), "parts of different sizes"),
+        ("int8", "weights", lambda t: t * torch.nan, "NaN"),
+        ("int8", "weights", lambda t: -t, "negative scales"),
+        ("int8", "embeddings", lambda t: t.float(), r"a table of float32, expected int8"),
+        ("int8", "unknown_embedding", lambda t: t[:3].clone(), "parts of different sizes"),
+        ("int8", "unknown_embedding", lambda t: t * torch.nan, "NaN"),
+        ("float16", "embedding.weight", lambda t: t.float(), r"a table of float32, expected float16"),
+        ("float16", "embedding.weight", lambda t: t + torch.inf, "above 1e30"),
+        ("float16", "embedding.weight", lambda t: t[:9].clone(), r"shape \(9, 12\), expected"),
+        ("float16", "unknown_embedding", lambda t: t[None], "parts of different sizes"),
+        ("float32", "embedding.weight", lambda t: t.half(), r"a table of float16, expected float32"),
+        ("float32", "embedding.weight", lambda t: t * torch.nan, "NaN"),
+    ],
+)
+def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
+    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name] = damage(tensors[name])
+    save_file({key: t for key, t in tensors.items() if t is not None}, folder / "model.safetensors")
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        st_paragram.load(folder)
+    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"table_type": "int4"}, "int4"),
+        ({"table_type": 8}, "table_type is 8"),
+        ({"table_type": "float32"}, "missing|not the weights"),
+    ],
+)
+def test_a_wrong_type_in_the_configuration_is_named(model, tmp_path, changes, message):
+    folder = model_directory.save(model, tmp_path / "x", dtype="int8")
+    _config(folder, **changes)
+    with pytest.raises(ModelDirectoryError, match=message):
+        st_paragram.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "dimension"),
+    [
+        (["--dtype", "int8", "--dim", "5"], TableType.INT8, 5),
+        (["--dim", "4"], TableType.FLOAT32, 4),
+        ([], TableType.FLOAT32, 12),
+    ],
+)
+def test_export(saved, tmp_path, capsys, arguments, kind, dimension):
+    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 0
+    assert "of the original" in capsys.readouterr().err
+    loaded = st_paragram.load(tmp_path / "y")
+    assert (table_type(tmp_path / "y"), loaded.get_embedding_dimension()) == (kind, dimension)
+    card = (tmp_path / "y" / "README.md").read_text()
+    assert card.startswith("# p-sp-xx\n") and f"{dimension} components, table of {kind.value}" in card
+    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 1
+    assert "exists" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "y"), "--overwrite"]) == 0
+    assert table_type(tmp_path / "y") is kind
+
+
+@pytest.mark.parametrize("dimension", ["0", "-3"])
+def test_export_refuses_impossible_dimensions(saved, tmp_path, capsys, dimension):
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dim", dimension]) == 1
+    assert "truncate_dim" in capsys.readouterr().err
+    assert not (tmp_path / "y").exists()

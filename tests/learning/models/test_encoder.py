@@ -1,0 +1,357 @@
+"""The fast `encode` gives what SentenceTransformer's own gives, for every argument."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+from support import forked
+
+import st_paragram
+from st_paragram.core.encoding.table import TableType
+from st_paragram.errors import SettingsError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import encoder
+from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+DIMENSION = 37  # no multiple of what kernels compute at a time
+PROMPTS = {"query": "ba ce ", "passage": "di "}
+TEXTS = [
+    "ba ce di",
+    "",
+    "Ω",
+    "fo gu",
+    "Ha JE ki lo mu na",
+    " ",
+    "ba\nce\tdi",
+    "xi\u2028yo",
+    "zu" * 40,
+    "a\ud800b",
+    "je\x00ki",
+]
+
+
+@pytest.fixture(scope="module", params=list(TableType))
+def model(request, vocabulary):
+    torch.manual_seed(1)
+    table = torch.randn(len(vocabulary), DIMENSION)
+    if request.param is not TableType.FLOAT32:
+        table = CompactEmbedding.from_rows(table, request.param)
+    model = pipeline(SentencePieceEmbedding(vocabulary, weights=table), device="cpu")
+    model.prompts.update(PROMPTS)
+    model.eval()
+    return model
+
+
+@pytest.fixture(scope="module")
+def plain(model):
+    """The same modules in SentenceTransformer itself."""
+    plain = SentenceTransformer(modules=list(model), device="cpu", prompts=dict(PROMPTS))
+    plain.eval()
+    return plain
+
+
+@pytest.fixture
+def no_detours(monkeypatch):
+    """Fail when a call goes the way of the base class."""
+
+    def detour(*args, **kwargs):
+        raise AssertionError("not the fast path")
+
+    monkeypatch.setattr(SentenceTransformer, "encode", detour)
+
+
+def check_equal(got, expected):
+    assert type(got) is type(expected)
+    if isinstance(expected, list):
+        assert len(got) == len(expected)
+        for one, other in zip(got, expected, strict=True):
+            check_equal(one, other)
+    elif isinstance(expected, dict):
+        assert got.keys() == expected.keys()
+        for key in expected:
+            check_equal(got[key], expected[key])
+    elif isinstance(expected, np.ndarray | torch.Tensor):
+        assert got.dtype == expected.dtype
+        assert tuple(got.shape) == tuple(expected.shape)
+        if isinstance(expected, torch.Tensor):
+            assert got.device == expected.device
+            got, expected = got.numpy(), expected.numpy()
+        # One bit of the last place may decide between two neighbouring integers.
+        np.testing.assert_allclose(
+            got.astype(float), expected.astype(float), rtol=1e-5, atol=1e-6 if expected.dtype.kind == "f" else 1
+        )
+    else:
+        assert got == expected
+
+
+INPUTS = [
+    TEXTS,
+    tuple(TEXTS),
+    np.array(["ba", "ce di", ""]),
+    np.array(["ba", "ce di"], dtype=object),
+    ["ba"],
+    "ba ce",
+    "",
+    np.str_("ba ce"),
+    [np.str_("ba"), "ce"],
+    [],
+    (),
+    np.array([], dtype=str),
+]
+ARGUMENTS = [
+    {},
+    {"prompt": "di "},
+    {"prompt": ""},
+    {"prompt_name": "query"},
+    {"prompt_name": "query", "prompt": "ba"},
+    {"batch_size": 1},
+    {"batch_size": 3, "show_progress_bar": True},
+    {"convert_to_tensor": True},
+    {"convert_to_numpy": False},
+    {"convert_to_numpy": False, "convert_to_tensor": False, "normalize_embeddings": True},
+    {"normalize_embeddings": True},
+    {"truncate_dim": 5},
+    {"truncate_dim": 5, "normalize_embeddings": True},
+    {"truncate_dim": 1000},
+    {"truncate_dim": -3},
+    {"precision": None},
+    {"precision": "binary"},
+    {"precision": "ubinary", "convert_to_tensor": True},
+    {"precision": "binary", "convert_to_numpy": False},
+    {"device": "cpu"},
+    {"device": torch.device("cpu"), "chunk_size": 4},
+    {"output_value": "token_embeddings"},
+    {"output_value": None},
+    {"task": "query"},
+]
+
+
+@pytest.mark.parametrize("inputs", INPUTS, ids=lambda inputs: repr(inputs)[:30])
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=repr)
+def test_every_argument_means_the_same(model, plain, inputs, arguments):
+    if arguments.get("output_value", "") is None and len(inputs) == 0:
+        pytest.skip("not defined")
+    check_equal(model.encode(inputs, **arguments), plain.encode(inputs, **arguments))
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8"])
+@pytest.mark.parametrize("arguments", [{}, {"convert_to_tensor": True}, {"convert_to_numpy": False}])
+def test_integers_are_scaled_by_all_embeddings(model, plain, precision, arguments):
+    check_equal(
+        model.encode(TEXTS, precision=precision, **arguments), plain.encode(TEXTS, precision=precision, **arguments)
+    )
+
+
+@pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
+def test_all_three_methods(model, plain, name):
+    check_equal(getattr(model, name)(TEXTS), getattr(plain, name)(TEXTS))
+    # The ninth argument by position: a tensor is asked for.
+    positional = (TEXTS, None, None, 4, False, "sentence_embedding", "float32", False, True)
+    check_equal(getattr(model, name)(*positional), getattr(plain, name)(*positional))
+    assert inspect.signature(getattr(model, name)).parameters["batch_size"].default == encoder.BATCH_SIZE
+
+
+@pytest.mark.parametrize(
+    ("inputs", "arguments"),
+    [
+        (TEXTS, {"batch_size": 0}),
+        (TEXTS, {"batch_size": -1}),
+        (TEXTS, {"precision": "int4"}),
+        (TEXTS, {"prompt_name": "nothing"}),
+        (TEXTS, {"surprise": 1}),
+        (["ba", [1, 2]], {}),
+        (["ba", None], {}),
+        (7, {}),
+        ("ba", {"precision": "int8"}),
+    ],
+)
+def test_errors_are_the_same(model, plain, inputs, arguments):
+    with pytest.raises(Exception) as expected:
+        plain.encode(inputs, **arguments)
+    with pytest.raises(type(expected.value)) as got:
+        model.encode(inputs, **arguments)
+    assert str(got.value).replace("ParagramEncoder", "SentenceTransformer") == str(expected.value)
+
+
+def test_lists_of_ids_and_the_old_name_of_the_inputs(model, plain):
+    check_equal(model.encode([[5, 6], [7]]), plain.encode([[5, 6], [7]]))
+    check_equal(model.encode(sentences=["ba"]), plain.encode(sentences=["ba"]))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    texts=st.lists(st.text(max_size=40) | st.sampled_from(TEXTS), min_size=1, max_size=12),
+    batch_size=st.integers(1, 14),
+    normalize=st.booleans(),
+    truncate=st.none() | st.integers(1, DIMENSION + 2),
+    prompt=st.none() | st.text(max_size=5),
+)
+def test_any_texts(model, plain, texts, batch_size, normalize, truncate, prompt):
+    arguments = {
+        "batch_size": batch_size,
+        "normalize_embeddings": normalize,
+        "truncate_dim": truncate,
+        "prompt": prompt,
+    }
+    check_equal(model.encode(texts, **arguments), plain.encode(texts, **arguments))
+
+
+def test_the_plain_call_makes_no_detours(model, no_detours):
+    for inputs in (TEXTS, tuple(TEXTS), "ba", np.array(["ba"])):
+        model.encode(inputs)
+    model.encode(TEXTS, prompt_name="query", convert_to_tensor=True, normalize_embeddings=True, precision="binary")
+    model.encode_query(TEXTS, truncate_dim=3, device="cpu")
+    with pytest.raises(AssertionError, match="not the fast path"):
+        model.encode([[1, 2]])
+
+
+def test_settings_of_the_model_count(model, plain, vocabulary):
+    for one in (model, plain):
+        one.truncate_dim, one.default_prompt_name = 7, "query"
+    try:
+        check_equal(model.encode(TEXTS), plain.encode(TEXTS))
+        check_equal(model.encode(TEXTS, prompt_name="passage"), plain.encode(TEXTS, prompt_name="passage"))
+        assert model.get_embedding_dimension() == 7
+    finally:
+        for one in (model, plain):
+            one.truncate_dim, one.default_prompt_name = None, None
+
+
+def test_the_progress_bar_shows_when_asked_for(model, capfd):
+    model.encode(TEXTS, batch_size=2)
+    assert "Batches" not in capfd.readouterr().err
+    model.encode(TEXTS, batch_size=2, show_progress_bar=True)
+    assert "6/6" in capfd.readouterr().err
+    logger = logging.getLogger(SentenceTransformer.__module__)
+    level = logger.level
+    try:
+        logger.setLevel(logging.INFO)
+        model.encode(TEXTS)
+    finally:
+        logger.setLevel(level)
+    assert "Batches" in capfd.readouterr().err
+
+
+@pytest.fixture
+def small(vocabulary):
+    return pipeline(SentencePieceEmbedding(vocabulary, 8, dropout=0.5), device="cpu")
+
+
+def test_dropout_is_off(small):
+    small.train()
+    first = small.encode(TEXTS)
+    assert not small.training and not small[0].training
+    np.testing.assert_array_equal(first, small.encode(TEXTS))
+
+
+def test_hooks_and_other_methods_are_obeyed(small):
+    rows = small.encode(TEXTS)
+
+    def double(module, inputs, output):
+        output["sentence_embedding"] = output["sentence_embedding"] * 2
+
+    for module in (small, small[1]):
+        handle = module.register_forward_hook(double)
+        np.testing.assert_allclose(small.encode(TEXTS), 2 * rows, rtol=1e-6)
+        handle.remove()
+    handle = torch.nn.modules.module.register_module_forward_hook(
+        lambda module, i, o: double(module, i, o) if module is small else None
+    )
+    np.testing.assert_allclose(small.encode(TEXTS), 2 * rows, rtol=1e-6)
+    handle.remove()
+    np.testing.assert_array_equal(small.encode(TEXTS), rows)
+    preprocess = small[0].preprocess
+    small[0].preprocess = lambda inputs, **kwargs: preprocess(["ba" for _ in inputs], **kwargs)
+    np.testing.assert_array_equal(small.encode(TEXTS), np.stack([rows[0] * 0 + small.encode("ba")] * len(TEXTS)))
+
+
+def test_other_modules_go_the_way_of_the_base_class(small):
+    rows = small.encode(TEXTS, normalize_embeddings=True)
+    small.append(Normalize("sentence_embedding", "unit_vectors"))  # not in place
+    assert np.abs(small.encode(TEXTS) - rows).max() > 0.1
+    small[2].module_output_name = "sentence_embedding"
+    small.append(Normalize())  # one too many
+    np.testing.assert_allclose(small.encode(TEXTS), rows, rtol=1e-5, atol=1e-7)
+
+
+def test_subclasses_may_change_the_pipeline(vocabulary):
+    class Doubling(ParagramEncoder):
+        def forward(self, features, **kwargs):
+            features = super().forward(features, **kwargs)
+            features["sentence_embedding"] = features["sentence_embedding"] * 2
+            return features
+
+    embedding = SentencePieceEmbedding(vocabulary, 8)
+    rows = pipeline(embedding, device="cpu").encode(TEXTS)
+    doubling = Doubling(modules=[embedding, MeanPool(8)], device="cpu")
+    np.testing.assert_allclose(doubling.encode(TEXTS), 2 * rows, rtol=1e-6)
+
+
+def test_a_lazy_optimiser_hears_of_the_rows(small):
+    seen = []
+    small[0].before_lookup = lambda ids: seen.extend(ids.view(-1).tolist())
+    small.encode(["ba ce", "di"])
+    assert seen == small[0].tokenizer.encode(["ba ce", "di"])[0].tolist()
+
+
+def test_gradients_flow_as_before(small):
+    features = small(small.preprocess(TEXTS))
+    features["sentence_embedding"].sum().backward()
+    assert small[0].embedding.weight.grad is not None
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies(model, copied):
+    other = copied(model)
+    assert type(other) is ParagramEncoder
+    np.testing.assert_array_equal(other.encode(TEXTS), model.encode(TEXTS))
+
+
+def test_small_tables_cannot_be_trained(model):
+    if isinstance(model[0].embedding, CompactEmbedding):
+        with pytest.raises(SettingsError, match="cannot be trained"):
+            model.train()
+    else:
+        model.train()
+    model.eval()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [TableType.INT8], indirect=True)
+def test_a_pool_of_processes(model, monkeypatch):
+    made = forked.context()  # in place of spawn, whose processes import everything anew
+    monkeypatch.setattr(torch.multiprocessing, "get_context", lambda method: made)
+    pool = model.start_multi_process_pool(["cpu"])
+    try:
+        check_equal(model.encode(TEXTS, pool=pool, chunk_size=4), model.encode(TEXTS))
+    finally:
+        model.stop_multi_process_pool(pool)
+
+
+def test_many_threads(model):
+    threads = torch.get_num_threads()
+    texts = TEXTS * 50
+    expected = model.encode(texts)
+    try:
+        torch.set_num_threads(5)
+        np.testing.assert_array_equal(model.encode(texts, batch_size=100), expected)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_load_gives_the_encoder(small, tmp_path):
+    model_directory.save(small, tmp_path / "x")
+    assert type(st_paragram.load(tmp_path / "x")) is ParagramEncoder

@@ -1,0 +1,198 @@
+"""Where models are found: folders, names, the hub."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from huggingface_hub.utils import filter_repo_objects
+from support.stock import lstm_pipeline
+
+import st_paragram
+from st_paragram.core.encoding.find import SHIPPED, cached_commit, commit_of, default_model, find, with_commit
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.evaluation.record import new_record
+from st_paragram.tools.search.search_index import SearchIndex
+
+
+@pytest.fixture
+def model(vocabulary):
+    return pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    return model_directory.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
+
+
+def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert default_model() == "p-sp-xx"
+    shutil.copytree(saved, tmp_path / "p-sp-yy")
+    with pytest.raises(ModelDirectoryError, match=r"2 models here \(p-sp-xx, p-sp-yy\); choose one with --model"):
+        default_model()
+
+
+def test_without_a_model_here_the_shipped_one_is_the_default(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    with caplog.at_level("INFO"):
+        assert default_model() == SHIPPED
+    assert "no model p-sp-* in this folder: p-sp-mini, which comes with st_paragram" in caplog.text
+    (tmp_path / SHIPPED).mkdir()
+    assert find(SHIPPED).samefile(tmp_path / SHIPPED)  # what the user has goes first
+
+
+def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert find("p-sp-xx").samefile(saved)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("ST_PARAGRAM_HOME", str(tmp_path))
+    assert find("p-sp-xx") == saved
+    with pytest.raises(ModelDirectoryError) as caught:
+        find("p-sp-yy")
+    assert str(tmp_path / "p-sp-yy") in str(caught.value) and "cache" in str(caught.value)
+    assert "st-paragram train" in str(caught.value) and "recipes" not in str(caught.value)
+
+
+def test_hub_failure_is_one_line(monkeypatch):
+    def offline(*args, **kwargs):
+        raise OSError("offline\nwith a long explanation")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
+    with pytest.raises(ModelDirectoryError, match=r"on the hub \(offline\)$"):
+        find("somebody/p-sp-xx")
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub with one repository, `somebody/model`: the folder that it is, and the folder of what was downloaded."""
+    there, here = tmp_path / "hub", tmp_path / "snapshot"
+
+    def snapshot_download(name, allow_patterns, revision=None):
+        assert name == "somebody/model" and revision is None
+        names = [str(path.relative_to(there)) for path in there.rglob("*") if path.is_file()]
+        for wanted in filter_repo_objects(names, allow_patterns=allow_patterns):
+            (here / wanted).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(there / wanted, here / wanted)
+        return str(here)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    return there, here
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_averaging_model_comes_from_the_hub_without_the_stock_readers_files(model, hub, pairs):
+    there, here = hub
+    model.prompts["query"] = "ba "
+    model_directory.save(model, there, card="# model\n")
+    loaded = st_paragram.load("somebody/model", device="cpu")
+    texts = [a for a, _ in pairs[:9]]
+    np.testing.assert_array_equal(loaded.encode(texts, prompt_name="query"), model.encode(texts, prompt_name="query"))
+    assert files(there) - files(here) == {"tokenizer.json", "modules.json"}
+
+
+def test_a_stock_model_comes_from_the_hub_with_all_of_its_files_but_nothing_pickled(hub, pairs):
+    there, here = hub
+    texts = [text for pair in pairs for text in pair]
+    model = lstm_pipeline(texts)
+    model_directory.save(model, there)
+    (there / "pytorch_model.bin").write_bytes(b"pickled")
+    (there / "modeling.py").write_text("raise SystemExit")
+    loaded = st_paragram.load("somebody/model", device="cpu")
+    np.testing.assert_array_equal(loaded.encode(texts[:9]), model.encode(texts[:9]))
+    assert files(there) - files(here) == {"pytorch_model.bin", "modeling.py"}
+
+
+def test_another_repository_is_no_model_of_ours(hub):
+    there, _ = hub
+    there.mkdir()
+    (there / "modules.json").write_text("[]")
+    with pytest.raises(ModelDirectoryError, match=r"somebody/model is on the hub, but .* st_paragram\.json is missing"):
+        find("somebody/model")
+
+
+COMMITS = "1" * 40, "2" * 40
+
+
+@pytest.fixture
+def cache(model, tmp_path, monkeypatch):
+    """The hub's cache as it is laid out on disk, with two commits of a model: a tag, and the newer main."""
+    repository = tmp_path / "hub-cache" / "models--somebody--model"
+    for commit in COMMITS:
+        model_directory.save(model, repository / "snapshots" / commit)
+        with torch.no_grad():
+            model[0].embedding.weight.mul_(2)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "v1").write_text(COMMITS[0])
+    (repository / "refs" / "main").write_text(COMMITS[1])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(repository.parent))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    return repository / "snapshots"
+
+
+@pytest.mark.parametrize(
+    ("name", "commit"), [("somebody/model", 1), ("somebody/model@v1", 0), (f"somebody/model@{COMMITS[0]}", 0)]
+)
+def test_a_hub_id_may_name_a_revision_and_the_commit_is_told(cache, name, commit, caplog):
+    with caplog.at_level("INFO"):
+        assert find(name) == cache / COMMITS[commit]
+    assert f"somebody/model: commit {COMMITS[commit]} of the hub" in caplog.text
+    assert cached_commit(name) == COMMITS[commit]
+    assert with_commit(name, find(name)) == f"somebody/model@{COMMITS[commit]}"
+
+
+def test_an_unknown_revision_is_refused_in_a_line(cache):
+    with pytest.raises(ModelDirectoryError, match="no model 'somebody/model@v9'") as caught:
+        find("somebody/model@v9")
+    assert "\n" not in str(caught.value)
+    assert cached_commit("somebody/model@v9") is None
+
+
+def test_all_files_are_of_one_commit_also_when_the_branch_moves(model, tmp_path, monkeypatch):
+    asked = []
+
+    def snapshot_download(name, allow_patterns, revision=None):
+        asked.append((name, revision))
+        folder = tmp_path / "snapshots" / COMMITS[0]
+        if not folder.is_dir():
+            model_directory.save(model, folder)
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    find("somebody/model@main")
+    assert asked == [("somebody/model", "main"), ("somebody/model", COMMITS[0])]
+
+
+@pytest.mark.parametrize("name", ["x", "a/b/c", "", "/a/b", "a/b\nc", "\0/x", "-/-", "a/" + "x" * 5000])
+def test_other_names_are_of_no_commit(name, tmp_path):
+    assert cached_commit(name) is None
+    assert with_commit(name, tmp_path) == name
+    with pytest.raises(ModelDirectoryError, match="no model") as caught:
+        find(name or "nothing")
+    assert "\n" not in str(caught.value)
+
+
+def test_folders_keep_their_names(saved, cache):
+    assert with_commit(str(saved), saved) == str(saved) and commit_of(saved) is None
+    assert with_commit(str(cache / COMMITS[0]), cache / COMMITS[0]) == str(cache / COMMITS[0])
+
+
+def test_an_index_names_the_commit_of_its_model(cache, tmp_path, model):
+    (tmp_path / "text").write_text("ba ce di\nfo gu ha\n")
+    index = SearchIndex.build(tmp_path / "text", tmp_path / "i", "somebody/model@v1")
+    assert index.metadata.model == f"somebody/model@{COMMITS[0]}"
+    assert SearchIndex(tmp_path / "i").model == cache / COMMITS[0]
+
+
+def test_a_record_of_a_benchmark_names_the_commits(cache, saved):
+    run = SimpleNamespace(models=["somebody/model@v1", str(saved)])
+    assert new_record(run).commits == {"somebody/model@v1": COMMITS[0]}

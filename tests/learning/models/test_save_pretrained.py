@@ -1,0 +1,102 @@
+"""`save_pretrained` and `push_to_hub` of an averaging model write the directory with two readers."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from huggingface_hub import HfApi
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import LayerNorm
+
+import st_paragram
+from st_paragram.core.encoding.table import TableType
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+
+@pytest.fixture(params=list(TableType))
+def loaded(request, vocabulary, tmp_path):
+    """A model as `st_paragram.load` gives it."""
+    torch.manual_seed(1)
+    model = pipeline(SentencePieceEmbedding(vocabulary, 12), "cpu", prompts={"query": "ba ", "document": ""})
+    model_directory.save(model, tmp_path / "original", card="# original\n\nIts scores.\n", dtype=request.param)
+    return st_paragram.load(tmp_path / "original", device="cpu")
+
+
+def check_both_readers(folder, model, texts):
+    expected = model.encode(texts)
+    ours = st_paragram.load(folder, device="cpu")
+    assert type(ours) is ParagramEncoder and type(ours[0]) is SentencePieceEmbedding
+    np.testing.assert_array_equal(ours.encode(texts), expected)
+    unknown = ["", "Ω", "ba Ω ce"]
+    np.testing.assert_array_equal(ours.encode(unknown), model.encode(unknown))
+    stock = SentenceTransformer(str(folder), device="cpu")
+    assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
+    np.testing.assert_allclose(stock.encode(texts).astype(np.float32), expected, rtol=2e-3, atol=2e-3)
+    assert ours.prompts == stock.prompts == model.prompts
+
+
+def test_save_pretrained(loaded, tmp_path, pairs):
+    loaded.save_pretrained(str(tmp_path / "x"))
+    check_both_readers(tmp_path / "x", loaded, [a for a, _ in pairs[:30]])
+    assert sorted(path.name for path in (tmp_path / "x").iterdir()) == [
+        "README.md",
+        "config_sentence_transformers.json",
+        "model.safetensors",
+        "modules.json",
+        "sentencepiece.model",
+        "st_paragram.json",
+        "tokenizer.json",
+    ]
+    assert (tmp_path / "x" / "README.md").read_text().startswith("# original\n")  # what was known of the model stays
+
+
+def test_a_new_model_gets_sentence_transformers_card_if_any(vocabulary, tmp_path):
+    model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu")
+    model.save_pretrained(str(tmp_path / "x"), model_name="somebody/p-sp-xx", safe_serialization=False)
+    card = (tmp_path / "x" / "README.md").read_text()
+    assert "somebody/p-sp-xx" in card and "SentenceTransformer" in card and "import ParagramEncoder" not in card
+    assert (tmp_path / "x" / "model.safetensors").is_file()
+    assert not list((tmp_path / "x").glob("*.bin"))
+    model.save(str(tmp_path / "y"), None, False)
+    assert not (tmp_path / "y" / "README.md").exists()
+    model.save(None)
+
+
+def test_with_other_modules_it_is_saved_as_sentence_transformers_does(vocabulary, tmp_path):
+    model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu")
+    model.append(LayerNorm(8))
+    model.save_pretrained(str(tmp_path / "x"))
+    kinds = [module["type"].rpartition(".")[2] for module in json.loads((tmp_path / "x" / "modules.json").read_text())]
+    assert kinds == ["SentencePieceEmbedding", "MeanPool", "LayerNorm"]
+    read = SentenceTransformer(str(tmp_path / "x"), device="cpu", trust_remote_code=True)
+    np.testing.assert_allclose(read.encode(["ba ce", ""]), model.encode(["ba ce", ""]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("card_there", [False, True])
+def test_push_to_hub(loaded, tmp_path, pairs, monkeypatch, card_there):
+    """The calls that would go to the hub are answered here; what would be uploaded opens with both readers."""
+    asked = []
+
+    def create_repo(self, repo_id, **kwargs):
+        asked.append(("create_repo", repo_id, kwargs["private"]))
+        return SimpleNamespace(repo_id=repo_id)
+
+    def upload_folder(self, repo_id, folder_path, **kwargs):
+        asked.append(("upload_folder", repo_id, kwargs["commit_message"]))
+        shutil.copytree(folder_path, tmp_path / "uploaded")
+        return SimpleNamespace(commit_url="https://hub/commit")
+
+    monkeypatch.setattr(HfApi, "create_repo", create_repo)
+    monkeypatch.setattr(HfApi, "upload_folder", upload_folder)
+    found = "README.md" if card_there else None
+    with monkeypatch.context() as patch:
+        patch.setattr("sentence_transformers.base.model.load_file_path", lambda *args, **kwargs: found)
+        assert loaded.push_to_hub("somebody/p-sp-xx", private=True, commit_message="a model") == "https://hub/commit"
+    assert asked == [("create_repo", "somebody/p-sp-xx", True), ("upload_folder", "somebody/p-sp-xx", "a model")]
+    check_both_readers(tmp_path / "uploaded", loaded, [a for a, _ in pairs[:30]])
+    assert (tmp_path / "uploaded" / "README.md").exists() != card_there

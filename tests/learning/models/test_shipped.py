@@ -1,0 +1,111 @@
+"""The model that comes with the package: it is whole, small, its own, and there after an installation."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from huggingface_hub import ModelCard
+from sentence_transformers import SentenceTransformer
+from support import forked
+from support.plugin import tell_shape_with_copy
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.core.checksums_file import check
+from st_paragram.core.encoding.find import SHIPPED, shipped_folder
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.release.description import read_release
+
+ROOT = Path(__file__).parents[3]
+SENTENCES = {
+    "en": "where is the railway station?",
+    "es": "¿dónde está la estación de tren?",
+    "de": "wo ist der bahnhof?",
+    "fr": "où est la gare ?",
+    "ru": "где находится вокзал?",
+    "tr": "tren istasyonu nerede?",
+    "zh": "火车站在哪里？",
+    "ar": "أين محطة القطار؟",
+}
+OTHERS = ["the cat sleeps on the sofa", "he bought two kilos of apples", "prices have risen again this year"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return st_paragram.load(SHIPPED, device="cpu")
+
+
+def test_it_knows_translations_in_eight_languages(model):
+    vectors = model.encode([*SENTENCES.values(), *OTHERS], normalize_embeddings=True)
+    cosines = vectors @ vectors.T
+    for row, language in enumerate(SENTENCES):
+        assert cosines[row, 0] > cosines[row, len(SENTENCES) :].max() + 0.1, language
+
+
+def test_it_is_small_and_whole():
+    folder = shipped_folder()
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 8_000_000
+    assert check(folder)
+    assert not (folder / "tokenizer.json").exists()  # `st-paragram get` makes it
+
+
+def test_its_text_is_open_and_its_card_says_so():
+    release = read_release(ROOT / "recipes" / "configs" / "release.yaml")
+    card = ModelCard.load(shipped_folder() / "README.md")
+    assert card.data.license == "cc-by-sa-4.0"
+    assert sorted(card.data.language) == sorted(SENTENCES)
+    table = card.text.partition("## Sources")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1].strip() for line in table.split("\n") if line.startswith("| ")][2:]
+    assert len(rows) > 10
+    for source in rows:
+        assert release.sources[source].open, source
+        assert release.sources[source].licence in table
+
+
+def test_get_writes_a_directory_for_every_reader(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["get", SHIPPED]) == 0
+    assert "README.md is the model card" in capsys.readouterr().err
+    stock = SentenceTransformer(str(tmp_path / SHIPPED), device="cpu", trust_remote_code=False)
+    texts = [*SENTENCES.values(), *OTHERS]
+    theirs, ours = (each.encode(texts, normalize_embeddings=True) for each in (stock, model))
+    assert np.abs((theirs * ours).sum(1) - 1).max() < 1e-5
+    assert (tmp_path / SHIPPED / "README.md").read_text() == (shipped_folder() / "README.md").read_text()
+    assert read_training_record(tmp_path / SHIPPED) == read_training_record(shipped_folder())
+    assert main(["get", SHIPPED]) == 1
+    assert "p-sp-mini exists; choose another name or give --overwrite" in capsys.readouterr().err
+
+
+def test_a_command_takes_it_where_no_model_is_named(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines.txt").write_text("\n".join(SENTENCES.values()) + "\n", encoding="utf-8")
+    assert main(["embed", "lines.txt", "--output", "lines.npy"]) == 0
+    assert np.allclose(np.load("lines.npy"), model.encode(list(SENTENCES.values())), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_it_is_there_after_an_installation(tmp_path):
+    """A wheel of the sources, without kernels, unpacked elsewhere, offline."""
+    compiled = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(ROOT / "st_paragram", tmp_path / "sources" / "st_paragram", ignore=compiled)
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / "sources" / name)
+    wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    without_compiler = os.environ | {"CC": "/nowhere", "CXX": "/nowhere"}
+    subprocess.run([*wheel, "--wheel-dir", ".", "./sources"], cwd=tmp_path, check=True, env=without_compiler)
+    (made,) = tmp_path.glob("*.whl")
+    assert made.stat().st_size < 12_000_000
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(tmp_path / "installed")
+    work = tell_shape_with_copy, str(tmp_path / "installed"), SHIPPED, ["hello", "hola"]
+    process = forked.start(*work, folder=tmp_path)
+    forked.wait([process], tmp_path)
+    file, shape = json.loads(forked.said(process, tmp_path).splitlines()[-1])
+    assert Path(file).is_relative_to(tmp_path / "installed")
+    assert shape == [2, st_paragram.load(SHIPPED).get_embedding_dimension()]

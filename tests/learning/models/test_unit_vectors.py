@@ -1,0 +1,121 @@
+"""Averaging models that end with `Normalize`: unit vectors in every reader, by the fast path, in equal directories."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.table import TableType
+from st_paragram.errors import ModelDirectoryError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.averaging import gives_unit_vectors
+from st_paragram.learning.models.encoder import pipeline, with_unit_vectors
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+TEXTS = ["ba ce di", "Ha JE ki lo mu na", "ba Ω ce", "fo", "zu" * 40]
+ARGUMENTS = [
+    {},
+    {"normalize_embeddings": True},
+    {"truncate_dim": 5},
+    {"truncate_dim": 5, "normalize_embeddings": True},
+    {"batch_size": 2, "convert_to_tensor": True},
+]
+
+
+@pytest.fixture
+def model(vocabulary):
+    torch.manual_seed(3)
+    return pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    return model_directory.save(model, tmp_path / "unit", normalize=True)
+
+
+def lengths(rows):
+    return np.linalg.norm(np.asarray(rows, dtype=np.float64), axis=1)
+
+
+def test_the_vectors_are_the_means_divided_by_their_lengths(model, saved):
+    means = model.encode([*TEXTS, "", "Ω"])
+    assert lengths(means).min() > 0 and np.abs(lengths(means) - 1).max() > 0.1
+    loaded = st_paragram.load(saved, device="cpu")
+    rows = loaded.encode([*TEXTS, "", "Ω"])
+    np.testing.assert_allclose(rows, means / lengths(means)[:, None], rtol=1e-5, atol=1e-7)
+    assert gives_unit_vectors(loaded) and not gives_unit_vectors(model)
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS)
+def test_the_fast_path_gives_what_the_base_class_gives(model, monkeypatch, arguments):
+    unit = with_unit_vectors(model)
+    plain = SentenceTransformer(modules=list(unit), device="cpu").encode(TEXTS, **arguments)
+    monkeypatch.setattr(SentenceTransformer, "encode", lambda *a, **k: pytest.fail("not the fast path"))
+    np.testing.assert_allclose(unit.encode(TEXTS, **arguments), plain, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", list(TableType))
+@pytest.mark.parametrize("settings", [{}, {"truncate_dim": 5}])
+def test_the_stock_reader_gives_unit_vectors(model, tmp_path, dtype, settings):
+    """`truncate_dim` while loading cuts our table, but the stock reader's finished vectors."""
+    folder = model_directory.save(model, tmp_path / "unit", dtype=dtype, normalize=True)
+    stock = SentenceTransformer(str(folder), device="cpu", **settings)
+    assert [type(module).__name__ for module in stock] == ["StaticEmbedding", "Normalize"]
+    theirs = stock.encode(TEXTS).astype(np.float64)
+    ours = st_paragram.load(folder, device="cpu", **settings).encode(TEXTS).astype(np.float64)
+    cosines = (theirs * ours).sum(1) / lengths(theirs) / lengths(ours)
+    assert cosines.min() > 0.99999
+    np.testing.assert_allclose(lengths(ours), 1, rtol=1e-5)
+    if settings:
+        assert lengths(theirs).max() < 0.999
+    else:
+        np.testing.assert_allclose(lengths(theirs), 1, rtol=2e-3)
+
+
+def test_a_stored_table_of_fewer_components_still_gives_unit_vectors(model, tmp_path):
+    folder = model_directory.save(model, tmp_path / "unit", truncate_dim=5, normalize=True)
+    for reader in (st_paragram.load(folder), SentenceTransformer(str(folder), device="cpu")):
+        np.testing.assert_allclose(lengths(reader.encode(TEXTS)), 1, rtol=1e-5)
+
+
+def test_it_is_written_down_and_kept(model, saved, tmp_path):
+    plain = model_directory.save(model, tmp_path / "plain")
+    assert json.loads((saved / "st_paragram.json").read_text())["normalize"] is True
+    assert "normalize" not in json.loads((plain / "st_paragram.json").read_text())
+    modules = [module["type"] for module in json.loads((saved / "modules.json").read_text())]
+    assert modules == ["sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"]
+    assert fingerprint(saved) != fingerprint(plain)
+    st_paragram.load(saved).save_pretrained(str(tmp_path / "again"))
+    again = model_directory.save(st_paragram.load(tmp_path / "again"), tmp_path / "third")
+    np.testing.assert_array_equal(st_paragram.load(again).encode(TEXTS), st_paragram.load(saved).encode(TEXTS))
+
+
+def test_the_command_makes_it(model, tmp_path, capsys):
+    plain = model_directory.save(model, tmp_path / "plain")
+    assert main(["export", str(plain), str(tmp_path / "unit"), "--normalize", "--dtype", "int8"]) == 0
+    assert "length 1" in capsys.readouterr().err
+    np.testing.assert_allclose(lengths(st_paragram.load(tmp_path / "unit").encode(TEXTS)), 1, rtol=1e-5)
+    assert "length 1" in (tmp_path / "unit" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_a_damaged_entry_is_refused(saved, value):
+    values = json.loads((saved / "st_paragram.json").read_text())
+    (saved / "SHA256SUMS").unlink()
+    (saved / "st_paragram.json").write_text(json.dumps(values | {"normalize": value}))
+    with pytest.raises(ModelDirectoryError, match="normalize is"):
+        st_paragram.load(saved)
+
+
+def test_other_pipelines_have_no_such_option(vocabulary, tmp_path):
+    from sentence_transformers.sentence_transformer.modules import LayerNorm
+
+    model = pipeline(SentencePieceEmbedding(vocabulary, 4), device="cpu")
+    model.append(LayerNorm(4))
+    with pytest.raises(ModelDirectoryError, match="LayerNorm"):
+        model_directory.save(model, tmp_path / "x", normalize=True)

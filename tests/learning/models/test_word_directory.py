@@ -1,0 +1,142 @@
+"""Directories of averaging models on words and trigrams: what each reader finds in them."""
+
+import json
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from support import forked
+from support.plugin import tell_shape_without_plugin
+
+import st_paragram
+from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.averaging import opens_in_stock
+from st_paragram.core.encoding.training_record import TrainingRecord
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.card import model_card
+from st_paragram.learning.models.description import check_model, describe_model
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
+PLUGIN_ONLY = {
+    "SHA256SUMS",
+    "config_sentence_transformers.json",
+    "model.safetensors",
+    "st_paragram.json",
+}
+
+
+@pytest.fixture
+def words(pairs):
+    return WordTokenizer(train_words([text for pair in pairs for text in pair]))
+
+
+@pytest.fixture
+def trigrams(pairs):
+    return CharacterTrigramTokenizer(train_trigrams([text for pair in pairs for text in pair]))
+
+
+def model_of(tokenizer, **settings):
+    return pipeline(TokenEmbedding(tokenizer, 12, dropout=0.1), device="cpu", **settings)
+
+
+def cosines(a, b):
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("dtype", [None, "float16", "int8"])
+def test_stock_reader_gives_the_same_directions(words, pairs, tmp_path, dtype):
+    model = model_of(words)
+    saved = model_directory.save(model, tmp_path / "word", dtype=dtype)
+    stock = SentenceTransformer(str(saved), device="cpu")
+    assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
+    texts = [*TEXTS, *(text for pair in pairs[:100] for text in pair)]
+    own = st_paragram.load(saved, device="cpu")
+    least = 0.99999 if dtype == "float16" else 0.999999  # the stock reader computes in float16
+    assert cosines(stock.encode(texts).astype(np.float32), own.encode(texts)).min() > least
+    assert (stock.encode(["zzz", ""]) == 0).all()
+    if dtype is None:
+        np.testing.assert_array_equal(own.encode([*texts, ""]), model.encode([*texts, ""]))
+
+
+@pytest.mark.slow
+def test_words_need_no_plugin(words, tmp_path):
+    model_directory.save(model_of(words), tmp_path / "word")
+    process = forked.start(tell_shape_without_plugin, "word", "ba ce", folder=tmp_path)
+    forked.wait([process], tmp_path)
+    assert forked.said(process, tmp_path).splitlines()[-1] == "(1, 12)"
+
+
+@pytest.mark.parametrize("dtype", [None, "float16", "int8"])
+def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path, dtype):
+    model = model_of(trigrams, prompts={"query": "ba "}, similarity_fn_name="dot")
+    model_directory.check_savable(model)
+    saved = model_directory.save(model, tmp_path / "trigram", dtype=dtype)
+    assert names(saved) - {"README.md"} == PLUGIN_ONLY | {"trigram.model"}
+    loaded = st_paragram.load(saved, device="cpu")
+    assert loaded[0].tokenizer == trigrams
+    assert (loaded.prompts["query"], loaded.similarity_fn_name) == ("ba ", "dot")
+    texts = [*TEXTS, "", *(text for pair in pairs[:40] for text in pair)]
+    if dtype is None:
+        np.testing.assert_array_equal(loaded.encode(texts), model.encode(texts))
+    else:
+        assert cosines(loaded.encode(texts), model.encode(texts)).min() > 0.999
+    again = model_directory.save(loaded, tmp_path / "again")
+    np.testing.assert_array_equal(st_paragram.load(again, device="cpu").encode(texts), loaded.encode(texts))
+
+
+def test_words_of_moses_are_read_by_the_plugin(tmp_path):
+    pytest.importorskip("sacremoses")
+    texts = ["Don't stop.", "e.g. that"]
+    model = model_of(WordTokenizer(train_words(texts, splitter="moses"), splitter="moses"))
+    saved = model_directory.save(model, tmp_path / "moses")
+    assert names(saved) == PLUGIN_ONLY | {"word.model"}
+    np.testing.assert_array_equal(st_paragram.load(saved, device="cpu").encode(texts), model.encode(texts))
+
+
+def test_what_opens_in_stock(vocabulary, words, trigrams):
+    assert opens_in_stock(vocabulary) and opens_in_stock(words)
+    assert not opens_in_stock(trigrams)
+
+
+def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
+    for tokenizer in (trigrams, words):
+        saved = model_directory.save(model_of(tokenizer), tmp_path / tokenizer.kind)
+        assert describe_model(saved).properties["tokenizer_kind"] == tokenizer.kind
+        assert "all files are what was saved" in check_model(saved)
+        before = fingerprint(saved)
+        content = saved / f"{tokenizer.kind}.model"
+        content.write_bytes(json.dumps(json.loads(content.read_bytes())[::-1]).encode())
+        assert fingerprint(saved) != before
+
+
+@pytest.mark.parametrize(
+    ("encoder", "preparation", "said"),
+    [
+        ("sp", {}, ["mean of sentencepiece embeddings", 'SentenceTransformer("m")']),
+        ("word", {"tokens": "word"}, ["mean of word embeddings", 'SentenceTransformer("m")']),
+        ("word", {"tokens": "word", "splitter": "moses"}, ['= st_paragram.load("m")', "cannot read"]),
+        ("trigram", {"tokens": "trigram"}, ["character trigrams", '= st_paragram.load("m")', "cannot read"]),
+        ("sp", {"sharing": "string"}, ['= st_paragram.load("m")', 'language="tr"']),
+    ],
+)
+def test_the_card_says_how_a_model_opens(encoder, preparation, said):
+    settings = {"dim": 4, "encoder": encoder}
+    record = TrainingRecord("m", ("en", "tr"), "a text", 3, preparation, "none", settings, 1.0, 3.0, [])
+    card = model_card(record)
+    assert all(part in card for part in said)
+    assert ("cannot read" in card) == ("import SentenceTransformer" not in card)
+
+
+def test_a_damaged_list_is_named(words, tmp_path):
+    saved = model_directory.save(model_of(words), tmp_path / "word")
+    (saved / "word.model").write_bytes(b"[1]")
+    with pytest.raises(st_paragram.errors.ModelDirectoryError, match=r"word.model: not a list of words"):
+        st_paragram.load(saved)

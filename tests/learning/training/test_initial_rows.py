@@ -1,0 +1,96 @@
+"""Training that begins with the rows of another model."""
+
+import pytest
+import torch
+from support.data import make_pairs, write_store
+
+from st_paragram.cli.main import main
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.psp.objective import new_model
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.averaging import embedding_of
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.initial_rows import initial_rows
+from st_paragram.learning.training.settings import TrainingSettings
+
+DIM = 16
+
+
+def vocabulary_of(texts, size):
+    return SentencePieceTokenizer(train_vocabulary(texts, size, character_coverage=1.0, num_threads=1))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    """A model of the first language and of the second."""
+    tokenizer = vocabulary_of([text for pair in make_pairs(300) for text in pair], 150)
+    torch.manual_seed(3)
+    folder = tmp_path_factory.mktemp("models") / "old"
+    model_directory.save(pipeline(SentencePieceEmbedding(tokenizer, DIM), device="cpu"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def other():
+    """A vocabulary that shares pieces with the old one, at other places, and has pieces of its own."""
+    texts = [a for a, _ in make_pairs(300)] + [b.replace("a", "qu") for _, b in make_pairs(300, seed=5)]
+    return vocabulary_of(texts, 170)
+
+
+def test_shared_pieces_have_the_models_rows_and_all_others_are_random(old, other):
+    embedding = embedding_of(model_directory.load(old, device="cpu"))
+    torch.manual_seed(1)
+    table = initial_rows(other, old, DIM)
+    torch.manual_seed(1)
+    drawn = torch.randn(len(other), DIM)
+    pieces = [embedding.tokenizer.piece(row) for row in range(len(embedding.tokenizer))]
+    shared = 0
+    for row in range(len(other)):
+        piece = other.piece(row)
+        expected = drawn[row]
+        if row == other.unknown_id:
+            expected = embedding.embedding.weight[embedding.tokenizer.unknown_id]
+        elif piece is not None and piece in pieces:
+            expected, shared = embedding.embedding.weight[pieces.index(piece)], shared + 1
+        assert torch.equal(table[row], expected), piece
+    assert 20 < shared < len(other) - 20
+
+
+def test_a_compact_model_gives_its_rounded_rows(old, other, tmp_path):
+    model_directory.save(model_directory.load(old, device="cpu"), tmp_path / "int8", dtype="int8")
+    torch.manual_seed(1)
+    rounded = initial_rows(other, tmp_path / "int8", DIM)
+    torch.manual_seed(1)
+    assert (rounded - initial_rows(other, old, DIM)).abs().max() < 0.05
+
+
+def test_refusals(old, other, tmp_path):
+    with pytest.raises(SettingsError, match=r"dim is 8, but .*old has 16 components; choose as many \(--dim 16\)"):
+        initial_rows(other, old, 8)
+    with pytest.raises(ModelDirectoryError, match="no model 'none'"):
+        initial_rows(other, "none", DIM)
+
+
+def test_a_new_model_begins_with_them(old, other, tmp_path):
+    store = write_store(tmp_path / "pairs.h5", make_pairs(40), other)
+    settings = TrainingSettings(dim=DIM, dropout=0.1, init=str(old), device="cpu")
+    torch.manual_seed(1)
+    embedding = embedding_of(new_model(store, settings))
+    torch.manual_seed(1)
+    assert torch.equal(embedding.embedding.weight, initial_rows(other, old, DIM))
+    assert embedding.dropout == 0.1 and embedding.embedding.weight.requires_grad
+
+
+def test_the_command_continues_a_training(old, tmp_path, monkeypatch, capsys, caplog):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{a}\t{b}\n" for a, b in make_pairs(400))
+    (tmp_path / "pairs.tsv").write_text(rows, encoding="utf-8")
+    command = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "150", "--dim", str(DIM)]
+    command += ["--epochs", "1", "--batch-size", "16", "--device", "cpu"]
+    assert main([*command, "--init", str(old), "--output", "more"]) == 0
+    assert '"init": ' in (tmp_path / "more" / "training.json").read_text()
+    assert main([*command, "--init", "none", "--output", "nothing"]) == 1
+    assert "no model 'none'" in capsys.readouterr().err
+    assert not (tmp_path / "nothing").exists()

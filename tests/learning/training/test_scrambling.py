@@ -1,0 +1,140 @@
+"""Scrambling: which sentences, in what order, and that mining, steps and resumed runs see the same."""
+
+import numpy as np
+import pytest
+import torch
+from support.data import make_pairs, write_store
+
+from st_paragram.errors import SettingsError
+from st_paragram.families.sp.directory import recurrent_pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
+from st_paragram.learning.training.mega_batch.schedule import MegaBatch
+from st_paragram.learning.training.mega_batch.scrambling import scrambled
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.settings import TrainingSettings
+
+N = 4000
+
+
+def texts(length=9):
+    """Sentences of different ids, so that the order can be seen."""
+    ids = np.tile(np.arange(length, dtype=np.int32), N)
+    return ids, np.arange(0, N * length + 1, length)
+
+
+def orders(probability, seed=1, epoch=0, sentences=None):
+    ids, offsets = texts()
+    numbers = np.arange(N) if sentences is None else sentences
+    return scrambled(ids, offsets, numbers, probability, seed, epoch).reshape(N, -1)
+
+
+def test_each_sentence_keeps_its_ids_and_the_rate_is_the_probability():
+    found = orders(0.3)
+    assert (np.sort(found, axis=1) == np.arange(9)).all()
+    moved = (found != np.arange(9)).any(axis=1).sum()
+    assert abs(moved - 0.3 * N) < 4 * np.sqrt(N * 0.3 * 0.7)  # one order in 9! is the old one
+
+
+def test_orders_are_uniform():
+    """Each id stands at each place equally often: chi-squared of 9 x 9 counts, 64 degrees of freedom."""
+    found = orders(1.0)
+    counts = np.array([np.bincount(found[:, place], minlength=9) for place in range(9)])
+    assert ((counts - N / 9) ** 2 / (N / 9)).sum() < 64 + 5 * np.sqrt(2 * 64)
+
+
+def test_none_and_all():
+    assert (orders(0.0) == np.arange(9)).all()
+    assert (orders(1.0) != np.arange(9)).any(axis=1).mean() > 0.999
+
+
+def test_an_order_follows_from_seed_epoch_and_sentence_alone():
+    first = orders(0.5)
+    assert np.array_equal(first, orders(0.5))
+    assert not np.array_equal(first, orders(0.5, epoch=1)) and not np.array_equal(first, orders(0.5, seed=2))
+    backwards = orders(0.5, sentences=np.arange(N)[::-1])
+    assert np.array_equal(first, backwards[::-1])
+    chosen, again = (orders(0.5, epoch=epoch) != np.arange(9) for epoch in (0, 1))
+    assert 0.15 < (chosen.any(axis=1) & again.any(axis=1)).mean() < 0.35  # a quarter in both of two epochs
+
+
+def test_sides_are_scrambled_independently_and_labels_are_those_of_the_stored_texts(tmp_path, vocabulary):
+    pairs = [(a, a) for a, _ in make_pairs(200, repeat_every=10**9)]
+    store = write_store(tmp_path / "same.h5", pairs, vocabulary)
+    found = MegaBatchTexts.read(store, MegaBatch(0, 0, 1, 1), 200, 0, scramble=0.5)
+    plain = MegaBatchTexts.read(store, MegaBatch(0, 0, 1, 1), 200, 0)
+    s, t = found.labels()
+    assert np.array_equal(s, t) and np.array_equal(s, plain.labels()[0])
+    sentences = [found.ids[a:b].tolist() for a, b in zip(found.offsets[:-1], found.offsets[1:], strict=True)]
+    differ = sum(first != second for first, second in zip(sentences[:200], sentences[200:], strict=True))
+    assert 100 < differ < 190  # one of the two, or both: 3 in 4 at most, less what repeats its pieces
+    assert np.array_equal(found.offsets, plain.offsets)
+
+
+def test_refusals(tmp_path):
+    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but sp knows no order; it is for blstm"):
+        TrainingSettings(scramble=0.3)
+    with pytest.raises(SettingsError, match=r"scramble is 2"):
+        MegaBatchTrainingArguments(str(tmp_path), scramble=2)
+
+
+def blstm_trainer(folder, store, **settings):
+    torch.manual_seed(0)
+    model = recurrent_pipeline(SentencePieceEmbedding(store.tokenizer(), 12, dropout=0.2), 6, "cpu")
+    arguments = {
+        "per_device_train_batch_size": 16,
+        "megabatch_size": 3,
+        "anneal_interval": 4,
+        "learning_rate": 0.02,
+        "row_lazy_adam": False,
+        "scramble": 0.5,
+        "max_steps": 60,
+        "save_strategy": "no",
+        "use_cpu": True,
+    }
+    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **{**arguments, **settings}), store)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_bilstm_on_scrambled_sentences_resumes_to_the_bit(tmp_path, store):
+    """The checkpoint lies in a mega-batch of the second epoch: what is scrambled there is drawn again."""
+    whole = blstm_trainer(tmp_path / "whole", store)
+    whole.train()
+    blstm_trainer(tmp_path / "parts", store, save_strategy="steps", save_steps=49, save_total_limit=3).train()
+    with np.load(tmp_path / "parts" / "checkpoint-49" / "mega_batch.npz") as mined:
+        epoch, begin, stop, _ = mined["mega"].tolist()
+    assert epoch == 1 and begin < 49 - epoch * whole.batches_per_epoch < stop
+    again = blstm_trainer(tmp_path / "parts", store)
+    with torch.no_grad():
+        for parameter in again.model.parameters():
+            parameter.zero_()
+    again.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-49"))
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, again.model.state_dict()[name]), name
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_mining_with_a_bilstm_is_brute_force_on_the_scrambled_sentences(tmp_path, store):
+    trainer = blstm_trainer(tmp_path, store, mining_precision="float32")
+    texts = MegaBatchTexts.read(store, MegaBatch(1, 0, 3, 3), 16, trainer.args.seed, 0.5)
+    found = trainer._mine(texts)
+    trainer.model.eval()
+    rows = [texts.ids[a:b].tolist() for a, b in zip(texts.offsets[:-1], texts.offsets[1:], strict=True)]
+    with torch.no_grad():
+        parts = [trainer.model(trainer.model.preprocess([row]))["sentence_embedding"] for row in rows]
+    embeddings = torch.nn.functional.normalize(torch.cat(parts))
+    first, second = embeddings.split(texts.pairs)
+    labels, others = (torch.from_numpy(side) for side in texts.labels())
+    same = (labels[:, None] == labels) | (others[:, None] == others)
+    of_s = (first @ second.T).masked_fill(same, -2).argmax(1) + texts.pairs
+    of_t = (second @ first.T).masked_fill(same, -2).argmax(1)
+    assert np.array_equal(found.columns[2], of_s) and np.array_equal(found.columns[3], of_t)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_training_a_bilstm_lowers_the_loss(tmp_path, store):
+    trainer = blstm_trainer(tmp_path, store, logging_steps=20, max_steps=80)
+    trainer.train()
+    losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
+    assert losses[-1] < losses[0] - 0.1

@@ -1,0 +1,368 @@
+import itertools
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from support import reference
+from support.data import make_pairs, write_store
+from transformers import TrainerCallback
+
+from st_paragram.core.native import kernels
+from st_paragram.errors import SettingsError, StoreError
+from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.batch_order import EpochPermutation
+from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
+from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+
+SETTINGS = {
+    "per_device_train_batch_size": 8,
+    "megabatch_size": 5,
+    "anneal_interval": 20,
+    "mining_precision": "float32",
+}
+needs_kernels = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
+
+
+class Losses(TrainerCallback):
+    def __init__(self):
+        self.values = []
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        if "loss" in logs:
+            self.values.append((logs["loss"], logs["megabatch_size"]))
+
+
+def make_trainer(folder, store, dropout=0.0, callbacks=(), evaluator=None, **settings):
+    torch.manual_seed(0)
+    model = pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
+    arguments = MegaBatchTrainingArguments(
+        str(folder), **{**SETTINGS, "logging_steps": 1, "save_strategy": "no", "use_cpu": True, **settings}
+    )
+    return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks), evaluator=evaluator)
+
+
+def table_of(trainer):
+    return trainer.embedding.embedding.weight.detach().clone()
+
+
+def epochs_of(store, count, seed):
+    sides = []
+    for side in "ab":
+        ids, offsets = store.take(side, np.arange(len(store)))
+        sides.append([ids[a:b].tolist() for a, b in itertools.pairwise(offsets)])
+    orders = [EpochPermutation(len(store), seed, epoch)[0 : len(store)] for epoch in range(count)]
+    return [[(sides[0][i], sides[1][i]) for i in order] for order in orders]
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory, pairs, vocabulary):
+    """350 pairs: 44 batches of 8, the last one smaller."""
+    return write_store(tmp_path_factory.mktemp("half") / "x.h5", pairs[:350], vocabulary)
+
+
+@pytest.fixture(scope="module")
+def plainly(half):
+    """Losses, M's and table of the plain reference; once for all ways that are compared with it."""
+    made = {}
+
+    def train(name, start, epochs, interval, **options):
+        if name not in made:
+            table, result = start, reference.train(start, epochs_of(half, epochs, seed=1), 8, 5, interval, **options)
+            made[name] = table, result
+        assert torch.equal(made[name][0], start)
+        return made[name][1]
+
+    return train
+
+
+HOW = {
+    "compiled": {"compiled_step": True},
+    "lazy": {"compiled_step": False},
+    "dense": {"row_lazy_adam": False},
+}
+
+
+@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "lazy", "dense"])
+@pytest.mark.parametrize("both_sides", [False, True])
+@pytest.mark.parametrize("mask_duplicates", [True, False])
+def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_sides, mask_duplicates):
+    """Two epochs of 44 mini-batches with M from 1 to 5, remainder batches included."""
+    log = Losses()
+    trainer = make_trainer(
+        tmp_path,
+        half,
+        callbacks=[log],
+        num_train_epochs=2,
+        anneal_interval=10,
+        seed=1,  # with 42 two candidates tie to the last bit, and either choice is right
+        negatives_from_both_sides=both_sides,
+        mask_duplicates=mask_duplicates,
+        **HOW[how],
+    )
+    start = table_of(trainer)
+    trainer.train()
+    assert (trainer._compiled is not None) == (how == "compiled")
+    ways = {"both_sides": both_sides, "mask_duplicates": mask_duplicates}
+    losses, sizes, table = plainly(str(ways), start, 2, 10, **ways)
+    assert len(losses) == 88 and set(sizes) == {1, 2, 3, 4, 5}
+    assert [m for _, m in log.values] == sizes
+    assert np.abs(np.array([loss for loss, _ in log.values]) - losses).max() < 1e-5
+    assert (table_of(trainer) - table).abs().max() < 1e-4
+    assert (table - start).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "lazy", "dense"])
+def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly, how):
+    """Up from 0 for a tenth of 44 steps, then down to 0."""
+    schedule = {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "learning_rate": 0.02, "anneal_interval": 10}
+    trainer = make_trainer(tmp_path, half, num_train_epochs=1, seed=1, **schedule, **HOW[how])
+    start = table_of(trainer)
+    trainer.train()
+    _, _, table = plainly("rate", start, 1, 10, rate=lambda step: 0.02 * min(step / 5, (44 - step) / 39))
+    assert (table_of(trainer) - table).abs().max() < 1e-3
+    assert (table - start).abs().max() > 0.1
+
+
+@needs_kernels
+def test_random_negatives_need_no_mining_and_are_the_same_in_both_steps(tmp_path, store, monkeypatch):
+    monkeypatch.setattr("st_paragram.learning.training.mega_batch.trainer.hardest_negatives", None)
+    tables = []
+    for compiled in (True, False):
+        trainer = make_trainer(tmp_path, store, max_steps=30, random_negatives=True, compiled_step=compiled)
+        trainer.train()
+        tables.append(table_of(trainer))
+    assert (tables[0] - tables[1]).abs().max() < 1e-5
+    with pytest.raises(SettingsError, match="exclude each other"):
+        make_trainer(tmp_path, store, random_negatives=True, negatives_from_both_sides=True)
+
+
+def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
+    store = write_store(tmp_path / "twice.h5", make_pairs(60, repeat_every=2) * 3, vocabulary)
+    tables = []
+    for mask in (True, False):
+        trainer = make_trainer(tmp_path, store, max_steps=30, anneal_interval=0, mask_duplicates=mask)
+        trainer.train()
+        tables.append(table_of(trainer))
+    assert (tables[0] - tables[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("how", "dropout", "precision"),
+    [
+        pytest.param("compiled", 0.0, "float32", marks=needs_kernels),
+        pytest.param("compiled", 0.0, "auto", marks=needs_kernels),
+        pytest.param("compiled", 0.2, "float32", marks=needs_kernels),
+        pytest.param("compiled", 0.2, "auto", marks=needs_kernels),
+        ("lazy", 0.0, "float32"),
+        ("lazy", 0.2, "auto"),
+        ("dense", 0.2, "float32"),
+    ],
+)
+def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dropout, precision):
+    settings = {"dropout": dropout, "max_steps": 60, "mining_precision": precision, **HOW[how]}
+    settings |= {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "anneal_interval": 10}
+    whole = make_trainer(tmp_path / "whole", store, **settings)
+    whole.train()
+    assert (whole._compiled is not None) == (how == "compiled")
+
+    saving = {"save_strategy": "steps", "save_steps": 37, "save_total_limit": 2}
+    first = make_trainer(tmp_path / "parts", store, **settings, **saving)
+    first.train()
+    assert torch.equal(table_of(first), table_of(whole))  # saving changes nothing
+
+    with np.load(tmp_path / "parts" / "checkpoint-37" / "mega_batch.npz") as mined:
+        epoch, begin, stop, _ = mined["mega"].tolist()
+    assert epoch == 0 and begin < 37 < stop
+    second = make_trainer(tmp_path / "parts", store, **settings, **saving)
+    second.embedding.embedding.weight.data.zero_()
+    second.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-37"))
+    assert torch.equal(table_of(second), table_of(whole))
+
+
+@needs_kernels
+def test_compiled_dropout_follows_the_models_probability_and_the_seed(tmp_path, store):
+    """The shuffling seed is set to one value: only dropout is left to tell the trainings apart."""
+    first = {}
+    for dropout, seed in ((0.0, 1), (0.2, 1), (0.2, 2)):
+        trainer = make_trainer(tmp_path, store, dropout=dropout, max_steps=1, **HOW["compiled"])
+        trainer._read = lambda mega, store=trainer.store: MegaBatchTexts.read(store, mega, 8, 0)
+        trainer.args.seed = seed
+        trainer.train()
+        first[dropout, seed] = table_of(trainer)
+    assert not torch.equal(first[0.0, 1], first[0.2, 1])
+    assert not torch.equal(first[0.2, 1], first[0.2, 2])
+
+
+def test_resume_in_a_later_epoch_is_exact(tmp_path, store):
+    settings = {"num_train_epochs": 3, "save_strategy": "steps", "save_steps": 200, "save_total_limit": 2}
+    whole = make_trainer(tmp_path, store, **settings)
+    whole.train()
+    again = make_trainer(tmp_path, store, **settings)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-200"))
+    assert torch.equal(table_of(again), table_of(whole))
+
+
+def test_a_checkpoint_is_a_model_directory_with_dense_adams_weights(tmp_path, store):
+    lazy = make_trainer(tmp_path, store, max_steps=70, save_strategy="steps", save_steps=50, save_total_limit=2)
+    lazy.train()
+    dense = make_trainer(tmp_path / "dense", store, max_steps=50, row_lazy_adam=False)
+    dense.train()
+    loaded = model_directory.load(tmp_path / "checkpoint-50", device="cpu")
+    torch.testing.assert_close(loaded[0].embedding.weight, table_of(dense), atol=1e-5, rtol=0)
+
+
+def test_evaluating_changes_nothing(tmp_path, store):
+    from st_paragram.tools.evaluation.development import built_in_pairs, development_evaluator
+
+    tables = []
+    for strategy in ("no", "steps"):
+        trainer = make_trainer(tmp_path, store, max_steps=90, eval_strategy="no")
+        if strategy == "steps":
+            trainer.args.eval_strategy, trainer.args.eval_steps = strategy, 7
+            trainer.evaluator = development_evaluator(built_in_pairs("es"))
+        trainer.train()
+        tables.append(table_of(trainer))
+    assert torch.equal(*tables)
+
+
+def test_the_best_model_is_loaded_at_the_end(tmp_path, store):
+    from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
+
+    class Falling(SentenceEvaluator):
+        """Likes the first evaluation best."""
+
+        calls = 0
+
+        def __call__(self, *args, **kwargs):
+            self.calls += 1
+            return {"score": -self.calls}
+
+    trainer = make_trainer(
+        tmp_path,
+        store,
+        max_steps=60,
+        eval_strategy="steps",
+        eval_steps=25,
+        save_strategy="steps",
+        save_steps=25,
+        load_best_model_at_end=True,
+        metric_for_best_model="eval_score",
+        greater_is_better=True,
+        save_total_limit=3,
+        evaluator=Falling(),
+    )
+    trainer.train()
+    best = model_directory.load(tmp_path / "checkpoint-25", device="cpu")
+    assert torch.equal(table_of(trainer), best[0].embedding.weight.detach())
+
+
+def test_weight_decay_is_refused_where_it_would_be_ignored(tmp_path):
+    with pytest.raises(SettingsError, match=r"weight_decay is 0\.5"):
+        MegaBatchTrainingArguments(str(tmp_path), weight_decay=0.5)
+    assert MegaBatchTrainingArguments(str(tmp_path), weight_decay=0.5, row_lazy_adam=False).weight_decay == 0.5
+
+
+def test_clipping_equals_torchs(tmp_path, store):
+    tables = []
+    for lazy in (True, False):
+        trainer = make_trainer(tmp_path, store, max_steps=40, max_grad_norm=0.05, row_lazy_adam=lazy)
+        trainer.train()
+        tables.append(table_of(trainer))
+    torch.testing.assert_close(tables[0], tables[1], atol=1e-4, rtol=0)
+    free = make_trainer(tmp_path, store, max_steps=40)
+    free.train()
+    assert (table_of(free) - tables[0]).abs().max() > 1e-4
+
+
+def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):
+    class Interrupt(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            if state.global_step == 33:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.01)
+
+    assert threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    interrupted = make_trainer(tmp_path, store, max_steps=60, callbacks=[Interrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.train()
+    assert signal.getsignal(signal.SIGINT) is before
+    (checkpoint,) = tmp_path.glob("checkpoint-*")
+    resumed, whole = (make_trainer(tmp_path, store, max_steps=60) for _ in range(2))
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    whole.train()
+    assert torch.equal(table_of(resumed), table_of(whole))
+
+
+def test_the_log_states_the_rate(tmp_path, store, caplog):
+    before = signal.getsignal(signal.SIGINT)
+    with caplog.at_level("INFO", logger="st_paragram"):
+        make_trainer(tmp_path, store, max_steps=10, logging_steps=5).train()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert any("M 1" in line and " pairs/s" in line for line in caplog.messages)
+    assert "trained on 80 pairs" in caplog.messages[-1]
+
+
+def test_one_pair_is_refused(tmp_path, vocabulary):
+    store = write_store(tmp_path / "one.h5", make_pairs(1), vocabulary)
+    with pytest.raises(StoreError, match="1 pair"):
+        make_trainer(tmp_path, store)
+
+
+def test_two_pairs_can_be_trained(tmp_path, vocabulary):
+    store = write_store(tmp_path / "two.h5", make_pairs(2), vocabulary)
+    trainer = make_trainer(tmp_path, store, max_steps=3)
+    trainer.train()
+    assert torch.isfinite(table_of(trainer)).all()
+
+
+def test_gradient_accumulation_and_several_processes_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(SettingsError, match="gradient_accumulation_steps is 2"):
+        MegaBatchTrainingArguments(str(tmp_path), gradient_accumulation_steps=2)
+    monkeypatch.setattr(MegaBatchTrainingArguments, "world_size", property(lambda self: 2))
+    with pytest.raises(SettingsError, match="2 processes"):
+        MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
+
+
+def test_foreign_models_are_refused(tmp_path, store, vocabulary):
+    other = make_pairs(300, seed=9)
+    foreign = write_store(tmp_path / "x.h5", other, type(vocabulary)(_train(other)))
+    model = pipeline(SentencePieceEmbedding(foreign.tokenizer(), 8), device="cpu")
+    arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
+    with pytest.raises(SettingsError, match="tokenizer is not the store's"):
+        MegaBatchTrainer(model, arguments, store)
+
+
+def test_a_diverging_loss_is_an_error(tmp_path, store):
+    trainer = make_trainer(tmp_path, store, max_steps=5)
+    trainer.embedding.embedding.weight.data[5:] = float("nan")
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(SettingsError, match="loss is nan at step 0"):
+        trainer.train()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_custom_loss_is_used(tmp_path, store):
+    log = Losses()
+    trainer = make_trainer(tmp_path, store, max_steps=1, callbacks=[log])
+    wide = make_trainer(tmp_path, store, max_steps=1)
+    wide.loss = MarginHardNegativeLoss(wide.model, margin=1.4)
+    wide_log = Losses()
+    wide.add_callback(wide_log)
+    trainer.train()
+    wide.train()
+    assert wide_log.values[0][0] > log.values[0][0] + 1.5
+
+
+def _train(pairs):
+    from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
+
+    return train_vocabulary((text for pair in pairs for text in pair), 200)

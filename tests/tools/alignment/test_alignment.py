@@ -1,0 +1,249 @@
+import itertools
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_paragram.errors import MiningError, SettingsError
+from st_paragram.tools.alignment import alignment
+from st_paragram.tools.alignment import scores as alignment_scores
+from st_paragram.tools.alignment.alignment import Block, align
+from st_paragram.tools.alignment.path import KINDS, best_path
+from st_paragram.tools.alignment.settings import SKIP, AlignmentSettings
+from st_paragram.tools.bitext_mining.margin import Margin
+
+
+def bag(texts):
+    """Embed a text as the sum of random vectors of its words; a word `es:x` is near `x`."""
+    return np.stack([sum(map(_word, text.split())) for text in texts]).astype(np.float32)
+
+
+@lru_cache
+def _word(word):
+    base, foreign = word.removeprefix("es:"), word.startswith("es:")
+    seeds = [sum(ord(c) * 257**i for i, c in enumerate(name)) for name in (base, base + "'")]
+    vectors = [np.random.default_rng(seed % 2**32).standard_normal(24) for seed in seeds]
+    return vectors[0] + 0.3 * foreign * vectors[1]
+
+
+def ways(n, m):
+    """All alignments as lists of (first source, first target, kind)."""
+    if n == 0 or m == 0:
+        return [[]]
+    found = set()
+    for kind, (ahead, across) in enumerate(KINDS):
+        if n >= ahead and m >= across:
+            found |= {(*way, (n - ahead, m - across, kind)) for way in ways(n - ahead, m - across)}
+    found |= set(map(tuple, ways(n - 1, m))) | set(map(tuple, ways(n, m - 1)))
+    return sorted(found)
+
+
+def plain_score(source, target, block, embed, margin, k):
+    """The score of a block by the book."""
+    unit = lambda texts: [v / np.linalg.norm(v) for v in embed(texts).astype(np.float64)]  # noqa: E731
+    one = unit([" ".join(source[i] for i in block.source)])[0]
+    other = unit([" ".join(target[j] for j in block.target)])[0]
+    own = np.mean(sorted((float(one @ v) for v in unit(target)), reverse=True)[:k])
+    others = np.mean(sorted((float(other @ v) for v in unit(source)), reverse=True)[:k])
+    cosine, background = float(one @ other), (own + others) / 2
+    return {
+        Margin.RATIO: cosine / max(background, 1e-6),
+        Margin.DISTANCE: cosine - background,
+        Margin.ABSOLUTE: cosine,
+    }[margin]
+
+
+def gain_matrices(draw, n, m):
+    value = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0])  # ties are frequent, and sums exact
+    rows = [tuple(np.array(draw(st.lists(value, min_size=w, max_size=w))) for w in (m, m - 1, m)) for _ in range(n)]
+    return rows
+
+
+def gain(rows, way):
+    """Blocks of two source sentences stand with the row they end with."""
+    return sum(rows[i + KINDS[kind][0] - 1][kind][j] for i, j, kind in way)
+
+
+@settings(max_examples=50)
+@given(st.data(), st.integers(1, 4), st.integers(1, 4))
+def test_the_best_path_is_the_best_of_all(data, n, m):
+    rows = gain_matrices(data.draw, n, m)
+    found = [(step.source, step.target, step.kind) for step in best_path(iter(rows), n, m)]
+    every = ways(n, m)
+    assert tuple(found) in {tuple(way) for way in every}
+    assert gain(rows, found) == max(gain(rows, way) for way in every)
+
+
+def plain_path(rows, n, m):
+    """The tie rule: read from the end, the first move that keeps the best value."""
+    best = np.zeros((n + 1, m + 1))
+    moves = [*KINDS, (1, 0), (0, 1)]
+
+    def value(i, j, kind):
+        ahead, across = moves[kind]
+        if i < ahead or j < across:
+            return -np.inf
+        return best[i - ahead, j - across] + (rows[i - 1][kind][j - across] if kind < 3 else 0.0)
+
+    for i, j in itertools.product(range(1, n + 1), range(1, m + 1)):
+        best[i, j] = max(value(i, j, kind) for kind in range(5))
+    way, i, j = [], n, m
+    while i and j:
+        kind = next(kind for kind in range(5) if value(i, j, kind) == best[i, j])
+        i, j = i - moves[kind][0], j - moves[kind][1]
+        way += [(i, j, kind)] if kind < 3 else []
+    return way[::-1]
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(1, 8), st.integers(1, 8))
+def test_of_equally_good_paths_the_rule_chooses(data, n, m):
+    rows = gain_matrices(data.draw, n, m)
+    found = [(step.source, step.target, step.kind) for step in best_path(iter(rows), n, m)]
+    assert found == plain_path(rows, n, m)
+
+
+sentences = st.lists(
+    st.sampled_from(["a b", "c", "d e f", "g h", "es:a es:b", "es:c", "es:d es:e", "es:f es:g"]), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=40)
+@given(sentences, sentences, st.sampled_from(Margin), st.integers(1, 3), st.sampled_from([None, -1.0, 0.2, 1.3]))
+def test_alignments_are_optimal_by_the_book(source, target, margin, k, skip):
+    chosen = AlignmentSettings(margin, k, skip)
+    blocks = align(source, target, bag, chosen)
+    for block in blocks:
+        expected = plain_score(source, target, block, bag, margin, k)
+        assert block.score == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        assert (len(block.source), len(block.target)) in KINDS
+    scored = {}
+    for way in ways(len(source), len(target)):
+        for i, j, kind in way:
+            if (i, j, kind) not in scored:
+                ahead, across = KINDS[kind]
+                block = Block(tuple(range(i, i + ahead)), tuple(range(j, j + across)), 0.0)
+                scored[i, j, kind] = plain_score(source, target, block, bag, margin, k) - chosen.least
+    best = max(sum(scored[step] for step in way) for way in ways(len(source), len(target)))
+    assert sum(block.score - chosen.least for block in blocks) == pytest.approx(best, rel=1e-4, abs=1e-4)
+
+
+def planted(rng, units, blank_lines=True):
+    """Documents of units of the same words with merged, dropped and blank rows, and their true blocks."""
+    documents, blocks = ([], []), []
+
+    def add(side, *texts):
+        rows = []
+        for text in texts:
+            if blank_lines and rng.random() < 0.1:
+                documents[side].append(" " * int(rng.integers(3)))
+            rows.append(len(documents[side]))
+            documents[side].append(text)
+        return tuple(rows)
+
+    for unit in range(units):
+        words = [f"w{unit}_{i}" for i in range(6)]
+        foreign = [f"es:{word}" for word in words]
+        kind = rng.choice(5, p=[0.6, 0.1, 0.1, 0.1, 0.1])
+        if kind == 3:
+            add(0, " ".join(words))
+        elif kind == 4:
+            add(1, " ".join(foreign))
+        else:
+            halves = lambda all_words: (" ".join(all_words[:3]), " ".join(all_words[3:]))  # noqa: E731
+            source = add(0, *halves(words)) if kind == 2 else add(0, " ".join(words))
+            target = add(1, *halves(foreign)) if kind == 1 else add(1, " ".join(foreign))
+            blocks.append((source, target))
+    return *documents, blocks
+
+
+@pytest.mark.parametrize("margin", list(Margin))
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_merges_and_skips_are_found(margin, seed):
+    source, target, blocks = planted(np.random.default_rng(seed), 60)
+    assert [(block.source, block.target) for block in align(source, target, bag, AlignmentSettings(margin))] == blocks
+
+
+def test_skipped_sentences_are_given_where_they_stand_if_asked_for():
+    source, target, true = planted(np.random.default_rng(5), 40)
+    blocks = align(source, target, bag, AlignmentSettings(with_skipped=True))
+    assert [(block.source, block.target) for block in blocks if block.source and block.target] == true
+    for side, document in enumerate((source, target)):
+        rows = [row for block in blocks for row in (block.source, block.target)[side]]
+        assert rows == [row for row, text in enumerate(document) if text.strip()]
+    assert {block.score for block in blocks if not (block.source and block.target)} == {0.0}
+
+
+@settings(max_examples=40)
+@given(st.data(), st.integers(0, 2**32 - 1))
+def test_blocks_are_in_order_and_do_not_overlap(data, seed):
+    vectors = {}
+
+    def noise(texts):
+        rng = np.random.default_rng(seed)
+        return np.stack([vectors.setdefault(text, rng.standard_normal(3)) for text in texts]).astype(np.float32)
+
+    sizes = [data.draw(st.integers(0, 7)) for _ in range(2)]
+    skip = data.draw(st.sampled_from([None, -5.0]))
+    blocks = align(
+        *([f"{side}{i}" for i in range(size)] for side, size in enumerate(sizes)), noise, AlignmentSettings(skip=skip)
+    )
+    for side in ("source", "target"):
+        rows = list(itertools.chain.from_iterable(getattr(block, side) for block in blocks))
+        assert rows == sorted(set(rows))
+
+
+def test_nothing_to_align():
+    failing = lambda texts: 1 / 0  # noqa: E731
+    assert align([], ["a"], failing) == align(["a", " "], ["", "\t"], failing) == align([], [], failing) == []
+    skipped = align(["a", ""], [], failing, AlignmentSettings(with_skipped=True))
+    assert skipped == [Block((0,), (), 0.0)]
+
+
+@pytest.mark.parametrize("margin", list(Margin))
+def test_one_sentence_each(margin):
+    assert align(["a b"], ["es:a es:b"], bag, AlignmentSettings(margin))[0].source == (0,)
+    (block,) = align(["a b c d"], ["es:a es:b", "es:c es:d"], bag, AlignmentSettings(margin))
+    assert (block.source, block.target) == ((0,), (0, 1))
+
+
+def test_identical_documents_align_one_to_one():
+    document = [f"a{i} b{i} c{i % 3}" for i in range(30)]
+    assert [(block.source, block.target) for block in align(document, document, bag)] == [
+        ((i,), (i,)) for i in range(30)
+    ]
+    same = ["a b"] * 6  # everything is as good as everything else
+    assert [(block.source, block.target) for block in align(same, same, bag)] == [((i,), (i,)) for i in range(6)]
+
+
+def test_results_do_not_depend_on_how_much_is_scored_at_a_time(monkeypatch):
+    source, target, _ = planted(np.random.default_rng(7), 30)
+    expected = align(source, target, bag)
+    for numbers in (1, 70, 1000):
+        monkeypatch.setattr(alignment_scores, "_SCORES_AT_A_TIME", numbers)
+        assert align(source, target, bag) == expected
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+def test_embeddings_without_a_direction_are_refused(value):
+    def bad(texts):
+        return np.array([[value, 0.0] if text == "b" else [1.0, 1.0] for text in texts], dtype=np.float32)
+
+    with pytest.raises(MiningError, match=r"target 'b' has length (0|nan|inf)"):
+        align(["a"], ["a", "b"], bad)
+
+
+def test_documents_that_are_too_large_are_refused(monkeypatch):
+    monkeypatch.setattr(alignment, "MOST_CELLS", 6)
+    assert len(align(["a", "b"], ["a", "b", "c"], bag)) > 0
+    with pytest.raises(MiningError, match="2 and 4 sentences are too many to align"):
+        align(["a", "b"], ["a", "b", "c", "d"], bag)
+
+
+@pytest.mark.parametrize("bad", [{"k": 0}, {"skip": float("nan")}, {"skip": float("inf")}])
+def test_settings_out_of_range_are_refused(bad):
+    with pytest.raises(SettingsError, match=next(iter(bad))):
+        AlignmentSettings(**bad)
+    assert AlignmentSettings(Margin.DISTANCE).least == SKIP[Margin.DISTANCE]

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_paragram.tools.bitext_mining.candidates import (
+    Candidates,
+    ScoredPairs,
+    best_neighbours,
+    candidate_pairs,
+    one_to_one,
+)
+from st_paragram.tools.bitext_mining.margin import DEFAULT_MARGIN, LOWEST_BACKGROUND, Margin, margin_scores
+from st_paragram.tools.search.neighbours import Neighbours
+
+
+def neighbours(cosines, k):
+    """By sorting a whole matrix of cosines."""
+    cosines = np.asarray(cosines, dtype=np.float32)
+    order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    return Neighbours(np.take_along_axis(cosines, order, 1), order)
+
+
+def rows(pairs):
+    return list(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True))
+
+
+# Source 0 is a hub: near both targets. By cosine target 1 goes to it (0.8 against 0.7); its margin is the smaller.
+COSINES = [[0.9, 0.8], [0.1, 0.7]]
+FORWARD, BACKWARD = neighbours(COSINES, 2), neighbours(np.transpose(COSINES), 2)
+
+
+def test_margin_scores_by_hand():
+    cosine, own, other = np.array([0.6]), np.array([0.5]), np.array([0.3])
+    assert margin_scores(cosine, own, other, Margin.RATIO) == pytest.approx(0.6 / 0.4)
+    assert margin_scores(cosine, own, other, Margin.DISTANCE) == pytest.approx(0.2)
+    assert margin_scores(cosine, own, other, Margin.ABSOLUTE) == pytest.approx(0.6)
+
+
+def test_a_quotient_makes_much_of_little_where_a_difference_does_not():
+    # A pair in a dense neighbourhood, and two sentences that have nothing like them on the other side.
+    cosines, backgrounds = np.array([0.8, 0.3]), np.array([0.6, 0.2])
+    ratio, distance = (margin_scores(cosines, backgrounds, backgrounds, m) for m in (Margin.RATIO, DEFAULT_MARGIN))
+    assert ratio == pytest.approx([4 / 3, 3 / 2]) and distance == pytest.approx([0.2, 0.1])
+
+
+def test_a_background_below_zero_does_not_turn_the_order_round():
+    got = margin_scores(np.array([0.2, 0.1, -0.1]), np.full(3, -0.3), np.full(3, 0.1), Margin.RATIO)
+    assert got == pytest.approx(np.array([0.2, 0.1, -0.1]) / LOWEST_BACKGROUND)
+
+
+def test_candidates_by_hand():
+    # means: sources 0.85, 0.4; targets 0.5, 0.75. backgrounds: b00 = 0.675, b01 = 0.8, b10 = 0.45, b11 = 0.575
+    found, scores = best_neighbours(FORWARD, BACKWARD, Margin.RATIO)
+    assert found.tolist() == [0, 1] and scores == pytest.approx([0.9 / 0.675, 0.7 / 0.575])
+    found, scores = best_neighbours(BACKWARD, FORWARD, Margin.RATIO)
+    assert found.tolist() == [0, 1] and scores == pytest.approx([0.9 / 0.675, 0.7 / 0.575])
+    found, scores = best_neighbours(BACKWARD, FORWARD, Margin.DISTANCE)
+    assert found.tolist() == [0, 1] and scores == pytest.approx([0.225, 0.125])
+    found, scores = best_neighbours(BACKWARD, FORWARD, Margin.ABSOLUTE)
+    assert found.tolist() == [0, 0] and scores == pytest.approx([0.9, 0.8])
+
+
+def test_which_pairs_are_put_forward():
+    def of(candidates, margin=Margin.ABSOLUTE):
+        return rows(candidate_pairs(FORWARD, BACKWARD, margin, candidates))
+
+    assert of(Candidates.FORWARD) == [(0, 0), (1, 1)]
+    assert of(Candidates.BACKWARD) == [(0, 0), (0, 1)]
+    assert of(Candidates.INTERSECTION) == [(0, 0)]
+    assert of(Candidates.MAX) == [(0, 0), (1, 1)]  # (0, 1) scores higher than (1, 1), but source 0 is taken
+    assert of(Candidates.BACKWARD, Margin.RATIO) == [(0, 0), (1, 1)]
+    assert rows(candidate_pairs(FORWARD, BACKWARD)) == [(0, 0), (1, 1)]  # distance, max
+
+
+def test_only_the_k_nearest_count():
+    # With k = 1 source 0's only neighbour is target 0, whatever the margins say.
+    found, scores = best_neighbours(FORWARD.nearest(1), BACKWARD.nearest(1), Margin.RATIO)
+    assert found.tolist() == [0, 1] and scores == pytest.approx([1, 0.7 / ((0.7 + 0.8) / 2)])
+
+
+def test_one_to_one_takes_the_best_first_and_the_earlier_of_equals():
+    pairs = ScoredPairs(np.array([2, 0, 0, 1]), np.array([2, 1, 0, 1]), np.array([0.1, 0.5, 0.5, 0.4]))
+    got = one_to_one(pairs)
+    assert rows(got) == [(0, 0), (1, 1), (2, 2)] and got.scores.tolist() == [0.5, 0.4, 0.1]
+    empty = np.array([], dtype=np.int64)
+    assert len(one_to_one(ScoredPairs(empty, empty, empty.astype(float)))) == 0
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(0, 99), st.sampled_from(list(Margin)))
+def test_candidates_agree_with_the_definition(n, m, k, seed, margin):
+    cosines = np.random.default_rng(seed).uniform(0.05, 0.95, (n, m)).astype(np.float32).astype(float)
+    k = min(k, n, m)
+    forward, backward = neighbours(cosines, k), neighbours(cosines.T, k)
+    own, other = (-np.sort(-x, axis=1)[:, :k].mean(1) for x in (cosines, cosines.T))
+
+    def score(i, j):
+        b = (own[i] + other[j]) / 2
+        return {Margin.RATIO: cosines[i, j] / b, Margin.DISTANCE: cosines[i, j] - b, Margin.ABSOLUTE: cosines[i, j]}[
+            margin
+        ]
+
+    ahead = {(i, max(forward.indices[i].tolist(), key=lambda j, i=i: score(i, j))) for i in range(n)}
+    back = {(max(backward.indices[j].tolist(), key=lambda i, j=j: score(i, j)), j) for j in range(m)}
+    kept = []
+    for i, j in sorted(ahead | back, key=lambda pair: -score(*pair)):
+        if all(i != a and j != b for a, b in kept):
+            kept.append((i, j))
+    expected = {
+        Candidates.FORWARD: ahead,
+        Candidates.BACKWARD: back,
+        Candidates.INTERSECTION: ahead & back,
+        Candidates.MAX: set(kept),
+    }
+    for candidates, pairs in expected.items():
+        got = candidate_pairs(forward, backward, margin, candidates)
+        assert set(rows(got)) == pairs and len(got) == len(pairs)
+        assert got.scores.tolist() == sorted(got.scores.tolist(), reverse=True)
+        assert got.scores == pytest.approx([score(i, j) for i, j in rows(got)], abs=1e-6)

@@ -1,0 +1,557 @@
+"""The filters of parallel text: each reason by hand, and what must hold for any text."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import random
+import re
+import subprocess
+import sys
+import time
+import unicodedata
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.errors import MissingExtraError, SettingsError
+from st_paragram.tools.cleaning import language, script
+from st_paragram.tools.cleaning.copied import Copied, _start_differently
+from st_paragram.tools.cleaning.language import Language
+from st_paragram.tools.cleaning.languages import long_codes, scripts, short_code
+from st_paragram.tools.cleaning.length import Length, LengthOn
+from st_paragram.tools.cleaning.markup import Kind, Markup
+from st_paragram.tools.cleaning.normalized_key import normalized_key, normalized_key_hashes
+from st_paragram.tools.cleaning.ratio import Ratio
+from st_paragram.tools.cleaning.script import Script
+from st_paragram.tools.cleaning.unicode_scripts import SCRIPTS
+from st_paragram.tools.cleaning.unsegmented_scripts import is_unsegmented
+
+FILTERS = [
+    Length(),
+    Length(length_on="english"),
+    Ratio(),
+    Copied(),
+    Copied(max_share=0.3),
+    Script(("en", "ar")),
+    Script(("ja", "xx")),
+    Markup(),
+]
+ODD = "aZ zé ßΣς \u0301ﬁ…½ 中語かタ안 ไทย мир سلام\u200b\u200f\u200d\x00\x01\x85\xad\u2028\ufeff\ufffd\ufffc"
+ODD += "\ud800\udfff\ue000\U0001f600\U000e0041<&;>{}[]%$@/:.Ã©â€"
+TEXTS = st.one_of(
+    st.text(max_size=40), st.text(alphabet=ODD, max_size=40), st.text(alphabet="ab <i>&amp;{é中", max_size=30)
+)
+ROWS = st.lists(st.tuples(TEXTS, TEXTS), max_size=6)
+
+
+def verdict(rule, first, second):
+    return rule.reject([(first, second)])[0]
+
+
+@pytest.mark.parametrize("rule", FILTERS, ids=lambda rule: f"{rule.name}-{rule.identity()}")
+@given(rows=ROWS)
+def test_no_text_is_too_much_for_a_filter(rule, rows):
+    verdicts = rule.reject(rows)
+    assert len(verdicts) == len(rows) and set(verdicts) <= {None, *rule.reasons}
+    assert verdicts == [rule.reject([row])[0] for row in rows]  # neighbours do not matter
+    kept = [row for row, reason in zip(rows, verdicts, strict=True) if reason is None]
+    assert rule.reject(kept) == [None] * len(kept)
+    assert rule.reject([(*row, "further", "") for row in rows]) == verdicts
+    assert pickle.loads(pickle.dumps(rule)) == rule
+
+
+@pytest.mark.parametrize("rule", [Ratio(), Copied(), Markup(), Script(("en", "en"))], ids=lambda rule: rule.name)
+@given(rows=ROWS)
+def test_sides_have_equal_rights(rule, rows):
+    swapped = rule.reject([(second, first) for first, second in rows])
+    assert [reason is None for reason in swapped] == [reason is None for reason in rule.reject(rows)]
+
+
+def test_reasons_are_each_of_one_filter():
+    reasons = [
+        reason for rule in (Length(), Ratio(), Copied(), Script(("en", "es")), Markup()) for reason in rule.reasons
+    ]
+    assert len(reasons) == len(set(reasons)) == 10
+    assert all(rule.reject([]) == [] for rule in FILTERS)
+
+
+def test_no_filter_needs_torch():
+    code = "import sys; from st_paragram.tools.cleaning.config import default_cleaning as d; d().make_steps(('en', 'de')); "
+    code += "sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- length
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("one two three", "uno dos tres", None),
+        ("", "uno dos tres", "empty side"),
+        ("one", "", "empty side"),
+        ("one two", "uno dos tres", "too short"),
+        ("one two three", "uno dos", "too short"),
+        ("w " * 99 + "w", "uno dos tres", None),
+        ("w " * 100 + "w", "uno dos tres", "too long"),
+        ("one two three", "w " * 100 + "w", "too long"),
+        ("w " * 100 + "w", "uno", "too long"),
+        ("one two three", "你好", "too short"),
+        ("one two three", "你好吗", None),
+        ("one two three", "你" * 200, None),
+        ("one two three", "你" * 201, "too long"),
+        ("one two three", "สวัสดี", None),
+        ("one two three", "Python 中 的 list", None),  # two characters, two words: words are counted
+    ],
+)
+def test_length(first, second, reason):
+    assert verdict(Length(), first, second) == reason
+    expected = reason if verdict(Length(), first, "uno dos tres") or not second else None
+    assert verdict(Length(length_on="english"), first, second) == expected
+    assert Length(length_on="english").length_on is LengthOn.ENGLISH
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("", False),
+        ("hello world", False),
+        ("123 456", False),
+        ("你好", True),
+        ("a 你", False),
+        ("a 你好", True),
+        ("ภาษาไทย", True),
+        ("ကို", True),
+        ("안녕 하세요", False),
+        ("使用Python写代码", True),
+        ("see 中 and more", False),
+        ("a1b2 中文", True),
+        ("a-b 中", False),
+    ],
+)
+def test_scripts_without_spaces(text, answer):
+    assert is_unsegmented(text) is answer
+
+
+@given(st.text(alphabet="ab1-中かไ é", max_size=20))
+def test_scripts_without_spaces_by_definition(text):
+    unsegmented = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]")
+    parts = [part for word in text.split() for part in unsegmented.split(word)]
+    assert is_unsegmented(text) is (len(unsegmented.findall(text)) > sum(any(map(str.isalpha, p)) for p in parts))
+
+
+# ---- ratio
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "keep"),
+    [
+        ("hi", "a b c d e", True),  # 5 <= 2.5 * 1 + 3
+        ("hi", "a b c d e f", False),
+        ("w " * 20, "w " * 49, True),
+        ("w " * 19 + "w", "w " * 53 + "w", False),
+        ("This is about as long as that.", "这和那个差不多长。", True),
+        ("This is about as long as that.", "这" * 40, False),
+        ("This is about as long as that.", "これはそれとほぼ同じ長さです。", True),
+        ("", "", True),
+    ],
+)
+def test_ratio(first, second, keep):
+    assert verdict(Ratio(), first, second) == (None if keep else "length ratio")
+
+
+# ---- copied
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("Hello, World!", "hello world", "identical sides"),
+        ("Ｈｅｌｌｏ　world", "Hello world", "identical sides"),
+        ("e\u0301te", "étE", "identical sides"),
+        ("“Straße”", "STRASSE", "identical sides"),
+        ("don't go", "do n't go .", "identical sides"),
+        ("你好。", "你好", "identical sides"),
+        ("...", "!!!", None),
+        ("", "", None),
+        ("This sentence was never translated at all", "This sentence was never translated at all yes", "mostly copied"),
+        ("This sentence was never translated at all", "Dieser Satz wurde never übersetzt", None),
+        ("Use tf.keras.layers.Dense here instead", "Utilice tf.keras.layers.Dense aquí", None),
+        ("My name is Dan Ford.", "Mein Name ist Dan Ford.", None),
+        ("TFLite C++ API", "API C++ TFLite", None),  # three names
+        ("1 2 3 4 5 6", "1 2 3 4 5 6 7", None),
+    ],
+)
+def test_copied(first, second, reason):
+    assert verdict(Copied(), first, second) == verdict(Copied(), second, first) == reason
+
+
+def test_copied_share():
+    first, second = "aaa bbb ccc ddd eee", "aaa bbb ccc ddd xxx"
+    assert verdict(Copied(max_share=0.8), first, second) is None
+    assert verdict(Copied(max_share=0.79), first, second) == "mostly copied"
+    assert verdict(Copied(max_share=1), f"{first} {first}", first) is None
+    assert verdict(Copied(max_share=1), first, first.upper()) == "identical sides"
+
+
+@given(st.text(alphabet="aab bccdd eÉ.", max_size=60), st.text(alphabet="aab bccdd eÉ.", max_size=60))
+def test_copied_by_definition(first, second):
+    words = [{w for w in text.split(" ") if len(w) >= 3 and any(map(str.isalpha, w))} for text in (first, second)]
+    most = max(map(len, words))
+    copied = most >= 4 and len(words[0] & words[1]) > 0.5 * most
+    expected = "mostly copied" if copied else None
+    if normalized_key(first) == normalized_key(second) != "":
+        expected = "identical sides"
+    assert verdict(Copied(max_share=0.5), first, second) == expected
+
+
+@given(TEXTS, TEXTS)
+def test_different_starts_are_of_different_texts(first, second):
+    if _start_differently(first, second):
+        assert normalized_key(first) != normalized_key(second)
+    assert not _start_differently(first, unicodedata.normalize("NFD", first.upper()).lower()) or "ı" in first.lower()
+
+
+def test_no_letter_of_another_script_becomes_ascii():
+    maybe_the_same = [chr(c) for c in range(0x80, 0x30000) if not _start_differently("ab", chr(c))]
+    keys = [key for key in map(normalized_key, maybe_the_same) if key.isascii()]
+    assert all(key[:1] in ("", "a") or len(key) < 2 for key in keys)
+    for code in range(0x80, 0x30000):
+        if normalized_key(chr(code))[:2] == "ab":
+            assert not _start_differently("ab", chr(code)), hex(code)
+
+
+# ---- script
+
+
+@pytest.mark.parametrize(
+    ("languages", "second", "reason"),
+    [
+        ("en-ru", "Привет, мир", None),
+        ("en-ru", "Hello world", "wrong script"),
+        ("en-ru", "Deutsche Welle", "wrong script"),
+        ("en-ru", "Donate to Mozilla: пожертвовать", None),
+        ("en-ru", "12 345, 6!", "no letters"),
+        ("en-de", "Größe", None),
+        ("en-de", "Привет", "wrong script"),
+        ("en-de", "... ?", "no letters"),
+        ("en-de", "α → β", "wrong script"),
+        ("en-zh", "使用 TensorFlow", None),
+        ("en-zh", "これはかなだけ", "wrong script"),
+        ("en-zh_cn", "你好", None),
+        ("en-ja", "これはかなだけ", None),
+        ("en-ko", "안녕하세요", None),
+        ("en-sr", "Zdravo svete", None),
+        ("en-sr_Latn", "Здраво свете", "wrong script"),
+        ("en-hi", "नमस्ते दुनिया", None),
+        ("en-th", "สวัสดีชาวโลก", None),
+        ("en-ar", "مرحبا", None),
+        ("en-pt_br", "Olá", None),
+        ("en-spa", "Привет", "wrong script"),
+        ("en-qqq", "Привет", None),
+        ("en-qqq", "123", "no letters"),
+        ("en-de", "", "no letters"),
+        ("en-de", "\ud800 \x00", "no letters"),
+    ],
+)
+def test_script(languages, second, reason):
+    assert verdict(Script(tuple(languages.split("-"))), "Some English", second) == reason
+
+
+def test_script_checks_the_first_side_too():
+    assert verdict(Script(("en", "ru")), "Привет", "Привет") == "wrong script"
+    assert verdict(Script(("ru", "en")), "Привет", "Hello") is None
+
+
+def test_an_unknown_language_is_warned_of_once(caplog):
+    script._warn_unknown.cache_clear()
+    with caplog.at_level(logging.WARNING):
+        Script(("en", "qq")), Script(("qq", "en"))
+    assert [record.getMessage().split(";")[0] for record in caplog.records] == [
+        "script: no script is known for the language qq"
+    ]
+
+
+@pytest.fixture(scope="module")
+def names():
+    """Of all letters below U+10000 the first word of their names."""
+    letters = (chr(code) for code in range(0x10000) if chr(code).isalpha())
+    return {letter: unicodedata.name(letter, "").split(" ")[0] for letter in letters}
+
+
+@pytest.mark.parametrize("script_name", [name for name in SCRIPTS if name not in ("Han", "Kana")])
+def test_every_letter_is_of_the_script_that_its_name_says(names, script_name):
+    small = "ᴦᴧᴨᴩᴪᴫᵦᵧᵨᵩᵪᵸꭥʹᶿ"  # phonetic letters among the Latin ones
+    own = set(re.findall(f"[{SCRIPTS[script_name]}]", "".join(names)))
+    by_name = {letter for letter, name in names.items() if name == script_name.upper()}
+    assert by_name and not by_name - own - set(small)
+    others = {name.upper() for name in SCRIPTS} - {script_name.upper()}
+    assert not {letter for letter in own - set(small) if names[letter] in others}
+
+
+def test_languages():
+    assert scripts("zh") == scripts("ZH-tw") == scripts("cmn") == ("Han",)
+    assert (
+        scripts("ja") == ("Han", "Kana")
+        and scripts("sr") == ("Cyrillic", "Latin")
+        and scripts("sr_cyrl") == ("Cyrillic",)
+    )
+    assert (
+        scripts("xx") == () and short_code("spa") == "es" and short_code("zh_cn") == "zh" and short_code("xx") == "xx"
+    )
+    assert long_codes("ar")[:2] == ("ara", "arz") and long_codes("tr") == ("tur",) and long_codes("qq") == ("qq",)
+
+
+# ---- markup
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("Plain text, 3 < 5 & 7 > 2 {really} [sic]", "Also plain.", None),
+        ("<i>Hello</i>", "<i>Hola</i>", "markup"),
+        ("Hello", '<font color="#fff">Hola', "markup"),
+        ("Hello<br/>you", "Hola", "markup"),
+        ("The <p> element", "El elemento <p>", None),
+        ("Press <Tab> now", "Pulse <Tab> ahora", None),
+        ("a vector<int> it is", "un vector<int> es", None),
+        ("<!-- note --> yes", "sí", "markup"),
+        ("Tom &amp; Jerry", "Tom y Jerry", "markup"),
+        ("caf&#233;", "café", "markup"),
+        ("caf&#xE9;", "café", "markup"),
+        ("AT&T; and R&D;", "AT&T; y R&D;", None),
+        (r"{\an8}Hello", "Hola", "markup"),
+        ("{y:i}Hello", "Hola", "markup"),
+        ("♪ la la la ♪", "la la la", "markup"),
+        ("Hello {{name}}", "Hola {{name}}", None),
+        ("Hello {{name}}", "Hola", "markup"),
+        ("${count} files", "archivos", "markup"),
+        ("See [[Paris]]", "Véase París", "markup"),
+        ("The array [[1, 2], [3, 4]]", "La matriz", None),
+        ("%s of %d files", "%s de %d archivos", None),
+        ("https://example.org/a", "Hola", "markup"),
+        ("www.example.org, https://a.b", "Hola", "markup"),
+        ("Hello", "Ana@example.org", "markup"),
+        ("See https://example.org for more", "Véase https://example.org", None),
+        ("caf\ufffd", "café", "broken characters"),
+        ("one\x00two", "uno", "broken characters"),
+        ("uno", "\x84Zitat\x93", "broken characters"),
+        ("icon \ue000", "icono", "broken characters"),
+        ("half \ud83d", "medio", "broken characters"),
+        ("CafÃ© olÃ©", "x", "broken characters"),
+        ("Ã©tÃ© here", "x", "broken characters"),
+        ("itâ€™s", "x", "broken characters"),
+        ("Ð¿Ñ€Ð¸Ð²ÐµÑ‚", "x", "broken characters"),
+        ("РџСЂРёРІРµС‚ мир", "x", "broken characters"),
+        ("ä¸­æ–‡", "x", "broken characters"),
+        ("„Ö“, „Ä“ und „Ü“", "AMANHÃ”, LIBERTÉ»", None),
+        ("Île-de-France «â»", "naïve façade – “À”", None),
+        ("СССР, Россия и РФ", "Руслан «Р»", None),
+        ("\u200fمرحبا\u200e", "می\u200cخواهم", None),
+        ("Smile 😀 👩\u200d👩", "soft\xadhyphen", None),
+    ],
+)
+def test_markup(first, second, reason):
+    assert verdict(Markup(), first, second) == verdict(Markup(), second, first) == reason
+
+
+def test_time_grows_with_the_length_of_a_word_and_no_faster():
+    started = time.perf_counter()
+    assert verdict(Markup(), "a" * 150_000 + " @", "x") is None
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Kind.TAGS, "<div>"),
+        (Kind.ENTITIES, "&nbsp;"),
+        (Kind.SUBTITLES, r"{\an8}"),
+        (Kind.TEMPLATES, "{{x}}"),
+        (Kind.ADDRESSES, "http://a.b"),
+        (Kind.CHARACTERS, "\x07"),
+    ],
+)
+def test_markup_can_look_for_some_kinds_alone(kind, text):
+    assert verdict(Markup(which=[kind.value]), text, "x") in Markup.reasons
+    assert verdict(Markup(which=[other for other in Kind if other is not kind]), text, "x") is None
+
+
+@given(st.text(alphabet="abcdefàéîöüßñçãõœáъыжαβγ中文かなمر .,!?«»“”„‘’–—…¿¡", max_size=60))
+def test_good_characters_are_not_broken(text):
+    assert verdict(Markup(), text, text) is None
+
+
+@given(st.text(alphabet="àéîöüñçãáœжыαγ中文", min_size=4, max_size=20))
+def test_text_read_in_the_wrong_encoding_is_broken(text):
+    misread = text.encode().decode("latin-1")  # bytes 80 .. 9F become control characters
+    if any("\x80" <= character <= "\x9f" for character in misread):
+        assert verdict(Markup(), misread, "x") == "broken characters"
+
+
+# ---- normalized key
+
+
+@given(TEXTS)
+def test_normalized_key_by_definition(text):
+    expected = "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
+    assert normalized_key(text) == expected
+
+
+@given(st.lists(TEXTS, max_size=8))
+def test_hashes_are_of_the_normalized_key(texts):
+    keys = list(map(normalized_key, texts))
+    hashes = normalized_key_hashes(texts).tolist()
+    assert hashes == normalized_key_hashes(keys).tolist() and len(hashes) == len(texts)
+    assert len(set(hashes)) == len(set(keys))
+
+
+def test_hashes_stay_the_same_and_differ_in_every_bit():
+    assert [f"{value:016x}" for value in normalized_key_hashes(["", "Hello, World!", "Straße 中"])] == HASHES
+    rng = random.Random(0)
+    texts = ["".join(rng.choices("abcdefgh", k=rng.randint(1, 30))) for _ in range(4000)]
+    hashes = normalized_key_hashes(texts).tolist()
+    assert len(set(hashes)) == len(set(texts))
+    ones = [sum(value >> bit & 1 for value in hashes) for bit in range(64)]
+    assert all(1800 < count < 2200 for count in ones)
+
+
+# ---- language
+
+
+@pytest.fixture
+def fasttext(monkeypatch, tmp_path):
+    """A model that knows a language by its first word: `es:0.9 en:0.05 hola ...`."""
+
+    def predict(text, k):
+        assert k == 5 and "\n" not in text and text.encode()
+        found = re.findall(r"(\w+):([\d.]+)", text)
+        return tuple(f"__label__{label}" for label, _ in found), [float(share) for _, share in found]
+
+    def load_model(path):
+        loads.append(path)
+        if "broken" in path:
+            raise ValueError(f"{path} has wrong file format!")
+        return SimpleNamespace(predict=predict)
+
+    loads = []
+    monkeypatch.setitem(sys.modules, "fasttext", SimpleNamespace(load_model=load_model))
+    language._predictor.cache_clear()
+    (tmp_path / "lid.176.ftz").write_bytes(b"model")
+    yield SimpleNamespace(loads=loads, model=str(tmp_path / "lid.176.ftz"))
+    language._predictor.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("languages", "second", "keep"),
+    [
+        ("en-es", "es:0.9 en:0.05", True),
+        ("en-es", "en:0.9 es:0.05", False),
+        ("en-es", "en:0.6 es:0.05", True),  # a guess
+        ("en-es", "en:0.8 es:0.15", True),
+        ("en-zh_cn", "zh:0.9", True),
+        ("en-zh", "ja:0.9", True),
+        ("en-zh", "ko:0.9", False),
+        ("en-nb", "no:0.9", True),
+        ("en-sr_latn", "hr:0.9", True),
+        ("en-spa", "es:0.9", True),
+        ("en-fil", "tl:0.9", True),
+        ("en-es", "en:0.9 \ud800 \n", False),
+    ],
+)
+def test_language(fasttext, languages, second, keep):
+    rule = Language(tuple(languages.split("-")), model=fasttext.model, min_characters=5)
+    assert verdict(rule, "en:0.99", second) == (None if keep else "wrong language")
+
+
+def test_language_sides_and_short_texts(fasttext):
+    rows = [("de:0.9 a text of thirty characters", "es:0.9 a text of thirty characters"), ("de:0.9", "de:0.9")]
+    rows.append(("en:0.9 a text of thirty characters", "de:0.9 a text of thirty characters"))
+    reject = "wrong language"
+    for sides, expected in {
+        "both": [reject, None, reject],
+        "first": [reject, None, None],
+        "second": [None, None, reject],
+    }.items():
+        rule = Language(("en", "es"), sides=sides, model=fasttext.model)
+        assert rule.reject(rows) == expected, sides
+    assert pickle.loads(pickle.dumps(rule)).reject(rows) == expected and len(fasttext.loads) == 1
+
+
+def test_the_model_counts_for_the_identity(fasttext, tmp_path):
+    rule = Language(("en", "es"), model=fasttext.model)
+    before = rule.identity()
+    assert len(before["model"]) == 64 and not fasttext.loads
+    (tmp_path / "lid.176.ftz").write_bytes(b"another")
+    assert rule.identity() != before
+
+
+def test_the_model_is_looked_for_in_the_cache(fasttext, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    rule = Language(("en", "es"))
+    with pytest.raises(
+        SettingsError, match=r"no model .*lid\.176\.bin or .*st-paragram download --sets lid --folder .*lid`$"
+    ):
+        rule.identity()
+    folder = tmp_path / "st_paragram" / "lid"
+    folder.mkdir(parents=True)
+    (folder / "lid.176.ftz").write_bytes(b"small")
+    assert rule.model_file() == folder / "lid.176.ftz"
+    (folder / "lid.176.bin").write_bytes(b"large")
+    assert rule.model_file() == folder / "lid.176.bin"
+
+
+def test_a_broken_model_and_a_missing_package_are_named(fasttext, tmp_path, monkeypatch):
+    (tmp_path / "broken.bin").write_bytes(b"")
+    with pytest.raises(SettingsError, match=r"broken\.bin is not a fastText model"):
+        Language(("en", "es"), model=str(tmp_path / "broken.bin")).reject([("a", "b")])
+    monkeypatch.setitem(sys.modules, "fasttext", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "st_paragram\[lid\]"'):
+        Language(("en", "es"), model=fasttext.model).reject([("a", "b")])
+
+
+def test_language_with_the_real_model(monkeypatch):
+    pytest.importorskip("fasttext")
+    model = __import__("os").environ.get("ST_PARAGRAM_LID_MODEL") or pytest.skip("no $ST_PARAGRAM_LID_MODEL")
+    rows = [
+        ("The weather is very nice today, is it not?", "Hoy hace muy buen tiempo, ¿no es verdad?"),
+        ("The weather is very nice today, is it not?", "Das Wetter ist heute sehr schön, nicht wahr?"),
+        ("Le temps est très agréable aujourd'hui, non?", "Hoy hace muy buen tiempo, ¿no es verdad?"),
+        ("The weather is very nice today \ud800 \x00 is it not?", "Hola, hola."),
+    ]
+    assert Language(("en", "es"), model=model).reject(rows) == [None, "wrong language", "wrong language", None]
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Length(min_length=0), "length: min_length is 0; it must be at least 1"),
+        (lambda: Length(max_length=2.5), "length: max_length is 2.5"),
+        (lambda: Length(min_length=9, max_length=8), r"length: max_length is 8; it must be at least min_length \(9\)"),
+        (lambda: Length(min_length=True), "length: min_length is True"),
+        (lambda: Length(length_on="french"), "length: length_on is 'french'; it must be one of both, english"),
+        (lambda: Ratio(max=0.5), "ratio: max is 0.5; it must be at least 1"),
+        (lambda: Ratio(max=float("nan")), "ratio: max is nan"),
+        (lambda: Ratio(slack="3"), "ratio: slack is '3'"),
+        (lambda: Copied(max_share=1.5), "copied: max_share is 1.5; it must be at least 0 and at most 1"),
+        (lambda: Script(("en",)), r"script: languages is \('en',\); a pair of language codes"),
+        (lambda: Script(("en", "es"), min_share=-1), "script: min_share is -1"),
+        (lambda: Markup(which="bold"), "markup: which is 'bold'; it must be 'tags', 'entities'"),
+        (lambda: Markup(which=()), r"markup: which is \(\); at least one is expected"),
+        (lambda: Language(("en", "es"), sides="left"), "language: sides is .left.; it must be one of both, first"),
+        (lambda: Language(("en", "es"), min_probability=2), "language: min_probability is 2"),
+        (lambda: Language(("en", "es"), min_characters=-1), "language: min_characters is -1"),
+    ],
+)
+def test_options_are_checked(make, message):
+    with pytest.raises(SettingsError, match=message):
+        make()
+
+
+HASHES = ["0000000000000000", "3d37bcb764d909e4", "77938d99f828cbe2"]

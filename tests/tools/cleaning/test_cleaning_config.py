@@ -1,0 +1,168 @@
+"""Lists of filters: what YAML says, what is refused and how."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.errors import SettingsError
+from st_paragram.tools.cleaning.base import RowRepair
+from st_paragram.tools.cleaning.config import (
+    Cleaning,
+    Step,
+    default_cleaning,
+    only_length,
+    paper_cleaning,
+    parse_cleaning,
+    read_cleaning,
+)
+from st_paragram.tools.cleaning.duplicates import Copies, Duplicates, Key
+from st_paragram.tools.cleaning.length import LengthOn
+from st_paragram.tools.cleaning.registry import STEPS, option_names, step_class
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_default():
+    cleaning = default_cleaning()
+    assert [step.name for step in cleaning.steps] == ["length", "ratio", "copied", "script", "markup", "test_sets"]
+    assert cleaning.duplicates == Duplicates(("pair",), "one")
+    for rule, step in zip(cleaning.make_steps(("en", "de")), cleaning.steps, strict=True):
+        defaults = step_class(step.name)
+        assert type(rule) is defaults and getattr(rule, "languages", ("en", "de")) == ("en", "de")
+        assert rule == Step(step.name).make(("en", "de")), "default.yaml writes the defaults out"
+        json.dumps(rule.identity())
+
+
+def test_the_paper():
+    cleaning = paper_cleaning()
+    (rule,) = cleaning.make_steps(("en", "de"))
+    assert (rule.min_length, rule.max_length, rule.length_on) == (3, 100, LengthOn.ENGLISH)
+    assert cleaning.duplicates.on == (Key.PAIR,) and cleaning.duplicates.copies is Copies.NONE
+    assert rule.reject([("a b c", "x"), ("a b", "x y z")]) == [None, "too short"]
+
+
+def test_only_length():
+    (rule,) = only_length().make_steps(("en", "de"))
+    assert rule == step_class("length")() and only_length().duplicates == Duplicates("pair")
+    (rule,) = only_length(2, 9, 99, LengthOn.ENGLISH).make_steps(("en", "de"))
+    assert dataclasses.astuple(rule) == (2, 9, 99, LengthOn.ENGLISH)
+    with pytest.raises(SettingsError, match="length: min_length is 0"):
+        only_length(min_length=0)
+
+
+@pytest.mark.parametrize("make", [default_cleaning, paper_cleaning, only_length, Cleaning])
+def test_a_list_reads_back(make):
+    cleaning = make()
+    assert parse_cleaning(json.loads(json.dumps(cleaning.as_json())), "x") == cleaning
+    assert pickle.loads(pickle.dumps(cleaning)) == cleaning
+
+
+def test_a_file(tmp_path):
+    path = write(
+        tmp_path / "mine.yaml",
+        "# mine\n- markup\n- copied:\n"
+        "- length: {min_length: 2, length_on: english}\n- duplicates: {on: [first, second], copies: none}\n"
+        "- test_sets: {sets: sts}\n- label: {column: 0, value: no}\n",
+    )
+    cleaning = read_cleaning(path)
+    assert [step.name for step in cleaning.steps] == ["markup", "copied", "length", "test_sets", "label"]
+    assert cleaning.steps[2].options == {"min_length": 2, "length_on": "english"}
+    assert cleaning.steps[4].options == {"column": 0, "value": "no"}  # no truth value, as in YAML 1.1
+    assert cleaning.duplicates == Duplicates((Key.FIRST, Key.SECOND), Copies.NONE)
+    assert len(cleaning.make_steps(("en", "es"))) == 5
+
+
+def test_without_duplicates_all_rows_stay(tmp_path):
+    assert read_cleaning(write(tmp_path / "x.yaml", "- markup\n")).duplicates.on == ()
+    assert parse_cleaning(["duplicates"], "x").duplicates.on == (Key.PAIR,)
+    assert parse_cleaning([{"duplicates": {"on": []}}], "x").duplicates.on == ()
+    assert parse_cleaning([], "x") == Cleaning()
+
+
+def test_lists_in_options_become_tuples():
+    (rule,) = parse_cleaning([{"markup": {"which": ["tags", "entities"]}}], "x").make_steps(("en", "es"))
+    assert [kind.value for kind in rule.which] == ["tags", "entities"] and hash(rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("markup", r"a list of steps is expected, like `- markup`; saw 'markup'"),
+        ("markup: {}", "a list of steps is expected"),
+        ("", "a list of steps is expected.*saw None"),
+        ("- 3", "entry 1: one step is expected, .* saw 3"),
+        ("- markup\n- {copied: {}, ratio: {}}", "entry 2: one step is expected"),
+        ("- []", "entry 1: one step is expected"),
+        ("- spam", "entry 1: unknown step 'spam'; known are length, ratio, .*, label, .*, duplicates"),
+        ("- true", "entry 1: one step is expected"),
+        ("- ? [a]\n  : 1", "not readable as YAML|unknown step"),
+        ("- markup\n- copied\n- markup: {}", "entry 3: markup occurs twice; remove one"),
+        ("- duplicates\n- duplicates", "entry 2: duplicates occurs twice"),
+        ("- ratio: {minimum: 3}", "entry 1: ratio has no option 'minimum'; known are max, slack"),
+        ("- ratio: 3", "entry 1: ratio: options are expected, `{option: value}`; saw 3"),
+        ("- ratio: {1: 3}", "entry 1: ratio: options are expected"),
+        ("- ratio: {max: 0.1}", "entry 1: ratio: max is 0.1; it must be at least 1"),
+        ("- ratio: {max: [3]}", r"entry 1: ratio: max is \(3,\)"),
+        ("- script: {languages: [en, es]}", "entry 1: script has no option 'languages'; known are min_share"),
+        ("- duplicates: {on: [both]}", "entry 1: duplicates: on is 'both'; it must be 'pair', 'first' or 'second'"),
+        ("- duplicates: {copies: two}", "entry 1: duplicates: copies is 'two'; it must be one of one, none"),
+        ("- duplicates: {off: pair}", "entry 1: duplicates has no option 'off'; known are on, copies"),
+        ("- label", "entry 1: label needs column, value"),
+        ("- test_sets: {folder: nowhere}", "entry 1: test_sets: folder is 'nowhere'; it must be a folder with sts20XX"),
+        ("- [", "not readable as YAML: while parsing"),
+        ("- \x00", "not readable as YAML: "),
+        ("- !!python/object:os.system {}", "not readable as YAML: could not determine a constructor"),
+    ],
+)
+def test_what_is_refused_is_named_in_one_line(tmp_path, text, message):
+    path = write(tmp_path / "mine.yaml", text)
+    with pytest.raises(SettingsError, match=message) as refused:
+        read_cleaning(path)
+    assert str(refused.value).startswith(str(path)) and "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(SettingsError, match="no list of filters can be read"):
+        read_cleaning(tmp_path / "absent.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"- \xff\xfe\x80")
+    with pytest.raises(SettingsError, match=r"bytes\.yaml: not readable as YAML"):
+        read_cleaning(tmp_path / "bytes.yaml")
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([*STEPS, "duplicates", "max", "on", "which"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*STEPS, "max", "on", 1]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+
+
+@given(JSON)
+def test_any_value_is_read_or_refused(items):
+    try:
+        cleaning = parse_cleaning(items, "somewhere")
+    except SettingsError as error:
+        assert str(error).startswith("somewhere: ") and "\n" not in str(error)
+    else:
+        assert parse_cleaning(cleaning.as_json(), "again") == cleaning
+
+
+def test_every_step_is_there():
+    for name in STEPS:
+        cls = step_class(name)
+        assert cls.name == name and "languages" not in option_names(cls)
+        assert cls.note if issubclass(cls, RowRepair) else cls.reasons

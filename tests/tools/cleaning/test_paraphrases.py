@@ -1,0 +1,229 @@
+"""Filters for paraphrases: overlap against a plain reference, labels, scores given and computed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from st_paragram.core.threads import usable_threads
+from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.cleaning import word_hashes
+from st_paragram.tools.cleaning.label import Label
+from st_paragram.tools.cleaning.overlap import Overlap
+from st_paragram.tools.cleaning.paraphrase_score import ParaphraseScore
+from st_paragram.tools.cleaning.trigrams import trigram_overlaps
+from st_paragram.tools.cleaning.word_hashes import words
+
+ASCII_WORD = re.compile(
+    r"(?:(?<![A-Za-z0-9])[A-Za-z0-9]|'(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])[A-Za-z0-9])"
+    r"(?:[A-Za-z0-9]|(?<=[A-Za-z0-9])[-./_](?=[A-Za-z0-9])|(?<=[0-9])[,:](?=[0-9]))*|[^\sA-Za-z0-9]"
+)
+LETTERS = "ab1' -.,:/_\"Aé“—语\u3000"
+
+
+def plain_overlap(first: str, second: str) -> float:
+    """The definition, with sets of tuples."""
+    sides = [words(text.lower()) for text in (first, second)]
+    one, other = ({tuple(side[i : i + 3]) for i in range(len(side) - 2)} for side in sides)
+    return len(one & other) / min(len(one), len(other)) if one and other else 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        ("a b c d e", "a b c x y z", 1 / 3),  # abc of abc bcd cde
+        ("a b c d e", "x a b c d y", 2 / 3),
+        ("a b c d", "a b c d e f g h", 1.0),
+        ("a b c", "c b a", 0.0),
+        ("a a a a a b", "a a a c", 1 / 2),  # distinct trigrams: aaa aab, and aaa aac
+        ("a b", "a b", 0.0),  # no trigram
+        ("a b", "a b c", 0.0),
+        ("", "", 0.0),
+        ("The cat, it sleeps.", "the cat , it sleeps .", 1.0),
+        ("I don't know", "I don 't know", 1.0),
+        ("“Yes” he said", '"Yes" he said', 1.0),
+        ("他说你好", "他说你坏", 1 / 2),
+    ],
+)
+def test_overlap_by_hand(first: str, second: str, shared: float) -> None:
+    assert trigram_overlaps([(first, second)]).tolist() == [shared]
+    assert trigram_overlaps([(second, first)]).tolist() == [shared]
+
+
+def test_words_by_hand() -> None:
+    found = words("Don't pay $1,000.50 (3:45 p.m.), well-known Mr. Wu's and/or...")
+    assert " ".join(found) == "Don 't pay $ 1,000.50 ( 3:45 p.m . ) , well-known Mr . Wu 's and/or . . ."
+    assert (
+        " ".join(words("dogs' 'quoted' a,b 3, -5 “é” — naïve？")) == "dogs ' 'quoted ' a , b 3 , - 5 \" é \" — naïve ？"
+    )
+    assert words("他说 ok") == ["他", "说", "ok"]
+    assert words("क्या हाल है।") == ["क्या", "हाल", "है", "।"]
+
+
+@given(st.text("ab1' -.,:/_\"A", max_size=30))
+@example("a'b'c 'a.'b")
+def test_words_of_ascii(text: str) -> None:
+    assert words(text) == ASCII_WORD.findall(text)
+
+
+@given(st.text(LETTERS, max_size=30) | st.text(max_size=30))
+def test_words_leave_nothing_out(text: str) -> None:
+    found = "".join(words(text))
+    assert re.sub(r"[\s\x00-\x20\x7f]", "", word_hashes._prepare(text)) == re.sub(r"[\s\x00-\x20\x7f]", "", found)
+
+
+sentences = st.lists(
+    st.sampled_from(["a", "b", "c", "A", "b.", "don't", "“c”", "语语", "1,2", ",", "\ud800"]), max_size=9
+).map(" ".join)
+
+
+@given(st.lists(st.tuples(sentences, sentences), max_size=12))
+@example([("a b\nc d", "a b c d"), ("a b c", "a b c")])  # a line feed must not shift the sides of other rows
+def test_overlap_as_with_sets(rows: list[tuple[str, str]]) -> None:
+    expected = [plain_overlap(first, second) for first, second in rows]
+    assert trigram_overlaps(rows).tolist() == expected
+    assert trigram_overlaps([row[::-1] for row in rows]).tolist() == expected
+
+
+def test_rows_do_not_touch_each_other() -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcd"), rng.integers(0, 12))) for _ in range(3000)]
+    rows = list(zip(texts[::2], texts[1::2], strict=True))  # three blocks
+    together = trigram_overlaps(rows)
+    assert together.tolist() == [plain_overlap(*row) for row in rows]
+    assert 0.1 < (together > 0).mean() < 0.9
+
+
+def test_overlap_filter() -> None:
+    ten = " ".join("abcdefghijkl")  # 10 trigrams
+    rows = [
+        (ten, "a b c d e f g h i x y z"),  # 7 of 10
+        (ten, "a b c d e f g h i j y z"),  # 8
+        (ten, ten.upper()),
+        ("a b", "a b"),
+        (ten, ten, "0.9"),
+    ]
+    over = "n-gram overlap"
+    assert Overlap().reject(rows) == [None, over, over, None, over]
+    assert Overlap(lower_case=False).reject(rows)[2] is None
+    assert Overlap(1.0).reject(rows) == [None] * 5
+    assert Overlap().reject([]) == []
+    assert Overlap(0.5).identity() == {"max_overlap": 0.5, "lower_case": True}
+    for wrong in (-0.1, 1.1, float("nan"), "0.7"):
+        with pytest.raises(SettingsError, match="max_overlap"):
+            Overlap(wrong)
+
+
+def test_label() -> None:
+    rows = [("a", "b", "en", "x"), ("a", "b", "fr", "en"), ("a", "b", "EN", "en")]
+    other = "other label"
+    assert Label(0, "en").reject(rows) == [None, other, other]
+    assert Label(1, "en").reject(rows) == [other, None, None]
+    with pytest.raises(TextError, match=r"label: .* has 4 columns \('a | b'\), .* column 2"):
+        Label(2, "en").reject(rows)
+    for column, value in ((-1, "en"), (0, 1), (True, "en"), ("0", "en")):
+        with pytest.raises(SettingsError):
+            Label(column, value)
+
+
+def test_scores_of_a_column() -> None:
+    rows = [("a", "b", score) for score in ("0.4", "0.39999", "1", "1.01", " 5e-1 ", "-1")]
+    low, high = ParaphraseScore.reasons
+    assert ParaphraseScore().reject(rows) == [None, low, None, high, None, low]
+    assert ParaphraseScore(-2, 0.39999).reject(rows) == [high, None, high, high, high, None]
+    assert ParaphraseScore(column=1).reject([("a", "b", "x", "0.7")]) == [None]
+    for wrong in ("", "0,5", "nan", "inf", "1_0", "high"):
+        with pytest.raises(TextError, match=f"'{wrong}' in column 0"):
+            ParaphraseScore().reject([("a", "b", wrong)])
+    with pytest.raises(TextError, match="2 columns"):
+        ParaphraseScore().reject([("a", "b")])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"low": 0.9, "high": 0.1},
+        {"low": float("nan")},
+        {"high": "1"},
+        {"column": None},
+        {"column": -1},
+        {"column": 0.5},
+        {"model": ""},
+        {"model": 3},
+    ],
+)
+def test_scores_that_cannot_be(options) -> None:
+    with pytest.raises(SettingsError, match="paraphrase_score"):
+        ParaphraseScore(**options)
+
+
+@pytest.fixture(scope="module")
+def model(vocabulary, tmp_path_factory) -> str:
+    torch.manual_seed(1)
+    model = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
+    return str(model_directory.save(model, tmp_path_factory.mktemp("m") / "p-sp-xx"))
+
+
+def test_scores_of_a_model(model, pairs) -> None:
+    rows = [*pairs[:50], (pairs[0][0], pairs[0][0].upper()), ("", "Ω"), ("", "")]
+    first, second = (model_directory.load(model).encode([row[side] for row in rows]) for side in (0, 1))
+    cosines = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+    score = ParaphraseScore(0.1, 0.8, model=model)
+    assert np.allclose(score.scores(rows), cosines, atol=1e-6)
+    low, high = ParaphraseScore.reasons
+    assert score.reject(rows) == [low if cos < 0.1 else high if cos > 0.8 else None for cos in cosines]
+    assert {low, high, None} == set(score.reject(rows))
+    assert ParaphraseScore(model=model).reject([(text, text) for text, _ in pairs]) == [None] * len(pairs)  # at most 1
+    assert score.reject([]) == []
+
+
+def test_scores_do_not_depend_on_the_rows_beside(model, pairs) -> None:
+    score = ParaphraseScore(model=model)
+    assert score.scores(pairs) == [one for start in range(0, 700, 7) for one in score.scores(pairs[start : start + 7])]
+    assert score.scores(pairs[:30]) == [score.scores([pair])[0] for pair in pairs[:30]]
+
+
+def test_a_model_stays_at_home(model, pairs) -> None:
+    score = ParaphraseScore(model=model)
+    before = len(pickle.dumps(score))
+    scores = score.scores(pairs)
+    assert len(pickle.dumps(score)) == before < 1000
+    assert pickle.loads(pickle.dumps(score)) == score
+    assert pickle.loads(pickle.dumps(score)).scores(pairs) == scores
+
+
+@pytest.mark.parametrize("how", ["here", "child", "elsewhere"])
+def test_workers_use_one_thread(model, pairs, monkeypatch, how) -> None:
+    score = ParaphraseScore(model=model)
+    expected = score.scores(pairs[:5])
+    if how == "child":
+        monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a process")
+    state = pickle.dumps(score)
+    if how == "elsewhere":
+        monkeypatch.setattr("os.getpid", lambda: -1)
+    again = pickle.loads(state)
+    assert again.scores(pairs[:5]) == expected
+    assert again._encoder.num_threads == (usable_threads() if how == "here" else 1)
+
+
+def test_identity_follows_the_model_not_its_place(model, tmp_path, vocabulary) -> None:
+    copy = tmp_path / "copy"
+    model_directory.save(model_directory.load(model), copy)
+    one, same = ParaphraseScore(model=model).identity(), ParaphraseScore(column=5, model=str(copy)).identity()
+    assert one == same and len(one["model"]) == 64
+    other = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
+    model_directory.save(other, copy, overwrite=True)
+    assert ParaphraseScore(model=str(copy)).identity() != one
+    assert ParaphraseScore(0.5, column=2).identity() == {"low": 0.5, "high": 1.0, "column": 2, "model": None}
+    with pytest.raises(ModelDirectoryError, match="nowhere"):
+        ParaphraseScore(model=str(tmp_path / "nowhere")).identity()

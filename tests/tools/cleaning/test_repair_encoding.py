@@ -1,0 +1,144 @@
+"""Repair of texts that were read in a wrong encoding: by hand, back from many scripts, and correct text untouched."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.text import parse_source
+from st_paragram.errors import MissingExtraError
+from st_paragram.tools.cleaning import repair_encoding
+from st_paragram.tools.cleaning.broken_characters import has_broken_characters, may_be_broken
+from st_paragram.tools.cleaning.config import Cleaning, Step
+from st_paragram.tools.cleaning.markup import Markup
+from st_paragram.tools.cleaning.repair_encoding import RepairEncoding
+from st_paragram.tools.preparation.prepare import prepare
+from st_paragram.tools.preparation.settings import PrepareSettings
+
+pytest.importorskip("ftfy")
+
+ODD = "aZ zé ßΣς \u0301ﬁ…½ 中語かタ안 ไทย мир سلام\u200b\u200f\u200d\x00\x01\x85\xad\u2028\ufeff\ufffd\ufffc"
+ODD += "\ud800\udfff\ue000\U0001f600\U000e0041<&;>{}[]%$@/:.Ã©â€™Ð¿"
+CORRECT = [
+    "It’s “fine” – 5 °C, 3 × 4 ½… naïve café ™ © ®",
+    "„Ö“, „Ä“ und „Ü“ in Köln–Düsseldorf",
+    "SÉ QUE É AMANHÃ”, VÃ· LIBERTÉ» Â ÎLE À “À”",
+    "Île-de-France «â» œuvre ÂGE D’OR",
+    "Łódź, Přístav, İstanbul’a ığdır, Đặng Thị Ở",
+    "Это «проверка» — Ёлка… № 5, СССР и РФ",
+    "Ελλάδα: «Άνοιξη» – ἀρχή",
+    "مرحبا بالعالم، كيف الحال؟",
+    "שלום עולם",
+    "नमस्ते दुनिया।",
+    "你好，世界。「引號」",
+    "こんにちは、世界。ｱｲｳ Ａ１",
+    "안녕하세요",
+    "สวัสดีชาวโลก",
+    "Tom &amp; Jerry ﬁsh ‘quoted’ 10³",
+]
+
+
+def repaired(text: str) -> str:
+    ((first, second),) = RepairEncoding().repair([(text, "x")])
+    ((other, same),) = RepairEncoding().repair([("x", text)])
+    assert first == same and second == other == "x"
+    return first
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I donâ€™t know", "I don’t know"),
+        ("CafÃ© olÃ©, maÃ±ana", "Café olé, mañana"),
+        ("â€œYesâ€\x9d â€“ noâ€¦", "“Yes” – no…"),
+        ("Die Ãœbung fÃ¼r MÃ¼nchen", "Die Übung für München"),
+        ("Ð¿Ñ€Ð¸Ð²ÐµÑ‚", "привет"),
+        ("РџСЂРёРІРµС‚ РјРёСЂ", "Привет мир"),
+        ("ä¸\xadæ–‡", "中文"),
+        ("\x84Zitat\x93 und 3\x96 4", "„Zitat“ und 3– 4"),  # bytes of cp1252 read as Latin-1
+        ("Ø§Ù„Ø³Ù„Ø§Ù…", "السلام"),
+        ("سنة 212â€“219", "سنة 212–219"),  # misread in part
+        ("donÃ¢â‚¬â„¢t", "don’t"),  # misread twice
+        ("donâ€™t &amp; “curly” ｆｕｌｌ ﬁsh", "don’t &amp; “curly” ｆｕｌｌ ﬁsh"),  # nothing but the encoding
+        ("caf\ufffd au lait", "caf\ufffd au lait"),  # what is lost stays lost
+        ("donâ€™t \ue000", "donâ€™t \ue000"),  # no repair that leaves something broken
+        ("one\x00two", "one\x00two"),
+    ],
+)
+def test_repairs_by_hand(text: str, expected: str) -> None:
+    assert repaired(text) == expected
+
+
+@pytest.mark.parametrize("text", CORRECT)
+def test_correct_text_stays(text: str) -> None:
+    assert repaired(text) == text
+
+
+@given(st.lists(st.sampled_from([word for text in CORRECT for word in text.split()]), max_size=12).map(" ".join))
+def test_correct_words_in_any_order_stay(text: str) -> None:
+    assert repaired(text) == text
+
+
+@given(st.text(max_size=40) | st.text(ODD, max_size=40))
+def test_text_without_broken_characters_stays_and_no_repair_is_half_done(text: str) -> None:
+    text = " ".join(text.split())
+    result = repaired(text)
+    assert result == text or (has_broken_characters(text) and not has_broken_characters(result))
+    assert result == " ".join(result.split())
+    assert may_be_broken([text])[0] or not has_broken_characters(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Größe überall übermäßig",
+        "mañana será otro día",
+        "çok güzel şeyler öğrendik",
+        "это проверка текста",
+        "αυτό είναι ένα κείμενο",
+        "هذا نص عربي",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["latin-1", "sloppy-windows-1252"])
+def test_what_was_misread_comes_back(text: str, encoding: str) -> None:
+    misread = text.encode("utf-8").decode(encoding)
+    assert Markup().reject([(misread, "x")]) == ["broken characters"]
+    assert repaired(misread) == text
+
+
+def test_rows_that_are_not_repaired_are_the_same_objects() -> None:
+    rows = [("a", "b", "0.5"), ("é", "donâ€™t", "cafÃ©"), ("naÃ¯ve", "Ã©tÃ©", "x")]
+    result = RepairEncoding().repair(rows)
+    assert result == [rows[0], ("é", "don’t", "cafÃ©"), ("naïve", "été", "x")]
+    assert result[0] is rows[0] and RepairEncoding().repair([]) == []
+    assert pickle.loads(pickle.dumps(RepairEncoding())) == RepairEncoding()
+
+
+def test_ftfy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ftfy", None)
+    repair_encoding._repairer.cache_clear()
+    for use in (RepairEncoding().identity, lambda: RepairEncoding().repair([])):
+        with pytest.raises(MissingExtraError, match=r'"repair_encoding" needs ftfy.*"st_paragram\[repair\]"'):
+            use()
+
+
+def test_a_preparation_repairs_in_the_order_of_the_list_and_counts(tmp_path) -> None:
+    good = [(f"the cat number {n} sleeps", f"el gato número {n} duerme") for n in range(40)]
+    rows = [*good, ("I donâ€™t know him", "no lo conozco yo"), ("what cafÃ© is it", "quÃ© cafÃ© es")]
+    text = tmp_path / "t.tsv"
+    text.write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8", newline="\n")
+    steps = (Step("repair_encoding"), Step("markup"))
+    for name, chosen, kept, repairs in (("r", steps, 42, 2), ("m", steps[1:], 40, None), ("late", steps[::-1], 40, 0)):
+        settings = PrepareSettings(("en", "es"), Cleaning(chosen), vocab_size=80, character_coverage=1.0)
+        report = prepare([parse_source(str(text), ("en", "es"))], tmp_path / f"{name}.h5", settings).report
+        assert (report.total.kept, report.total.repairs.get("repair_encoding")) == (kept, repairs)
+        stored = PairStore(tmp_path / f"{name}.h5")
+        assert stored.settings["report"] == report.as_json()
+        assert ("2 rows that had been read in a wrong encoding (repaired)" in report.table()) == (repairs == 2)
+        texts = stored.texts("a", range(len(stored)))
+        assert ("i don’t know him" in texts) == (repairs == 2)

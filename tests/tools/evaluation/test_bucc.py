@@ -1,0 +1,221 @@
+import json
+import math
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.errors import TextError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.bitext_mining.candidates import ScoredPairs
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.bitext_mining.threshold import best_threshold, extract
+from st_paragram.tools.evaluation.bucc import extractions, half_extractions, in_gold, mine, thresholds
+from st_paragram.tools.evaluation.bucc_files import ComparableTexts, bucc_prefix, read_bucc
+
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "bucc.py"
+ZH = "zh-1\t一\nzh-2\t二\u2028二\nzh-3\t三\n"
+EN = "en-1\tone\r\nen-2\ttwo\nen-3\tthree\nen-4\tfour\n"
+GOLD = "zh-1\ten-1\nzh-3\ten-3\n"
+
+
+def write(folder, zh=ZH, en=EN, gold=GOLD, name="zh-en.sample"):
+    for ending, text in (("zh", zh), ("en", en), ("gold", gold)):
+        if text is not None:
+            (folder / f"{name}.{ending}").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder / name
+
+
+def test_texts_and_gold_are_read(tmp_path):
+    got = read_bucc(write(tmp_path), "zh-en")
+    assert got.name == "zh-en.sample" and got.source == ["一", "二\u2028二", "三"] and got.target[0] == "one"
+    assert got.source_ids == ["zh-1", "zh-2", "zh-3"] and got.target_ids == ["en-1", "en-2", "en-3", "en-4"]
+    assert got.gold.tolist() == [[0, 0], [2, 2]]
+
+
+def test_what_breaks_the_format_is_refused_by_file_and_row(tmp_path):
+    for files, message in (
+        ({"zh": ZH + "zh-2\t又\n"}, r"sample\.zh: row 4: the id zh-2 was given before"),
+        ({"en": "en-1\tone\nen-2\t \n"}, r"sample\.en: row 2: an empty sentence"),
+        ({"en": "\tone\n"}, r"sample\.en: row 1: an empty id"),
+        ({"en": "en-1\tone\nen-2 two\n"}, r"sample\.en: row 2: expected `id TAB sentence`, saw 1 columns"),
+        ({"en": "en-1\tone\tuno\n"}, r"sample\.en: row 1: .* saw 3 columns"),
+        ({"en": EN + "\n"}, r"sample\.en: row 5: .* saw 1 columns"),
+        ({"en": ZH}, r"sample\.en: row 1: the id zh-1 is of language zh, not en"),
+        ({"en": b"en-1\t\xff\n"}, r"sample\.en: row 1: not UTF-8"),
+        ({"en": ""}, r"sample\.en: empty"),
+        ({"gold": "zh-1\ten-1\nzh-9\ten-2\n"}, r"sample\.gold: row 2: the id zh-9 is not in the text"),
+        ({"gold": "zh-1\ten-9\n"}, r"sample\.gold: row 1: the id en-9 is not in the text"),
+        ({"gold": "zh-1\ten-1\nen-2\tzh-2\n"}, r"sample\.gold: row 2: en-2 TAB zh-2 is the wrong way round"),
+        ({"gold": GOLD + "zh-1\ten-1\n"}, r"sample\.gold: row 3: the pair zh-1 TAB en-1 was given before"),
+        ({"gold": "zh-1\n"}, r"sample\.gold: row 1: expected `id TAB id`, saw 1 columns"),
+    ):
+        with pytest.raises(TextError, match=message) as caught:
+            read_bucc(write(tmp_path, **files), "zh-en")
+        assert "\n" not in str(caught.value)
+    with pytest.raises(TextError, match=r"none\.zh: cannot be read"):
+        read_bucc(tmp_path / "none", "zh-en")
+    with pytest.raises(TextError, match="zhen: not a pair of languages"):
+        read_bucc(write(tmp_path), "zhen")
+
+
+def test_a_folder_gives_its_test_set_first(tmp_path):
+    with pytest.raises(TextError, match=r"no zh-en\.test\.gold"):
+        bucc_prefix(tmp_path, "zh-en")
+    write(tmp_path, name="zh-en.training")
+    assert bucc_prefix(tmp_path, "zh-en").name == "zh-en.training"
+    write(tmp_path)
+    assert bucc_prefix(tmp_path, "zh-en").name == "zh-en.sample"
+    write(tmp_path, name="zh-en.test")
+    assert bucc_prefix(tmp_path, "zh-en").name == "zh-en.test"
+    (tmp_path / "de-en").mkdir()
+    (tmp_path / "de-en" / "de-en.sample.gold").touch()
+    assert bucc_prefix(tmp_path, "de-en") == tmp_path / "de-en" / "de-en.sample"
+    assert bucc_prefix(tmp_path / "zh-en.sample", "zh-en") == tmp_path / "zh-en.sample"
+
+
+def test_f1_by_hand():
+    scores, right = np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([True, False, True, False, False])
+    # of 4 gold pairs: cuts after 1 .. 5 candidates give F1 2/5, 2/6, 4/7, 4/8, 4/9
+    threshold = best_threshold(scores, right, gold=4)
+    assert threshold == pytest.approx(0.65)
+    got = extract(scores, right, 4, threshold)
+    assert (got.right, got.extracted, got.gold) == (2, 3, 4)
+    assert (got.precision, got.recall, got.f1) == pytest.approx((2 / 3, 1 / 2, 4 / 7))
+    assert got.f1 == pytest.approx(2 * got.precision * got.recall / (got.precision + got.recall))
+    assert got.figures == {"threshold": threshold, "precision": got.precision, "recall": got.recall, "f1": got.f1}
+
+
+def test_candidates_of_one_score_are_taken_together():
+    scores, right = np.array([0.5, 0.5, 0.5, 0.2]), np.array([True, False, False, True])
+    # all three of 0.5: F1 2/(3+2) = 0.4; all four: 4/(4+2)
+    assert best_threshold(scores, right, gold=2) == 0.2
+    assert best_threshold(scores[:3], right[:3], gold=1) == 0.5
+
+
+def test_nothing_right_extracts_nothing():
+    scores, right = np.array([0.5, 0.4]), np.array([False, False])
+    threshold = best_threshold(scores, right, gold=3)
+    assert threshold == math.inf
+    got = extract(scores, right, 3, threshold)
+    assert (got.extracted, got.precision, got.recall, got.f1) == (0, 0, 0, 0)
+    assert best_threshold(scores[:0], right[:0], 3) == math.inf
+    assert extract(scores, right, 0, 0.0).recall == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=30), st.integers(0, 5))
+def test_no_threshold_is_better(candidates, missed):
+    scores = np.array([score / 10 for score, _ in candidates])
+    right = np.array([value for _, value in candidates])
+    gold = int(right.sum()) + missed
+    best = extract(scores, right, gold, best_threshold(scores, right, gold)).f1
+    assert best == max([0.0] + [extract(scores, right, gold, score).f1 for score in scores])
+
+
+def texts(n, gold):
+    ids = [[f"{language}-{row}" for row in range(n)] for language in ("zh", "en")]
+    return ComparableTexts("t", ids[0], ids[0], ids[1], ids[1], np.array(gold, dtype=np.int64))
+
+
+def test_gold_is_matched_by_both_rows():
+    pairs = ScoredPairs(np.array([0, 1, 2]), np.array([0, 2, 1]), np.array([0.9, 0.8, 0.7]))
+    assert in_gold(pairs, texts(3, [(0, 0), (1, 1), (2, 1)])).tolist() == [True, False, True]
+
+
+def test_a_threshold_learned_elsewhere_is_applied():
+    pairs = ScoredPairs(np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([0.9, 0.8, 0.7]))
+    mined, known = {Margin.RATIO: pairs}, texts(3, [(0, 0), (1, 1)])
+    assert thresholds(mined, known)[Margin.RATIO] == pytest.approx(0.75)
+    got = extractions(mined, known, {Margin.RATIO: 0.85})[Margin.RATIO]
+    assert (got.threshold, got.precision, got.recall, got.f1) == pytest.approx((0.85, 1, 1 / 2, 2 / 3))
+
+
+def test_halves_choose_on_one_and_count_on_the_other():
+    n = 400
+    right = np.arange(n) % 2 == 0
+    scores = np.where(right, 0.6, 0.4) + np.random.default_rng(0).uniform(-0.15, 0.15, n)
+    mined = {Margin.RATIO: ScoredPairs(np.arange(n), np.arange(n), scores)}
+    known = texts(n, [(row, row) for row in range(0, n, 2)])
+    one, again, other = (half_extractions(mined, known, seed)[Margin.RATIO] for seed in (0, 0, 1))
+    oracle = extractions(mined, known, thresholds(mined, known))[Margin.RATIO]
+    assert one == again != other
+    assert 60 < one.gold < 140 and one.extracted < 160  # about half of 200 gold pairs
+    assert 0.8 < one.f1 < 1 and abs(one.f1 - oracle.f1) < 0.1
+
+
+def test_the_counted_half_does_not_choose():
+    # Whatever stands in the counted half, the threshold stays: scores there are all above it or all below it.
+    known = texts(100, [(row, row) for row in range(100)])
+    pairs = ScoredPairs(np.arange(100), np.arange(100), np.linspace(0.5, 1, 100))
+    threshold = half_extractions({Margin.RATIO: pairs}, known)[Margin.RATIO].threshold
+    counted = np.array([half_gold(known, row) for row in range(100)])
+    assert 30 < counted.sum() < 70
+    for score in (0.0, 2.0):
+        changed = ScoredPairs(pairs.source, pairs.target, np.where(counted, score, pairs.scores))
+        got = half_extractions({Margin.RATIO: changed}, known)[Margin.RATIO]
+        assert got.threshold == threshold and got.extracted == (counted.sum() if score else 0)
+
+
+def half_gold(known, row):
+    """Whether a source sentence is in the half that is counted."""
+    alone = ComparableTexts("t", known.source_ids, known.source, known.target_ids, known.target, np.array([(row, row)]))
+    pairs = ScoredPairs(np.array([row]), np.array([row]), np.array([1.0]))
+    return bool(half_extractions({Margin.RATIO: pairs}, alone)[Margin.RATIO].gold)
+
+
+def test_planted_pairs_are_found_by_every_margin():
+    rng = np.random.default_rng(0)
+    source, target = rng.normal(size=(60, 32)), rng.normal(size=(80, 32))
+    target[:20] = source[:20] + 0.3 * rng.normal(size=(20, 32))
+    source, target = (
+        (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (source, target)
+    )
+    ids = [f"zh-{row}" for row in range(60)], [f"en-{row}" for row in range(80)]
+    known = ComparableTexts("t", ids[0], ids[0], ids[1], ids[1], np.array([(row, row) for row in range(20)]))
+    mined = mine(source, target)
+    got = extractions(mined, known, thresholds(mined, known))
+    assert set(got) == set(Margin)
+    assert [row.f1 for row in got.values()] == [1, 1, 1]
+    # half of the candidates decide as well as all do
+    assert all(row.f1 == 1 for row in half_extractions(mined, known).values())
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["bucc.py", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    return stopped.value.code
+
+
+def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, capsys, vocabulary, pairs):
+    model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
+    sentences = list(dict.fromkeys(first for first, _ in pairs))[:120]
+    for name, part in (("sample", sentences[:60]), ("training", sentences[60:])):
+        # the first 20 sentences of a side are the other's, the other 20 are not
+        zh = "".join(f"zh-{row}\t{text}\n" for row, text in enumerate(part[:40]))
+        en = "".join(f"en-{row}\t{text}\n" for row, text in enumerate(part[:20] + part[40:]))
+        write(tmp_path, zh, en, "".join(f"zh-{row}\ten-{row}\n" for row in range(20)), f"zh-en.{name}")
+    record, data = tmp_path / "bucc.json", ("--data", tmp_path, "--pair", "zh-en")
+    assert run(monkeypatch, model, *data, "--split", "--json", record) == 0
+    printed = capsys.readouterr().out
+    assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold)\n\n" in printed and "rule *max*." in printed
+    assert "threshold chosen on one half of the gold, scored on the other" in printed
+    languages = json.loads(record.read_text())["run"]["models"][str(model)]["languages"]
+    assert list(languages) == ["zh-en", "zh-en half"]
+    assert languages["zh-en"]["gold"] == 20 > languages["zh-en half"]["gold"] > 0
+    margins = languages["zh-en"]["margins"]
+    assert margins["cosine"]["f1"] == 1
+    assert all(margins[score]["f1"] > 0.8 for score in ("ratio", "distance"))
+    trained = ("--train-gold", tmp_path / "zh-en.training.gold")
+    assert run(monkeypatch, model, *data, *trained, "--candidates", "forward") == 0
+    printed = capsys.readouterr().out
+    assert "zh-en.sample: threshold chosen on zh-en.training\n\n" in printed and "rule *forward*." in printed
+    assert "oracle" not in printed
+    assert run(monkeypatch, model, *data, *trained, "--split") == 1
+    assert "drop one" in capsys.readouterr().err

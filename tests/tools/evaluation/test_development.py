@@ -1,0 +1,140 @@
+import logging
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from support.data import make_pairs
+
+from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.errors import EvaluationError, TextError
+from st_paragram.families.psp import tune
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools.evaluation import development, known_test_sets
+from st_paragram.tools.evaluation.correlation import correlate
+from st_paragram.tools.evaluation.development import (
+    built_in_pairs,
+    development_evaluator,
+    development_pairs,
+    development_translations,
+    translation_accuracy,
+)
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.known_test_sets import pair_hashes, sketch
+from st_paragram.tools.evaluation.translations import Translations
+
+RECIPES = Path(__file__).parents[3] / "recipes"
+QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
+TEST_SET = make_pairs(80, seed=5)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with training pairs, a test set as graded pairs and as translations, and harmless translations."""
+    monkeypatch.chdir(tmp_path)
+    known = [sketch("Invented test", pair_hashes(*zip(*TEST_SET, strict=True)))], []
+    monkeypatch.setattr(known_test_sets, "_known", lambda: known)
+    Path("graded.tsv").write_text("".join(f"{i % 6}\t{a}\t{b}\n" for i, (a, b) in enumerate(TEST_SET)))
+    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(400)))
+    Path("test.tsv").write_text("".join(f"{b}\t{a}\n" for a, b in TEST_SET))
+    Path("held-out.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(460)[400:]))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def model():
+    vocabulary = SentencePieceTokenizer(train_vocabulary(["a b c", "c b a", "d"] * 5, 20))
+    return pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
+
+
+def recipe(name, *arguments):
+    sys.argv = [name, *map(str, arguments)]
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(RECIPES / f"{name}.py"), run_name="__main__")
+    return ended.value.code
+
+
+def test_a_test_set_is_refused_with_reason_and_remedy(folder):
+    with pytest.raises(EvaluationError) as refused:
+        development_pairs("graded.tsv", "es")
+    message = str(refused.value)
+    assert "\n" not in message and "graded.tsv: holds about 100% of the 80 pairs of Invented test" in message
+    assert "no longer measure it" in message and "en-en" in message and "--force-test-set" in message
+    with pytest.raises(EvaluationError, match=r"Invented test.*held out.*--force-test-set"):
+        development_translations("test.tsv", "es")
+
+
+def test_a_test_set_is_taken_by_force_with_a_warning(folder, caplog):
+    with caplog.at_level(logging.WARNING):
+        assert len(development_pairs("graded.tsv", "es", force=True)) == 80
+        assert len(development_translations("test.tsv", "es", force=True)) == 80
+    assert len(caplog.messages) == 2 and all("Invented test" in text and "forced" in text for text in caplog.messages)
+
+
+def test_translations_are_read_and_refused_by_row(folder, monkeypatch):
+    got = development_translations("held-out.tsv", "es")
+    assert got.name == "held-out" and list(zip(got.first, got.second, strict=True)) == make_pairs(460)[400:]
+    for text, row in (("a\tb\n\nc\td\n", 2), ("a\tb\nc\t \n", 2), ("a\tb\tc\n", 1)):
+        Path("bad.tsv").write_text(text)
+        with pytest.raises(TextError, match=rf"bad\.tsv: row {row}"):
+            development_translations("bad.tsv", "es")
+    monkeypatch.setattr(development, "MOST_TRANSLATIONS", 59)
+    with pytest.raises(EvaluationError, match="60 translations; cut them down to 59"):
+        development_translations("held-out.tsv", "es")
+
+
+def test_accuracy_by_hand(model):
+    # a and b find themselves; c's nearest is the other c, whose text is the same: right; d is nobody's translation
+    same = Translations("x", ["a", "b", "c", "c"], ["a", "b", "c", "c"])
+    assert translation_accuracy(model, same) == 1
+    wrong = Translations("x", ["a", "b", "c"], ["a", "c", "b"])
+    assert translation_accuracy(model, wrong) == pytest.approx(1 / 3)
+
+
+def test_the_evaluators_main_figure_stays_that_of_the_graded_pairs(model):
+    pairs = GradedPairs("x", ["a", "a", "b"], ["b", "c", "b"], [1.0, 2.0, 5.0])
+    evaluator = development_evaluator(pairs, Translations("y", ["a", "b", "c"], ["a", "c", "b"]))
+    scores = evaluator(model)
+    assert scores[evaluator.primary_metric] == pytest.approx(correlate(model, pairs).spearman, abs=1e-6)
+    assert scores["x_pearson_cosine"] == pytest.approx(correlate(model, pairs).pearson, abs=1e-6)
+    assert scores["y_mean_accuracy"] == pytest.approx(1 / 3)
+
+
+def test_training_shows_and_keeps_the_accuracy(folder, capsys, caplog):
+    caplog.set_level(logging.INFO)
+    data = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", 200, *QUICK]
+    assert recipe("train_bitext", *data, "--dev-bitext", "held-out.tsv") == 0
+    out = capsys.readouterr().out
+    assert "held-out, translations found before training:" in out and "found after training:" in out
+    lines = [text for text in caplog.messages if "held-out_mean_accuracy" in text]
+    assert len(lines) == 2 and all("built-in-en-es_spearman" in text for text in lines)
+    assert not any("sequential" in text for text in lines)
+    before, after = read_training_record("p-sp-es").translations
+    assert (before.data, before.pairs, before.model) == ("held-out", 60, "before training")
+    assert before.accuracy < after.accuracy <= 1
+    card = Path("p-sp-es/README.md").read_text()
+    assert f"| held-out (60) | after training | {100 * after.accuracy:.1f} |" in card
+
+
+def test_recipes_refuse_and_are_forced(folder, capsys, caplog):
+    data = ["--data", "pairs.tsv", "--vocab-size", 200, *QUICK]
+    assert recipe("train_paraphrase", *data, "--dev", "graded.tsv") == 1
+    assert "Invented test" in capsys.readouterr().err
+    assert recipe("train_bitext", "--lang", "es", *data, "--dev-bitext", "test.tsv") == 1
+    assert "Invented test" in capsys.readouterr().err and not Path("p-sp-es").exists()
+    assert recipe("train_paraphrase", *data, "--dev", "graded.tsv", "--force-test-set") == 0
+    assert any("Invented test" in text for text in caplog.messages)
+    assert "translations" not in Path("p-sp-en/README.md").read_text()
+
+
+def test_tuning_keeps_accuracies(folder, monkeypatch, store):
+    monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0,))
+    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (1, 2))
+    settings = TrainingSettings(dim=8, epochs=1, batch_size=64, device="cpu")
+    translations = development_translations("held-out.tsv", "es")
+    first = tune.tune(store, settings, built_in_pairs("es"), "grid", translations=translations)[1]
+    again = tune.tune(store, settings, built_in_pairs("es"), "grid", resume=True, translations=translations)[1]
+    assert [len(report.translations) for report in first] == [2, 2] and first == again

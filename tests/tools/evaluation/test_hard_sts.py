@@ -1,0 +1,177 @@
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.errors import EvaluationError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.published import HARD_STS, HARD_STS_NAMED, HARD_STS_PAIRS
+from st_paragram.tools.evaluation.sts import hard as hard_sts
+from st_paragram.tools.evaluation.sts.hard import SPLITS, Split, different_pairs, score_hard_sts, split_rows
+from st_paragram.tools.evaluation.sts.word_error_rate import edit_distance, symmetric_word_error_rate, tokens
+
+SOME_TOKENS = st.lists(st.sampled_from("abcd"), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A man is riding.", ["a", "man", "is", "riding", "."]),
+        ("Don't (we  CAN’T)!", ["don", "'t", "(", "we", "can", "'t", ")", "!"]),
+        ("U.S. $3.5", ["u", ".", "s", ".", "$", "3", ".", "5"]),
+        ("hombre—niño", ["hombre", "—", "niño"]),
+    ],
+)
+def test_tokens(text, expected):
+    assert tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "distance", "rate"),
+    [
+        ("a b c", "a b c", 0, 0),
+        ("a b c", "a x c", 1, 1 / 3),
+        ("a b c d", "b c", 2, (2 / 4 + 2 / 2) / 2),  # two deletions
+        ("a b", "c d", 2, 1),
+        ("a b", "b a", 2, 1),  # Levenshtein knows no transposition
+        ("a", "a b c d", 3, (3 / 1 + 3 / 4) / 2),  # above 1
+        ("the cat sat on the mat", "on the mat the cat sat", 6, 1),
+    ],
+)
+def test_symmetric_word_error_rate_by_hand(first, second, distance, rate):
+    assert edit_distance(first.split(), second.split()) == distance
+    assert symmetric_word_error_rate(first.split(), second.split()) == pytest.approx(rate)
+
+
+def naive(first, second):
+    if not first or not second:
+        return len(first) + len(second)
+    if first[0] == second[0]:
+        return naive(first[1:], second[1:])
+    return 1 + min(naive(first[1:], second), naive(first, second[1:]), naive(first[1:], second[1:]))
+
+
+@given(SOME_TOKENS, SOME_TOKENS)
+def test_edit_distance_is_the_fewest_changes(first, second):
+    assert edit_distance(first, second) == edit_distance(second, first) == naive(first[:6], second[:6]) or (
+        len(first) > 6 or len(second) > 6
+    )
+    assert abs(len(first) - len(second)) <= edit_distance(first, second) <= max(len(first), len(second))
+
+
+@given(SOME_TOKENS.filter(bool), SOME_TOKENS.filter(bool))
+def test_rate_is_symmetric_and_zero_only_for_equals(first, second):
+    rate = symmetric_word_error_rate(first, second)
+    assert rate == pytest.approx(symmetric_word_error_rate(second, first))
+    assert (rate == 0) == (first == second)
+
+
+def test_a_sentence_without_tokens_is_refused():
+    with pytest.raises(EvaluationError, match="without tokens"):
+        symmetric_word_error_rate([], ["a"])
+
+
+def test_pairs_are_taken_once_unless_their_grades_differ():
+    one = GradedPairs("x", ["a", "a", "a", "b"], ["b", "b", "b", "a"], [1.0, 1.0, 2.0, 1.0])
+    other = GradedPairs("y", ["a", "c"], ["b", "d"], [2.0, 5.0])
+    got = different_pairs([one, other])
+    assert list(zip(got.first, got.second, got.grades, strict=True)) == [
+        ("a", "b", 1.0),
+        ("a", "b", 2.0),
+        ("b", "a", 1.0),
+        ("c", "d", 5.0),
+    ]
+    with pytest.raises(EvaluationError, match="no pairs"):
+        different_pairs([])
+
+
+def test_splits_by_hand():
+    rates = np.array([0.0, 0.1, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.9, 0.9])
+    grades = np.array([1.0, 0.0, 5.0, 3.0, 2.0, 2.0, 2.0, 2.0, 4.0, 1.5])
+    negated = np.arange(10) == 4
+
+    def rows(**settings):
+        return Split("x", **settings).rows(rates, grades, negated).tolist()
+
+    assert rows() == list(range(10))
+    assert rows(share=0.1) == [0]
+    assert rows(share=0.2) == [0, 1, 2]  # pair 2 ties with the last of the fifth
+    assert rows(share=0.2, grades=(0, 1)) == [0, 1]  # both ends count
+    assert rows(share=-0.2) == [8, 9] and rows(share=-0.1) == [8, 9]
+    assert rows(share=-0.2, grades=(4, 5)) == [8]
+    assert rows(negation=True) == [4]
+
+
+def test_negation_is_on_exactly_one_side():
+    first = ["I do not.", "He can't", "not this", "a knot", "x", "cannot"]
+    second = ["I do.", "he isn’t", "this", "a tie", "don't", "can"]
+    pairs = GradedPairs("x", first, second, [1.0, 2.0, 3.0, 4.0, 5.0, 0.0])
+    assert split_rows(pairs)["negation"].tolist() == [0, 2, 4]
+
+
+def test_splits_are_those_that_the_paper_reports():
+    assert set(HARD_STS_PAIRS) < {split.name for split in SPLITS}
+    assert {name for row in (*HARD_STS, *HARD_STS_NAMED) for name in row.scores} == {split.name for split in SPLITS}
+    words = {split.name: split.definition for split in SPLITS}
+    assert words["Hard+"] == "highest 20% SWER, gold 4-5" and words["Hard-"] == "lowest 20% SWER, gold 0-1"
+    assert words["hard-high-10"] == "highest 10% SWER, gold 4-5" and words["easy-low-20"].endswith("gold 3-5")
+
+
+def test_the_published_columns_are_the_splits_that_the_papers_other_figures_say():
+    """Hard- lies between the two splits of low rates, Hard+ near those of high rates and below all of the others."""
+    named = {row.model: row.scores for row in HARD_STS_NAMED}
+    for row in HARD_STS:
+        of = named[row.model]
+        assert row.scores["hard-low-10"] <= of["Hard-"] + 0.01 <= row.scores["hard-low-20"] + 0.01
+        assert row.scores["hard-high-10"] <= of["Hard+"] + 0.05 and of["Hard+"] < row.scores["hard-low-10"]
+
+
+def some_pairs():
+    rng = np.random.default_rng(0)
+    words = np.array("ba ce di fo gu ha je ki".split())  # noqa: SIM905
+    first = [" ".join(rng.choice(words, 4)) for _ in range(120)]
+    second = [" ".join([*text.split()[: rng.integers(1, 4)], *rng.choice(words, 3)]) for text in first]
+    return GradedPairs("x", first, second, [float(grade) for grade in rng.integers(0, 6, 120)])
+
+
+def test_scores_are_those_of_the_splits_alone(monkeypatch):
+    pairs = some_pairs()
+    cosines = np.linspace(-1, 1, len(pairs)) ** 3
+    monkeypatch.setattr(hard_sts, "cosines", lambda model, some: cosines)
+    rows = {"some": np.array([3, 50, 70, 110]), "one": np.array([5]), "none": np.array([], int)}
+    got = score_hard_sts(None, pairs, rows).splits
+    grades = np.array(pairs.grades)[rows["some"]]
+    assert got["some"].pearson == pytest.approx(np.corrcoef(cosines[rows["some"]], grades)[0, 1])
+    assert [got[name].pairs for name in rows] == [4, 1, 0]
+    assert all((got[name].pearson, got[name].spearman) == (None, None) for name in ("one", "none"))
+
+
+def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, capsys, vocabulary):
+    pairs = some_pairs()
+    folder = tmp_path / "data" / "sts2015"
+    folder.mkdir(parents=True)
+    rows = zip(pairs.grades, pairs.first, pairs.second, strict=True)
+    (folder / "belief.tsv").write_text("".join(f"{grade}\t{a}\t{b}\n" for grade, a, b in rows))
+    model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8), "cpu"), tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["hard_sts", "model", "--data", "data", "--json", "out/hard.json"])
+    script = Path(__file__).parents[3] / "benchmarks" / "hard_sts.py"
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script), run_name="__main__")
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "| all | all different pairs | 120 | 13,023 |" in out and "2013" in out
+    assert "BGT (1M en-fr pairs) (published, EMNLP 2020) | 75.3 | 22.5 | 46.6 | 73.1 |" in out
+    record = json.loads(Path("out/hard.json").read_text())
+    splits = record["run"]["models"]["model"]["splits"]
+    assert record["benchmark"] == "hard-sts" and list(splits) == [split.name for split in SPLITS]
+    everything = splits["all"]
+    assert everything["pairs"] == 120 and -1 <= everything["pearson"] <= 1

@@ -1,0 +1,344 @@
+"""Preparation compared with a plain reference: a list, a set and the rules as documented."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.text import moses_source, parse_source
+from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
+from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.tools.cleaning.config import only_length
+from st_paragram.tools.preparation import vocabulary_stage
+from st_paragram.tools.preparation.encode_stage import EncodeStage
+from st_paragram.tools.preparation.pipeline import Sizes
+from st_paragram.tools.preparation.prepare import PrepareWork, prepare, prepare_cached
+from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, PrepareReport
+from st_paragram.tools.preparation.settings import PrepareSettings
+from st_paragram.tools.stages.executors import LocalExecutor
+
+EN_ES = ("en", "es")
+PLAIN = PrepareSettings(EN_ES, vocab_size=300, character_coverage=1.0, max_pieces=1000)
+Pairs = list[tuple[str, str]]
+
+
+@cache
+def corpus(count: int = 1500, seed: int = 0) -> Pairs:
+    """Random sentences of 1 to 12 words, some empty, some repeated, some in other case or with odd spaces."""
+    rng = random.Random(seed)
+    words = ["".join(rng.choices("abcdefghijklmnoprstuv", k=rng.randint(1, 8))) for _ in range(300)]
+    sides = [[" ".join(rng.choices(words, k=rng.randint(0, 12))) for _ in range(count)] for _ in range(2)]
+    pairs = list(zip(*sides, strict=True))
+    pairs += [(a.upper(), b) for a, b in pairs[:200]]
+    pairs += [(f" {a.replace(' ', '  ')}", b) for a, b in pairs[200:300]]
+    pairs += [(b, a) for a, b in pairs[300:350]]
+    return pairs
+
+
+def write(path: Path, pairs: Pairs) -> Path:
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8", newline="\n")
+    return path
+
+
+def run(
+    folder: Path, *texts: Pairs, options: PrepareSettings = PLAIN, name: str = "s.h5", **arguments: Any
+) -> tuple[PairStore, PrepareReport]:
+    paths = [write(folder / f"{i}.tsv", pairs) for i, pairs in enumerate(texts)]
+    sources = [parse_source(str(path), options.languages) for path in paths]
+    prepared = prepare(sources, folder / name, options, **arguments)
+    return PairStore(folder / name), prepared.report
+
+
+def stored(store: PairStore) -> Pairs:
+    rows = np.arange(len(store))
+    return list(zip(store.texts("a", rows), store.texts("b", rows), strict=True))
+
+
+def reference(pairs: Pairs) -> tuple[set[tuple[str, str]], Counter[str]]:
+    """Filter and deduplicate in memory, with the default limits."""
+    kept: set[tuple[str, str]] = set()
+    dropped: Counter[str] = Counter()
+    for a, b in pairs:
+        pair = " ".join(a.lower().split()), " ".join(b.lower().split())
+        if not all(pair):
+            dropped["empty side"] += 1
+        elif min(len(side.split()) for side in pair) < 3:
+            dropped["too short"] += 1
+        elif pair in kept:
+            dropped["duplicate"] += 1
+        else:
+            kept.add(pair)
+    return kept, dropped
+
+
+def test_the_store_holds_what_the_reference_keeps(tmp_path: Path) -> None:
+    kept, dropped = reference(corpus())
+    store, report = run(tmp_path, corpus())
+    pairs = stored(store)
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == kept
+    assert +report.total.dropped == dropped
+    assert min(dropped.values()) > 40  # the corpus tries every rule
+
+
+def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
+    first, second = corpus()[:900], [*corpus()[500:], ("bad\0 row here", "x y z")]
+    store, report = run(tmp_path, first, second)
+    for source in [*report.sources, report.total]:
+        assert source.rows == source.kept + source.dropped.total()
+    assert [source.rows for source in report.sources] == [len(first), len(second)]
+    assert report.sources[0].kept == len(reference(first)[0])  # a pair of both texts stays with the first
+    assert report.total.kept == len(store) == len(reference(first + second[:-1])[0])
+    assert report.sources[1].dropped[NUL] == 1
+    assert store.settings["report"] == report.as_json()
+    assert report.pieces == tuple(len(store.take(side, np.arange(len(store)))[0]) for side in "ab")
+    table = report.table().split("\n")
+    assert table[0].split() == ["1", "2", "all"]
+    assert table[1].split() == ["read", *(f"{len(text):,}" for text in (first, second, first + second))]
+    assert "- NUL byte      0      1      1" in [
+        re.sub(" +", lambda m: m[0] if len(m[0]) == 1 else "      ", row) for row in table
+    ]
+    assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
+
+
+def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "odd.tsv", corpus())
+    path.write_bytes(path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n")
+    source = parse_source(str(path), EN_ES)
+    with pytest.raises(TextError, match=r"row \d+ is not UTF-8.*--drop-invalid"):
+        prepare([source], tmp_path / "s.h5", PLAIN)
+    report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True)).report
+    (numbers,) = report.sources
+    assert (numbers.dropped[INVALID], numbers.dropped[COLUMNS]) == (1, 2)
+    assert numbers.rows == numbers.kept + numbers.dropped.total()
+    assert re.search(r"^- wrong number of columns +2$", report.table(), re.MULTILINE)
+    assert PairStore(tmp_path / "s.h5").settings["report"]["all"]["dropped"][COLUMNS] == 2
+    _, report = run(tmp_path, corpus(), name="t.h5")
+    assert COLUMNS not in report.total.dropped  # a store that was made without the option says what it always said
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_neither_workers_nor_sizes_of_tasks_change_anything(workers: int, tmp_path: Path) -> None:
+    run(tmp_path, corpus(), name="one.h5")
+    work = PrepareWork(executor=LocalExecutor(workers), sizes=Sizes(shard_rows=170, task_bytes=4000))
+    run(tmp_path, corpus(), name="two.h5", work=work)
+    assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
+
+
+def test_the_order_depends_on_the_seed_alone(tmp_path: Path) -> None:
+    pairs = corpus()
+    again = random.Random(1).sample(pairs, len(pairs))
+    orders = [
+        stored(run(tmp_path, text, options=dataclasses.replace(PLAIN, seed=seed), name=f"{i}.h5")[0])
+        for i, (text, seed) in enumerate([(pairs, 0), (again, 0), (pairs, 1)])
+    ]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+    assert set(orders[0]) == set(orders[2])
+    position = {pair: i for i, pair in enumerate(orders[0])}
+    correlation = np.corrcoef([position[pair] for pair in orders[2]], range(len(orders[2])))[0, 1]
+    assert abs(correlation) < 0.15  # about five standard deviations
+
+
+def test_texts_of_every_form_make_the_same_store(tmp_path: Path) -> None:
+    swapped = write(tmp_path / "swapped.tsv", [(b, a) for a, b in corpus()])
+    sides = [tmp_path / "a.en", tmp_path / "a.es"]
+    for side, path in enumerate(sides):
+        path.write_text("".join(pair[side] + "\n" for pair in corpus()), newline="\n")
+    expected = stored(run(tmp_path, corpus())[0])
+    for source in (parse_source(f"es-en:{swapped}", EN_ES), moses_source(*map(str, sides), EN_ES)):
+        prepare([source], tmp_path / "t.h5", PLAIN, overwrite=True)
+        assert stored(PairStore(tmp_path / "t.h5")) == expected
+
+
+def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
+    store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, max_pieces=7))
+    whole = store.tokenizer().encode([text for pair in reference(corpus())[0] for text in pair])[1]
+    assert max(np.diff(store.take("a", np.arange(len(store)))[1])) == 7
+    assert report.cut_sentences == (np.diff(whole) > 7).sum() > 0
+    assert store.max_length == 7
+
+
+def test_settings_are_stored_but_not_the_workers(tmp_path: Path) -> None:
+    options = dataclasses.replace(PLAIN, cleaning=only_length(length_on="english"), seed=3)
+    store, _ = run(tmp_path, corpus(), options=options)
+    described = {name: value for name, value in store.settings.items() if name != "report"}
+    assert described == options.as_json() | {"vocabulary_given": False}
+    assert (store.languages, store.seed) == (EN_ES, 3)
+    assert described["cleaning"] == only_length(length_on="english").as_json()
+
+
+def test_case_is_kept_on_demand(tmp_path: Path) -> None:
+    store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, lower_case=False))
+    assert any(a.isupper() for a, _ in stored(store))
+    assert report.total.kept > len(reference(corpus())[0])
+
+
+def test_a_given_vocabulary_is_used(tmp_path: Path) -> None:
+    vocabulary = run(tmp_path, corpus())[0].tokenizer()
+    store, report = run(tmp_path, corpus(seed=1), name="t.h5", vocabulary=vocabulary)
+    assert store.tokenizer().model_proto == vocabulary.model_proto
+    assert report.vocabulary_size == len(vocabulary)
+    other = SentencePieceTokenizer(vocabulary.model_proto, lower_case=False)
+    with pytest.raises(SettingsError, match="make them agree"):
+        run(tmp_path, corpus(), name="u.h5", vocabulary=other)
+
+
+def test_the_vocabulary_is_as_large_as_the_pairs_that_are_left_can_teach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(PrepareSettings, "pieces", lambda self, pairs: asked.append(pairs) or 25)
+    pairs = [(f"one two {n}", f"uno dos {n}") for n in range(50)]
+    store, report = run(tmp_path, [*pairs, *pairs], options=dataclasses.replace(PLAIN, vocab_size=None))
+    assert asked == [50] and len(store) == 50
+    assert len(store.tokenizer()) == report.vocabulary_size == 25
+
+
+def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def train(sentences: Iterator[str], **options: Any) -> bytes:
+        seen.extend(sentences)
+        return train_vocabulary(seen, **options)
+
+    monkeypatch.setattr(vocabulary_stage, "train_vocabulary", train)
+    pairs = stored(run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, sample_pairs=200))[0])
+    assert seen == [text for pair in pairs[:200] for text in pair]
+
+
+def test_chinese_is_segmented(tmp_path: Path) -> None:
+    pytest.importorskip("jieba")
+    pairs = [(f"the dog likes tea {i}", f"小狗喜欢喝茶 {i}") for i in range(50)]
+    options = PrepareSettings(("en", "zh"), segmentation=Segmentation.JIEBA, vocab_size=60)
+    store, _ = run(tmp_path, pairs, options=options)
+    assert store.tokenizer().options["segmentation"] == "jieba"
+    assert any(text.startswith("小狗 喜欢") for text in store.texts("b", np.arange(3)))
+    whole = store.tokenizer().encode([b for _, b in pairs])[0]
+    assert sorted(store.take("b", np.arange(50))[0]) == sorted(whole)  # as the vocabulary segments at inference
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("a", "b")] * 10, r"0 of 10 rows left \(dropped: 10 too short\)"),
+        ([("a b c", "d e f")] * 10, r"1 of 10 rows left \(dropped: 9 duplicate\)"),
+        ([("a b c", "d e f")], r"1 of 1 rows left \(dropped: none\)"),
+    ],
+)
+def test_too_few_pairs_are_refused(pairs: Pairs, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TextError, match=r"0\.tsv: " + message):
+        run(tmp_path, pairs, options=dataclasses.replace(PLAIN, vocab_size=50))
+    assert [path.name for path in tmp_path.iterdir()] == ["0.tsv"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("disk full"), ValueError("odd")])
+def test_an_interrupted_run_keeps_its_work_and_goes_on(
+    error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, corpus(seed=1))
+    before = (tmp_path / "s.h5").read_bytes()
+    encode, done = EncodeStage.run, []
+
+    def interrupt(stage: EncodeStage, task: int) -> None:
+        if len(done) == 2:
+            raise error
+        done.append(task)
+        encode(stage, task)
+
+    work = PrepareWork(sizes=Sizes(task_bytes=20_000))
+    monkeypatch.setattr(EncodeStage, "run", interrupt)
+    with pytest.raises((KeyboardInterrupt, StoreError, ValueError)):
+        run(tmp_path, corpus(), overwrite=True, work=work)
+    assert (tmp_path / "s.h5").read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", ".s.h5.work"}
+    assert not list(tmp_path.rglob("*.part"))
+
+    monkeypatch.setattr(EncodeStage, "run", encode)
+    os.utime(tmp_path / "0.tsv", ns=(times := (tmp_path / "0.tsv").stat().st_mtime_ns, times))
+    prepared = prepare(
+        [parse_source(str(tmp_path / "0.tsv"), EN_ES)], tmp_path / "s.h5", PLAIN, overwrite=True, work=work
+    )
+    tasks = {each.name: each.tasks for each in prepared.times}
+    assert tasks["read"] == tasks["clean"] == tasks["deduplicate"] == tasks["vocabulary"] == 0
+    assert tasks["encode"] > 2
+    run(tmp_path, corpus(), name="whole.h5")
+    assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "whole.h5"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_bad_text_leaves_nothing_behind(workers: int, tmp_path: Path) -> None:
+    write(tmp_path / "good.tsv", corpus())
+    write(tmp_path / "bad.tsv", [*corpus(), ("three\tcolumns", "here")])
+    sources = [parse_source(str(tmp_path / name), EN_ES) for name in ("good.tsv", "bad.tsv")]
+    with pytest.raises(TextError, match=rf"bad.tsv: row {len(corpus()) + 1} has 3 columns"):
+        prepare(sources, tmp_path / "s.h5", PLAIN, work=PrepareWork(executor=LocalExecutor(workers)))
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "good.tsv"}
+
+
+def test_an_output_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    run(tmp_path, corpus())
+    with pytest.raises(StoreError, match="exists; choose another name or give --overwrite"):
+        run(tmp_path, corpus())
+    run(tmp_path, corpus(seed=1), overwrite=True)
+    with pytest.raises(StoreError, match="is a folder"):
+        run(tmp_path, corpus(), name=".")
+    with pytest.raises(SettingsError, match="0 texts"):
+        prepare([], tmp_path / "t.h5", PLAIN)
+
+
+def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
+    source = parse_source(str(write(tmp_path / "a.tsv", corpus())), EN_ES)
+    folder = tmp_path / "cache"
+    path = prepare_cached([source], PLAIN, folder)
+    made = path.stat().st_mtime_ns
+    assert prepare_cached([source], PLAIN, folder, executor=LocalExecutor(2)) == path
+    assert path.stat().st_mtime_ns == made
+    assert prepare_cached([source], dataclasses.replace(PLAIN, seed=1), folder) != path
+    path.write_bytes(b"damaged")
+    assert len(PairStore(prepare_cached([source], PLAIN, folder))) == len(reference(corpus())[0])
+    os.utime(tmp_path / "a.tsv", (1, 1))
+    assert prepare_cached([source], PLAIN, folder) != path
+    assert len(list(folder.glob("*.h5"))) == 3
+    assert not list(folder.glob(".*.work"))
+    with pytest.raises(TextError, match="not a regular file"):
+        prepare_cached([parse_source("-", EN_ES)], PLAIN, folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"temperature": 0.5}, "temperature is 0.5; it must be at least 1"),
+        ({"temperature": math.nan}, "temperature is nan"),
+        ({"max_pieces": 0}, "max_pieces is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1 << 32}, "below"),
+        ({"character_coverage": 0.5}, "character_coverage is 0.5"),
+        ({"segmentation": "space"}, "segmentation is 'space'; it must be one of none, jieba"),
+        ({"languages": ("en", "")}, "languages is"),
+    ],
+)
+def test_settings_are_checked(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        dataclasses.replace(PLAIN, **change)
+    assert message in str(caught.value)
+
+
+def test_coverage_follows_the_script() -> None:
+    assert PrepareSettings(("en", "zh_cn")).coverage == PrepareSettings(("en", "ja")).coverage == 0.9999
+    assert PrepareSettings(("en", "ar-zh")).coverage == PrepareSettings(("en", "ar-ru")).coverage == 0.99995
+    assert PrepareSettings(("en", "ru")).coverage == 0.9995
+    assert PrepareSettings(("en", "zh"), character_coverage=0.99).coverage == 0.99

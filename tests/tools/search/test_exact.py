@@ -1,0 +1,167 @@
+"""Exact search by products of blocks, compared with a plain one, with and without the compiled kernels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.core.native import kernels
+from st_paragram.tools.search import best_rows, cosines, exact
+from st_paragram.tools.search.best_rows import BestRows
+from st_paragram.tools.search.cosines import candidate_cosines, sums_in_lanes
+from st_paragram.tools.search.exact import HeldRows, exact_both_ways, exact_within
+from st_paragram.tools.search.nearest import nearest_both_ways, nearest_neighbours
+from st_paragram.tools.search.neighbours import Neighbours, united
+from st_paragram.tools.search.threads import at_most, threads
+from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack
+
+COUNTS = st.integers(1, 40)
+
+
+@pytest.fixture(params=["kernels", "numpy"])
+def way(request, monkeypatch):
+    """Both ways to do the same."""
+    if request.param == "kernels" and kernels() is None:
+        pytest.skip("the compiled kernels are not installed")
+    if request.param == "numpy":
+        without_kernels(monkeypatch)
+    return request.param
+
+
+def without_kernels(monkeypatch):
+    for module in (best_rows, cosines):
+        monkeypatch.setattr(module, "kernels", lambda: None)
+
+
+def unit(rows, dim=6, seed=0, levels=None):
+    """Vectors of length 1; of few levels, so that many are equal, if a number of levels is given."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(rows, dim)) if levels is None else rng.integers(0, levels, (rows, dim)) + 0.5
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def plain(queries, corpus, k):
+    """By all cosines, of equally near rows the earlier."""
+    near = sums_in_lanes(queries[:, None], corpus[None]).astype(np.float32)
+    order = np.argsort(-near, axis=1, kind="stable")[:, :k]
+    return Neighbours(np.take_along_axis(near, order, 1), order)
+
+
+def same(one, other):
+    return one.similarities.tobytes() == other.similarities.tobytes() and one.indices.tolist() == other.indices.tolist()
+
+
+@pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize(("side", "part_rows"), [(4, 7), (5, 1000), (2048, 11)])
+def test_blocks_and_parts_find_what_a_plain_search_finds(way, monkeypatch, side, part_rows, levels):
+    monkeypatch.setattr(exact, "_SIDE", side)
+    monkeypatch.setattr(exact, "SPARE", 60)  # more than there are equal ones
+    queries, corpus = unit(23, levels=levels), unit(50, seed=1, levels=levels)
+    expected, back = plain(queries, corpus, 5), plain(corpus, queries, 5)
+    assert same(exact.exact(queries, HeldRows(corpus), 5, part_rows), expected)
+    found = exact_both_ways(queries, HeldRows(corpus), 5, part_rows)
+    assert same(found[0], expected) and same(found[1], back)
+
+
+@given(COUNTS, COUNTS, st.integers(1, 9), st.integers(0, 9))
+def test_one_product_is_two_searches(n, m, k, seed):
+    one, other = unit(n, seed=seed), unit(m, seed=seed + 100)
+    forward, backward = nearest_both_ways(one, other, k)
+    assert same(forward, nearest_neighbours(one, other, min(k, m)))
+    assert same(backward, nearest_neighbours(other, one, min(k, n)))
+
+
+@pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize(("shard", "side"), [(50, 2048), (16, 4), (7, 5), (1, 4)])
+def test_a_corpus_among_itself_is_searched_once(way, monkeypatch, shard, side, levels):
+    monkeypatch.setattr(exact, "_SIDE", side)
+    monkeypatch.setattr(exact, "SPARE", 60)
+    vectors, parts = unit(50, levels=levels), []
+    for begin in range(0, 50, shard):
+        end = min(begin + shard, 50)
+        found, back = exact_within(HeldRows(vectors), begin, end, 5, 11)
+        assert len(found.indices) == end - begin and len(back.indices) == 50 - end
+        parts += [(begin, found), (end, back)]
+    assert same(united(parts, 50, 5), plain(vectors, vectors, 5))
+
+
+def test_a_symmetric_product_is_half_of_one(monkeypatch):
+    monkeypatch.setattr(exact, "_SIDE", 4)
+    vectors = unit(16)
+    tiles = [(row, column) for row, column, _ in exact._tiles(vectors, vectors, symmetric=True)]
+    assert len(tiles) == len(set(tiles)) == 10 and all(column >= row for row, column in tiles)
+
+
+@given(st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=4), st.integers(1, 50), st.booleans(), st.data())
+def test_the_best_are_kept_whatever_the_tiles(shapes, kept, of_columns, data):
+    rows = max(height for height, _ in shapes)
+    best, seen, first = BestRows(rows, kept), [[] for _ in range(rows)], 0
+    with pytest.MonkeyPatch.context() as patch:
+        if data.draw(st.booleans()):
+            without_kernels(patch)
+        for height, width in shapes:
+            levels = data.draw(st.integers(1, 100))
+            tile = np.random.default_rng(first).integers(-levels, levels, (height, width)).astype(np.float32)
+            begin = rows - height
+            best.see_columns(begin, np.ascontiguousarray(tile.T), first) if of_columns else best.see(begin, tile, first)
+            for row, values in enumerate(tile.tolist()):
+                seen[begin + row] += [(-value, first + column) for column, value in enumerate(values)]
+            first += width
+    for row, candidates in enumerate(seen):
+        expected = sorted(candidates)[:kept]
+        assert best.rows[row, : len(expected)].tolist() == [column for _, column in expected]
+        assert best.similarities[row, : len(expected)].tolist() == [-minus for minus, _ in expected]
+        assert (best.rows[row, len(expected) :] == -1).all()
+
+
+@given(
+    COUNTS, st.integers(1, 40), st.sampled_from(["float32", "float16", "int8"]), st.integers(1, 9), st.integers(0, 9)
+)
+def test_cosines_are_the_same_bit_by_bit_without_kernels(count, dim, kind, size, seed):
+    rng = np.random.default_rng(seed)
+    stored = (rng.normal(size=(count, dim)) * 30).astype(kind)
+    lengths = rng.uniform(1, 9, count).astype(np.float32)
+    shards = [stored[begin : begin + size] for begin in range(0, count, size)]
+    rows, queries = rng.integers(-1, count, (7, 5)), unit(7, dim, seed)
+    found = candidate_cosines(queries, shards, lengths, rows)
+    with pytest.MonkeyPatch.context() as patch:
+        without_kernels(patch)
+        assert candidate_cosines(queries, shards, lengths, rows).tobytes() == found.tobytes()
+    vectors = stored.astype(np.float32) / lengths[:, None]
+    expected = np.einsum("nd,nkd->nk", queries.astype(float), vectors[rows].astype(float))
+    np.testing.assert_allclose(found, np.where(rows < 0, -1, expected), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", list(VectorType))
+def test_few_or_many_cosines_of_stored_vectors(way, tmp_path, kind):
+    stored = pack(unit(60, 20), kind, "x")
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", stored[25 * number : 25 * (number + 1)])
+    paths, queries = tuple(tmp_path / f"{number}.npy" for number in range(3)), unit(40, 20, seed=1)
+    rows = np.random.default_rng(0).integers(-1, 60, (40, 5))
+    whole = StoredVectors(paths).rows(0, 60)
+    expected = candidate_cosines(queries, [whole], np.ones(60, np.float32), rows)
+    many, few = StoredVectors(paths), StoredVectors(paths)
+    assert many.cosines(queries, rows).tobytes() == expected.tobytes() and "lengths" in vars(many)
+    assert few.cosines(queries[:2], rows[:2]).tobytes() == expected[:2].tobytes() and "lengths" not in vars(few)
+
+
+def test_parts_are_united_with_the_earlier_of_equal_rows_first():
+    one = Neighbours(np.array([[0.9, 0.5], [0.8, 0.1]], np.float32), np.array([[0, 1], [1, 0]]))
+    other = Neighbours(np.array([[0.8, 0.7]], np.float32), np.array([[5, 4]]))
+    found = united([(0, one), (1, other)], 2, 2)
+    assert found.indices.tolist() == [[0, 1], [1, 5]]
+    assert found.similarities.tolist() == np.array([[0.9, 0.5], [0.8, 0.8]], np.float32).tolist()
+
+
+def test_as_many_threads_as_the_environment_says(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
+    assert threads() == 3
+    with at_most(2):
+        assert threads() == 2
+        with at_most(5):
+            assert threads() == 2
+    assert threads() == 3
+    for nothing in ("", "0", "x"):
+        monkeypatch.setenv("OMP_NUM_THREADS", nothing)
+        assert threads() >= 1
