@@ -7,19 +7,9 @@
 It is `st-paragram train muse`.
 """
 
-import argparse
 import sys
 
-from st_paragram.cli.main import run_reporting_errors
-from st_paragram.cli.train import add_muse_options, train_muse
-
-
-def main() -> int:
-    """Train, save and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_muse_options(parser)
-    return train_muse(parser.parse_args())
-
+from st_paragram.cli.train import run_recipe
 
 if __name__ == "__main__":
-    sys.exit(run_reporting_errors("train_muse", main))
+    sys.exit(run_recipe("train_muse", "muse", __doc__))

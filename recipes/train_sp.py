@@ -7,19 +7,9 @@
 It is `st-paragram train bitext` with the paper's settings (recipes/configs/sp2019.yaml) where no others are named.
 """
 
-import argparse
 import sys
 
-from st_paragram.cli.main import run_reporting_errors
-from st_paragram.cli.train import add_bitext_options, train_on_pairs
-
-
-def main() -> int:
-    """Train, save and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_bitext_options(parser, default_config="sp2019")
-    return train_on_pairs(parser.parse_args())
-
+from st_paragram.cli.train import run_recipe
 
 if __name__ == "__main__":
-    sys.exit(run_reporting_errors("train_sp", main))
+    sys.exit(run_recipe("train_sp", "bitext", __doc__, default_config="sp2019"))

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.settings import AlignmentSettings
+from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
 
 if TYPE_CHECKING:
     from st_paragram.tools.alignment.document_list import DocumentPair

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.preparation_options import (
+from st_paragram.errors import SettingsError
+from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
     settings_from,
@@ -15,8 +16,7 @@ from st_paragram.cli.preparation_options import (
     work_from,
     write_report,
 )
-from st_paragram.cli.text_options import add_cleaning_options, add_text_options, cleaning_from, sources_from
-from st_paragram.errors import SettingsError
+from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
 if TYPE_CHECKING:
     from st_paragram.core.data.text import TextSource

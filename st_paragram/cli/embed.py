@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_folder, model_name, say
-from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.core.files import check_output
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
+from st_paragram.tools.options.common import add_model_option, check_input, model_folder, model_name, say
+from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
     from st_paragram.tools.embed_files import EncodingReport

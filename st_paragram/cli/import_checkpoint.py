@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.cli.common_options import check_input
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.files import check_output_folder
 from st_paragram.errors import ModelDirectoryError
+from st_paragram.tools.options.common import check_input
 
 DESCRIPTION = (
     "Make a model directory of a checkpoint (.pt) that the original code of P-SP (EMNLP 2022) or SP (ACL 2019) has "

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_name, say
 from st_paragram.core.files import check_output_folder
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import MiningError
+from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 
 DESCRIPTION = (

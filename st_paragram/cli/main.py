@@ -19,26 +19,24 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from st_paragram.core.extras import missing_from_light
+from st_paragram.core.families import commands
 from st_paragram.errors import ParagramError, ran_out
 
 # No plugin of pydantic has a part in settings, and looking for them among the installed packages takes 20 ms.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-#: Command -> what it is for, in the order of a first day's work.
-COMMANDS = {
+# Command -> what it is for, in the order of a first day's work.
+_OWN_COMMANDS = {
     "bitext": "download public parallel text and make a pair store of it",
     "download": "download parallel text, test sets and models by their names",
     "prepare": "make a pair store of parallel text of your own",
-    "paranmt": "make a pair store of scored paraphrases",
     "pivot": "make paraphrases out of bitext: sentences that share a translation",
-    "tasks": "turn public files of questions, dialogues and inference into data for train muse",
     "inspect": "show what is in a pair store",
     "train": "train a model",
     "evaluate": "score models on similarity, translations, retrieval, transfer and inference",
     "info": "show what a model, a pair store, an index or this installation is",
     "embed": "turn the lines of a file into vectors, the rows of a .npy matrix",
     "score": "score pairs of sentences",
-    "generate": "write sentences with a generative model: again, translated, or in another style",
     "mine": "find translations, or paraphrases, among sentences",
     "align": "align the sentences of a document with those of its translation",
     "index": "make the sentences of a file searchable",
@@ -50,6 +48,8 @@ COMMANDS = {
     "serve": "run an HTTP server that answers requests for embeddings, scores and searches",
     "demo": "open a page in the browser that shows what a model does",
 }
+#: All commands; those of families come last.
+COMMANDS = _OWN_COMMANDS | {name: about for name, (_, about) in commands().items()}
 # Python's own module has the first name, and the second is a keyword.
 _FILES = {"inspect": "inspect_store", "import": "import_checkpoint"}
 
@@ -164,7 +164,10 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
 
 
 def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"st_paragram.cli.{_FILES.get(command, command)}")
+    if command in _OWN_COMMANDS:
+        return importlib.import_module(f"st_paragram.cli.{_FILES.get(command, command)}")
+    entry, _ = commands()[command]
+    return entry.module(f"{command}_command")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.preparation_options import (
+from st_paragram.errors import SettingsError
+from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
     settings_from,
@@ -13,8 +14,7 @@ from st_paragram.cli.preparation_options import (
     work_from,
     write_report,
 )
-from st_paragram.cli.text_options import add_cleaning_options, add_text_options, cleaning_from, sources_from
-from st_paragram.errors import SettingsError
+from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
 DESCRIPTION = (
     "Turn parallel text into a pair store, the file that `st-paragram train` reads. The pairs are filtered, repeated "

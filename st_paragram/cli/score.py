@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.common_options import add_model_option, check_input, model_folder, say
 from st_paragram.core.files import check_output, output_files
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings
+from st_paragram.tools.options.common import add_model_option, check_input, model_folder, say
 
 if TYPE_CHECKING:
     from st_paragram.core.data.text import TextSource

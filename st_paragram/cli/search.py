@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from st_paragram.cli.common_options import check_input, output_opened
 from st_paragram.core.files import check_output
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
+from st_paragram.tools.options.common import check_input, output_opened
 from st_paragram.tools.search.settings import SearchSettings
 
 DESCRIPTION = (

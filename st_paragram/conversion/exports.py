@@ -13,7 +13,7 @@ from st_paragram.conversion.exported_model import ExportedModel, exported_model
 from st_paragram.conversion.model2vec_export import write_model2vec
 from st_paragram.conversion.numpy_export import write_numpy
 from st_paragram.conversion.onnx_export import write_onnx
-from st_paragram.core import checksums_file
+from st_paragram.core.encoding import checksums_file
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.averaging import check_components, stored_table
 from st_paragram.core.encoding.configuration import AVERAGING, read_configuration

@@ -6,11 +6,13 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from st_paragram.core.threads import usable_cores
+from st_paragram.core.threads import usable_cores, usable_threads
 
 LIBRARIES = (
     "st_paragram",
@@ -62,8 +64,7 @@ class MachineDescription:
 
 def describe_machine() -> MachineDescription:
     """Look at this machine; what cannot be found out is "unknown" or 0."""
-    import torch
-
+    torch: Any = sys.modules.get("torch")  # what is not imported has no part in what is measured
     from st_paragram.core.native import kernels
 
     native = kernels()
@@ -71,11 +72,11 @@ def describe_machine() -> MachineDescription:
         cpu=_cpu(),
         cores=os.cpu_count() or 0,
         usable_cores=usable_cores(),
-        threads=torch.get_num_threads(),
+        threads=torch.get_num_threads() if torch else usable_threads(),
         instructions=str(native.instructions()) if native is not None else "none",
-        torch_instructions=torch.backends.cpu.get_cpu_capability(),
+        torch_instructions=torch.backends.cpu.get_cpu_capability() if torch else "not used",
         memory_gib=_memory(),
-        gpu=torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none",
+        gpu=torch.cuda.get_device_name(0) if torch and torch.cuda.is_available() else "none",
         system=platform.platform(),
         python=platform.python_version(),
         load_average=round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0,

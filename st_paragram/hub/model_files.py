@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from st_paragram.core import checksums_file
+from st_paragram.core.encoding import checksums_file
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
     CHECKSUMS_FILE,

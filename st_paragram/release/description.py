@@ -9,10 +9,11 @@ from typing import Any, Literal
 import pydantic
 import pydantic.dataclasses
 
+from st_paragram.core.families import family_named
 from st_paragram.core.setting_fields import fields_of
-from st_paragram.core.settings import read, read_yaml
+from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError
-from st_paragram.learning.training.settings import TrainingSettings, config_path
+from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 _STRICT = pydantic.ConfigDict(extra="forbid")
@@ -85,7 +86,8 @@ class ModelDescription:
         Raises:
             SettingsError: One is refused, or there is no such configuration.
         """
-        return read(TrainingSettings, config_path(self.config), self.settings)
+        settings: TrainingSettings = family_named(TrainingSettings.family).read_settings(self.config, self.settings)
+        return settings
 
     def preparing(self) -> PrepareSettings:
         """The settings of the preparation.

@@ -16,16 +16,20 @@ from support.data import make_pairs
 from st_paragram.cli import train
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.families import family_named
 from st_paragram.core.setting_fields import choices
 from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.objective import arguments
 from st_paragram.learning.losses.hardest_negatives import Precision
+from st_paragram.learning.training.configs import config_names, config_path
 from st_paragram.learning.training.devices import check_device
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.run import TrainingRun, run_training
-from st_paragram.learning.training.settings import TrainingSettings, config_names, config_path
+from st_paragram.learning.training.settings import TrainingSettings
 
+CONFIGS = ["paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
+FOLDERS = family_named("psp").config_folders
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib")
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -109,7 +113,7 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
     assert " (rough built-in pairs, to see that it learns; --dev takes your own)\n" in out
     quick = {"dim": 8, "epochs": 2, "batch_size": 16, "megabatch_size": 4, "anneal_interval": 5, "device": "cpu"}
     assert read_training_record("p-sp-es").settings == asdict(
-        replace(read(TrainingSettings, config_path("small")), **quick)
+        replace(read(TrainingSettings, config_path("small", FOLDERS)), **quick)
     )
     assert main(["train", "paraphrase", *data, "--output", "mine"]) == 0
     assert read_training_record("mine").languages == ("en", "en")
@@ -134,7 +138,7 @@ def test_a_training_run_in_python(folder):
     run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides)
     started = []
     report = run_training(run, lambda data, settings: started.append((len(data.store), settings)))
-    settings = read(TrainingSettings, config_path("short"), overrides)
+    settings = read(TrainingSettings, config_path("short", FOLDERS), overrides)
     assert started == [(400, settings)]
     assert (report.output, report.development, report.points) == (Path("model"), "built-in-en-es", ())
     assert report.best.settings == settings and report.best.pairs_per_second > 0
@@ -146,11 +150,11 @@ def test_a_training_run_in_python(folder):
 
 def test_which_configuration_serves(folder):
     def settings(language="es", **asked):
-        return TrainingRun(language, Path("x"), **asked).check()[0]
+        return TrainingRun(language, Path("x"), **asked).plan().settings
 
-    assert settings() == read(TrainingSettings, config_path("small"))
-    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("short"))
-    paraphrase = read(TrainingSettings, config_path("paraphrase"))
+    assert settings() == read(TrainingSettings, config_path("small", FOLDERS))
+    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("short", FOLDERS))
+    paraphrase = read(TrainingSettings, config_path("paraphrase", FOLDERS))
     assert settings("en", data=["pairs.tsv"], default_config="paraphrase") == paraphrase
     assert settings(config="paraphrase") == settings(config=ROOT / "recipes/configs/paraphrase.yaml") == paraphrase
     Path("own.yaml").write_text("dim: 10\nmargin: 1e-1\n")
@@ -159,7 +163,7 @@ def test_which_configuration_serves(folder):
 
 def test_standard_input_cannot_be_trained_on(folder):
     with pytest.raises(TextError, match="standard input"):
-        TrainingRun("es", Path("x"), ["-"]).check()
+        TrainingRun("es", Path("x"), ["-"]).plan()
 
 
 def test_an_unknown_device_is_refused():
@@ -170,15 +174,25 @@ def test_an_unknown_device_is_refused():
 
 
 def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names() == ["paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
-    for name in config_names():
+    assert config_names(FOLDERS) == [
+        "paper",
+        "paper_paraphrase",
+        "paraphrase",
+        "short",
+        "small",
+        "sp2019",
+        "sp2019_code",
+    ]
+    for name in config_names(FOLDERS):
         path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name).read_bytes()  # a link, in archives a copy
+        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()  # a link, in archives a copy
 
 
-@pytest.mark.parametrize("name", ["paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    commands = [line[1:].split() for line in config_path(name).read_text().split("\n") if line.startswith("#   ")]
+    commands = [
+        line[1:].split() for line in config_path(name, FOLDERS).read_text().split("\n") if line.startswith("#   ")
+    ]
     parser = argparse.ArgumentParser()
     train.add_options(parser)
     assert [words[0] for words in commands] == ["st-paragram", "python"]
@@ -186,7 +200,7 @@ def test_the_header_of_a_configuration_says_how_to_launch_it(name):
     kind = Path(commands[1][1]).stem.removeprefix("train_")
     by_path = parser.parse_args([kind, *commands[1][2:]])
     assert (by_name.kind, by_name.config) == (kind, name)
-    assert config_path(ROOT / by_path.config).read_bytes() == config_path(name).read_bytes()
+    assert config_path(ROOT / by_path.config, FOLDERS).read_bytes() == config_path(name, FOLDERS).read_bytes()
     assert {"lang": by_name.lang, "tune": by_name.tune} == {"lang": by_path.lang, "tune": by_path.tune}
 
 
@@ -234,7 +248,7 @@ def test_help_shows_the_defaults_of_the_configuration(capsys):
     with pytest.raises(SystemExit):
         main(["train", "paraphrase", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert read_yaml(config_path("paraphrase"))["megabatch_size"] == 20
+    assert read_yaml(config_path("paraphrase", FOLDERS))["megabatch_size"] == 20
     assert "negatives are sought (default: 20)" in shown
     assert "--tune" not in shown
 

@@ -11,8 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from st_paragram import Encoder
-from st_paragram.core import checksums_file
-from st_paragram.core.encoding import weights_file
+from st_paragram.core.encoding import checksums_file, weights_file
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError

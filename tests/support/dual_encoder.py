@@ -12,7 +12,7 @@ from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
 from st_paragram.families.muse import objective as dual_encoder
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.tasks.task_stores import TaskStore
-from st_paragram.learning.training.training_data import OtherTasks
+from st_paragram.families.muse.training_data import OtherTasks
 from support.data import make_pairs
 
 ARCHITECTURES = ("cnn", "transformer")

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.families.muse.tasks.task_stores import TaskStore
-from st_paragram.learning.training.training_data import OtherTasks
+from st_paragram.families.muse.training_data import OtherTasks
 from support.dual_encoder import Data, new_trainer, tiny
 
 # An odd batch is shared out unevenly; sources of one row leave a process without any.

@@ -21,7 +21,7 @@ def mine_until_killed(texts: list[str], output: str, model: str, settings: Minin
         point: `module:n`, the stage's module within the package.
     """
     name, call = point.split(":")
-    module = importlib.import_module(f"st_paragram.{name}")
+    module = importlib.import_module(f"st_paragram.tools.{name}")
     original, calls = module.write_metadata, []
 
     def dies(*arguments: object) -> None:

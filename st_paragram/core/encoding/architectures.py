@@ -10,26 +10,21 @@ from st_paragram.core.damage import one_line, short
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
     CONFIG_FILE,
-    DUAL_ENCODER,
-    GENERATIVE,
     OWN_MODULES,
-    RECURRENT,
     STOCK,
     TRAINING_FILE,
     WEIGHTS_FILE,
     file_of,
     read_configuration,
 )
+from st_paragram.core.families import entries, entry_of_architecture
 from st_paragram.errors import ModelDirectoryError
 
 _PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 
-#: Patterns of the files that make a model, in the order in which its fingerprint is computed.
+#: Patterns of the files that make a model, in the order in which its fingerprint is computed; families add theirs.
 FILES: dict[str, tuple[str, ...]] = {
     AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE),
-    RECURRENT: (CONFIG_FILE, "*.model", "*.safetensors"),
-    GENERATIVE: _PIPELINE_FILES,
-    DUAL_ENCODER: _PIPELINE_FILES,
     STOCK: _PIPELINE_FILES,
     OWN_MODULES: _PIPELINE_FILES,
 }
@@ -41,8 +36,8 @@ def check_architecture(name: str, folder: Path) -> None:
     Raises:
         ModelDirectoryError: `st_paragram.json` names an unknown architecture.
     """
-    if name not in FILES:
-        known = ", ".join(FILES)
+    if name not in FILES and entry_of_architecture(name) is None:
+        known = ", ".join([*FILES, *(known for _, entry in entries() for known in entry.architectures)])
         raise ModelDirectoryError(f"{folder}: architecture {short(name)}, this st_paragram knows {known}; update it")
 
 
@@ -54,7 +49,8 @@ def files_of(folder: Path) -> tuple[str, ...]:
     """
     architecture = read_configuration(folder).architecture
     check_architecture(architecture, folder)
-    return FILES[architecture]
+    entry = entry_of_architecture(architecture)
+    return FILES[architecture] if entry is None else entry.files
 
 
 def fingerprint(folder: Path) -> str:

@@ -21,9 +21,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.checksums_file import Seal
 from st_paragram.core.damage import DAMAGED, one_line, short
 from st_paragram.core.encoding import stock_files, weights_file
+from st_paragram.core.encoding.checksums_file import Seal
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
     STOCK_CONFIG_FILE,

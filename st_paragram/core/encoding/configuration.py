@@ -27,8 +27,7 @@ WEIGHTS_FILE = "model.safetensors"
 #: The record of the training run.
 TRAINING_FILE = "training.json"
 FORMAT_VERSION = 3
-AVERAGING, RECURRENT, STOCK, OWN_MODULES = "averaging", "recurrent", "stock", "modules"
-GENERATIVE, DUAL_ENCODER = "generative", "dual-encoder"
+AVERAGING, STOCK, OWN_MODULES = "averaging", "stock", "modules"
 _OLD_OPTIONS = {"lower_case": bool, "segmentation": str}
 
 
@@ -37,7 +36,7 @@ class Configuration:
     """The contents of `st_paragram.json`.
 
     Args:
-        architecture: a name in `architectures.FILES`.
+        architecture: a name in `architectures.FILES`, or that of a family, see `core.families`.
         values: what the architecture needs to read its folder; JSON values.
     """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from st_paragram.core import checksums_file
+from st_paragram.core.encoding import checksums_file
 from st_paragram.core.encoding.configuration import CONFIG_FILE, TRAINING_FILE, read_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock

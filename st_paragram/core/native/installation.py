@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 _INSTALL = "pip install --force-reinstall --no-deps --no-cache-dir"
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 
 
 def why_missing(error: ImportError) -> str:

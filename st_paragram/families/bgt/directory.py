@@ -23,7 +23,7 @@ from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.damage import DAMAGED, one_line, short
 from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import GENERATIVE, Configuration, damaged, file_of, write_configuration
+from st_paragram.core.encoding.configuration import Configuration, damaged, file_of, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -34,6 +34,9 @@ from st_paragram.families.bgt.generative_objective import SIDES, Side
 from st_paragram.learning.models import stock
 from st_paragram.learning.modules.compact_embedding import is_finite
 from st_paragram.learning.modules.transformer_encoder import special_ids
+
+#: The name of the architecture in `st_paragram.json`.
+GENERATIVE = "generative"
 
 _DECODERS = "decoders/model.safetensors"
 
@@ -85,6 +88,11 @@ class GenerativeEncoder(SentenceTransformer):
         if isinstance(self._beside.generator, Path):
             self._beside.generator = _read_generator(self._beside.generator, self._beside.values, self)
         return self._beside.generator.to(self.device).eval()
+
+
+def holds(model: SentenceTransformer) -> bool:
+    """Whether a pipeline is a generative model's."""
+    return isinstance(model, GenerativeEncoder)
 
 
 def check(model: SentenceTransformer) -> None:

@@ -10,13 +10,14 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from st_paragram.cli.common_options import check_input, output_opened
-from st_paragram.core.encoding.configuration import GENERATIVE, read_configuration
+from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.families import FAMILIES
 from st_paragram.core.files import STDIN, check_output
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.generation.settings import NEEDED, TASKS, GenerationSettings
+from st_paragram.tools.options.common import check_input, output_opened
 
 if TYPE_CHECKING:
     from st_paragram.families.bgt.directory import GenerativeEncoder
@@ -129,7 +130,7 @@ def _check(arguments: argparse.Namespace) -> Path:
 def _generative_folder(name: str) -> Path:
     folder = find(name)
     architecture = read_configuration(folder).architecture
-    if architecture != GENERATIVE:
+    if architecture not in FAMILIES["bgt"].architectures:
         raise ModelDirectoryError(f"{folder}: a model of architecture {architecture!r}, an encoder alone; {NEEDED}")
     return folder
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
@@ -15,6 +15,8 @@ Injection = Literal["attention+logit", "attention", "logit"]
 @settings
 class GenerativeSettings:
     """What a training run of a generative model is made of; the defaults are the paper's (EMNLP 2020, section 4)."""
+
+    family: ClassVar[str] = "bgt"
 
     objective: Objective = setting(
         "bgt",

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import DUAL_ENCODER, Configuration, damaged, file_of, write_configuration
+from st_paragram.core.encoding.configuration import Configuration, damaged, file_of, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -44,6 +44,10 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.modules.transformer_encoder import special_ids
 
 _HEADS = "heads.safetensors"
+
+
+#: The name of the architecture in `st_paragram.json`.
+DUAL_ENCODER = "dual-encoder"
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,11 @@ class DualEncoder(SentenceTransformer):
             raise SettingsError(f"{len(premises)} premises and {len(hypotheses)} hypotheses; give as many of both")
         first, second = (self._sentences(texts, batch_size) for texts in (premises, hypotheses))
         return cast("NDArray[np.float32]", self.heads.logits(first, second).softmax(1).cpu().numpy())
+
+
+def holds(model: SentenceTransformer) -> bool:
+    """Whether a pipeline is a dual encoder."""
+    return isinstance(model, DualEncoder)
 
 
 def check(model: SentenceTransformer) -> None:

@@ -27,10 +27,10 @@ from st_paragram.families.muse.task_data import TaskRows, all_rows, sources
 from st_paragram.families.muse.task_sampler import TaskSampler
 from st_paragram.families.muse.towers import SENTENCE, TaskHeads, towers
 from st_paragram.families.muse.trainer import DualEncoderTrainer
+from st_paragram.families.muse.training_data import OtherTasks
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
 from st_paragram.learning.training.initial_rows import initial_rows
-from st_paragram.learning.training.training_data import OtherTasks
 
 logger = logging.getLogger(__name__)
 

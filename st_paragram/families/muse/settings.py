@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
@@ -15,6 +15,8 @@ TASKS: tuple[Task, ...] = ("translation", "qa", "response", "nli")
 @settings
 class DualEncoderSettings:
     """What a training run of a multilingual dual encoder is made of (ACL 2020); docs/muse.md says why."""
+
+    family: ClassVar[str] = "muse"
 
     architecture: Literal["cnn", "transformer"] = setting(
         "cnn",

@@ -12,7 +12,7 @@ from st_paragram.core.data.pair_store import SIDES, PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.task_sampler import Rows, Source
-from st_paragram.learning.training.training_data import OtherTasks
+from st_paragram.families.muse.training_data import OtherTasks
 
 #: Ids of texts one after another, integers (total,), and where texts begin and end, int64 (n + 1,).
 FlatTexts = tuple[NDArray[np.integer], NDArray[np.int64]]  # type: ignore[type-arg]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.families import entry_named
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.families.sp.directory import recurrent_pipeline
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
@@ -41,7 +42,8 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
     weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
     embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
     if settings.encoder == "blstm":
-        return recurrent_pipeline(embedding, settings.hidden_dim, device)
+        make = entry_named("sp").module("directory").recurrent_pipeline
+        return cast("SentenceTransformer", make(embedding, settings.hidden_dim, device))
     return pipeline(embedding, device)
 
 

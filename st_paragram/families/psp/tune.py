@@ -16,6 +16,7 @@ from st_paragram.core.files import write_json
 from st_paragram.core.json_files import read_json
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.training import progress
 from st_paragram.learning.training.checkpoints import finished
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.learning.training.train import TrainingReport, TrainingResult, train
@@ -46,14 +47,15 @@ def tune(
         settings: All but dropout and `megabatch_size`.
         development: As in `train`; Pearson's correlation on them chooses the best.
         checkpoints: A folder; each point of the grid has one inside.
-        resume: Take the finished points of the grid as they stand, and continue the one that was interrupted.
+        resume: Take the finished points of the grid as they stand, and continue the one that was interrupted. Points
+            of other settings or of other data are refused.
         translations: As in `train`.
 
     Returns:
         The best, and the reports on all, best first.
 
     Raises:
-        SettingsError: As in `train`.
+        SettingsError: As in `train`, or a finished point is of other settings or data.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
     points: list[tuple[TrainingReport, Path]] = []
@@ -61,7 +63,9 @@ def tune(
         point = replace(settings, dropout=dropout, megabatch_size=size)
         folder = Path(checkpoints) / f"dropout-{dropout}-m-{size}"
         logger.info("tuning: dropout %s, M %d", dropout, size)
-        if not (resume and (folder / _RESULT).is_file()):
+        if resume and (folder / _RESULT).is_file():
+            progress.read(folder, asdict(point), store)
+        else:
             interrupted = resume and bool(finished(folder))
             _keep(train(store, point, development, folder, interrupted, translations), folder)
         points.append((_kept(folder, point), folder))
@@ -88,7 +92,8 @@ def _kept(folder: Path, settings: TrainingSettings) -> TrainingReport:
     except DAMAGED as error:
         seen = f"not the result of a training run ({one_line(error)})"
         raise SettingsError(f"{folder / _RESULT}: {seen}; remove it, so that this point is trained again") from error
-    return TrainingReport(settings, seconds, rate, before, after, found)
+    tried = f"dropout {settings.dropout}  M {settings.megabatch_size}"
+    return TrainingReport(settings, seconds, rate, before, after, found, tried=tried)
 
 
 def _correlation(values: dict[str, Any]) -> Correlation:

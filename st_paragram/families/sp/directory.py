@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from st_paragram.core.damage import short
 from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import RECURRENT, WEIGHTS_FILE, Configuration, damaged, write_configuration
+from st_paragram.core.encoding.configuration import WEIGHTS_FILE, Configuration, damaged, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
@@ -37,6 +37,9 @@ from st_paragram.learning.modules import huge_pages
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+#: The name of the architecture in `st_paragram.json`.
+RECURRENT = "recurrent"
 
 #: Where the stock reader has the weights of its second module, and their name in its first.
 _LSTM_WEIGHTS, _TABLE = f"1_LSTM/{WEIGHTS_FILE}", "emb_layer.weight"
@@ -84,6 +87,11 @@ def _modules_of(model: SentenceTransformer) -> tuple[TokenEmbedding, BiLSTM]:
         kinds = " and ".join(type(module).__name__ for module in model)
         raise ModelDirectoryError(f"a pipeline of {kinds} is no recurrent model: TokenEmbedding, BiLSTM and MeanPool")
     return modules
+
+
+def holds(model: SentenceTransformer) -> bool:
+    """Whether a pipeline is a recurrent model."""
+    return recurrent_modules(model) is not None
 
 
 def check(model: SentenceTransformer) -> None:

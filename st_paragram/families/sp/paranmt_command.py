@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.cli.preparation_options import (
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
     settings_from,
@@ -13,7 +14,6 @@ from st_paragram.cli.preparation_options import (
     work_from,
     write_report,
 )
-from st_paragram.core.settings import add_setting_options, given
 
 DESCRIPTION = (
     "Turn paraphrases with scores into a pair store, the file that `st-paragram train paraphrase` reads. The pairs are "

@@ -1,126 +1,70 @@
-"""The architectures of model directories: what writes a pipeline into a folder, and what builds it from there."""
+"""The architectures of model directories: what writes a pipeline into a folder, and what builds it from there.
+
+Each is a module. Those of families are found through `core.families`.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding.architectures import check_architecture
-from st_paragram.core.encoding.configuration import (
-    AVERAGING,
-    DUAL_ENCODER,
-    GENERATIVE,
-    OWN_MODULES,
-    RECURRENT,
-    STOCK,
-    STOCK_CONFIG_FILE,
-)
+from st_paragram.core.encoding.configuration import AVERAGING, OWN_MODULES, STOCK
 from st_paragram.core.encoding.table import TableType
-from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import ModelDirectoryError
-from st_paragram.families.bgt import directory as generative
-from st_paragram.families.muse import directory as dual_encoder
-from st_paragram.families.sp import directory as recurrent
-from st_paragram.learning.models import averaging, own_modules, stock
-from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
-
-logger = logging.getLogger(__name__)
+from st_paragram.core.families import entries, entry_of_architecture
+from st_paragram.learning.models import averaging_directory, own_modules, stock
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """How pipelines of one kind are kept in a folder.
+class Architecture(Protocol):
+    """How pipelines of one kind are kept in a folder: the functions of a module."""
 
-    Args:
-        holds: whether a pipeline is of this kind.
-        check: refuses a pipeline that `write` would refuse.
-        write: pipeline, folder, type of the table and number of components (None: as they are).
-        read: folder, entries of `st_paragram.json`, device, number of components; gives the pipeline.
-        read_weights: fills a pipeline of the same kind and shape from a folder.
-    """
+    def holds(self, model: SentenceTransformer) -> bool:
+        """Whether a pipeline is of this kind."""
 
-    holds: Callable[[SentenceTransformer], bool]
-    check: Callable[[SentenceTransformer], None]
-    write: Callable[[SentenceTransformer, Path, TableType | str | None, int | None], None]
-    read: Callable[[Path, dict[str, Any], str | None, int | None], SentenceTransformer]
-    read_weights: Callable[[Path, SentenceTransformer], None]
+    def check(self, model: SentenceTransformer) -> None:
+        """Refuse a pipeline that `write` would refuse.
 
+        Raises:
+            ModelDirectoryError: it cannot be kept.
+        """
 
-def _read_averaging(
-    folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None
-) -> ParagramEncoder:
-    embedding, stored = averaging.read(folder, values, truncate_dim)
-    try:
-        model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
-    except DAMAGED as error:
-        path = folder / STOCK_CONFIG_FILE
-        raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error
-    if (card := folder / "README.md").is_file():
-        # As sentence-transformers does it: saving the model again keeps its card.
-        model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
-    model.eval()
-    if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
-        both = " and ".join(tokenizer.languages)
-        logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {tokenizer.language} by default")
-    return model
+    def write(
+        self,
+        model: SentenceTransformer,
+        folder: Path,
+        dtype: TableType | str | None = None,
+        truncate_dim: int | None = None,
+    ) -> None:
+        """Write a pipeline, with another type of the table and its first components only if asked for."""
+
+    def read(
+        self, folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None
+    ) -> SentenceTransformer:
+        """Build the pipeline from a folder and the entries of its `st_paragram.json`."""
+
+    def read_weights(self, folder: Path, into: SentenceTransformer) -> None:
+        """Fill a pipeline of the same kind and shape from a folder."""
 
 
-#: The first that holds a pipeline is its architecture.
-ARCHITECTURES: dict[str, Architecture] = {
-    AVERAGING: Architecture(
-        holds=lambda model: averaging.averaging_embedding(model) is not None,
-        check=averaging.check,
-        write=averaging.write,
-        read=_read_averaging,
-        read_weights=averaging.read_weights,
-    ),
-    RECURRENT: Architecture(
-        holds=lambda model: recurrent.recurrent_modules(model) is not None,
-        check=recurrent.check,
-        write=recurrent.write,
-        read=recurrent.read,
-        read_weights=recurrent.read_weights,
-    ),
-    GENERATIVE: Architecture(
-        holds=lambda model: isinstance(model, generative.GenerativeEncoder),
-        check=generative.check,
-        write=generative.write,
-        read=generative.read,
-        read_weights=generative.read_weights,
-    ),
-    DUAL_ENCODER: Architecture(
-        holds=lambda model: isinstance(model, dual_encoder.DualEncoder),
-        check=dual_encoder.check,
-        write=dual_encoder.write,
-        read=dual_encoder.read,
-        read_weights=dual_encoder.read_weights,
-    ),
-    STOCK: Architecture(
-        holds=stock.holds,
-        check=lambda model: None,
-        write=stock.write,
-        read=stock.read,
-        read_weights=stock.read_weights,
-    ),
-    OWN_MODULES: Architecture(
-        holds=lambda model: True,
-        check=own_modules.check,
-        write=own_modules.write,
-        read=own_modules.read,
-        read_weights=own_modules.read_weights,
-    ),
-}
+_BEFORE_FAMILIES: dict[str, Architecture] = {AVERAGING: averaging_directory}
+_AFTER_FAMILIES: dict[str, Architecture] = {STOCK: stock, OWN_MODULES: own_modules}
+
+
+def _architectures() -> Iterator[Architecture]:
+    """All of them, in the order in which a pipeline is offered to them."""
+    yield from _BEFORE_FAMILIES.values()
+    for _, entry in entries():
+        for _ in entry.architectures:
+            yield cast("Architecture", entry.module("directory"))
+    yield from _AFTER_FAMILIES.values()
 
 
 def architecture_of(model: SentenceTransformer) -> Architecture:
-    """The architecture that a pipeline is kept in."""
-    return next(architecture for architecture in ARCHITECTURES.values() if architecture.holds(model))
+    """The architecture that a pipeline is kept in: the first that holds it."""
+    return next(architecture for architecture in _architectures() if architecture.holds(model))
 
 
 def architecture_named(name: str, folder: Path) -> Architecture:
@@ -130,4 +74,6 @@ def architecture_named(name: str, folder: Path) -> Architecture:
         ModelDirectoryError: there is none of this name.
     """
     check_architecture(name, folder)
-    return ARCHITECTURES[name]
+    if entry := entry_of_architecture(name):
+        return cast("Architecture", entry.module("directory"))
+    return (_BEFORE_FAMILIES | _AFTER_FAMILIES)[name]

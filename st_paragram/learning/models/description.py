@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.checksums_file import check
+from st_paragram.core.encoding.checksums_file import check
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, read_configuration
 from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.encoding.training_record import TrainingRecord, read_training_record

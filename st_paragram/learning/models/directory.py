@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.checksums_file import Seal
 from st_paragram.core.encoding import directory
 from st_paragram.core.encoding.averaging import check_dimension
+from st_paragram.core.encoding.checksums_file import Seal
 from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find

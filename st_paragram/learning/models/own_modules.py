@@ -24,6 +24,11 @@ from st_paragram.learning.models.stock_sizes import check_sizes
 PACKAGES = ("sentence_transformers.", "st_paragram.")
 
 
+def holds(model: SentenceTransformer) -> bool:
+    """Whether a pipeline can be of this kind: any can, `check` says if it is."""
+    return True
+
+
 def check(model: SentenceTransformer) -> None:
     """Refuse a pipeline with modules of other packages: reading it would import whatever its files name.
 

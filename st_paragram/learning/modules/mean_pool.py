@@ -19,6 +19,9 @@ class MeanPool(Module):
     Behind any other module it is a masked mean.
     """
 
+    # Saved pipelines name the public path, which stays when files move.
+    __module__ = "st_paragram"
+
     config_keys: list[str] = ["embedding_dimension"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "mean_pool_config.json"
 

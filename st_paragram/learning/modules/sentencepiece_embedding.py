@@ -15,6 +15,9 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 class SentencePieceEmbedding(TokenEmbedding):
     """Sentencepiece ids and an embedding for each; see `TokenEmbedding`."""
 
+    # Saved pipelines name the public path, which stays when files move.
+    __module__ = "st_paragram"
+
     config_keys: list[str] = ["embedding_dimension", "lower_case", "segmentation", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "sentencepiece_embedding_config.json"
     tokenizer: SentencePieceTokenizer  # type: ignore[assignment]

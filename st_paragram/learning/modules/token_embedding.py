@@ -31,6 +31,9 @@ class TokenEmbedding(InputModule):
     id, whose row is an ordinary row of the table.
     """
 
+    # Saved pipelines name the public path, which stays when files move.
+    __module__ = "st_paragram"
+
     config_keys: list[str] = ["embedding_dimension", "tokenizer_kind", "tokenizer_options", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "token_embedding_config.json"
     save_in_root = True

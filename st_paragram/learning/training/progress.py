@@ -74,6 +74,16 @@ def resume(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Pro
     """
     if not checkpoints.numbered(folder):
         raise SettingsError(f"{folder}: no checkpoint to resume from; train without --resume")
+    return read(folder, settings, *stores)
+
+
+def read(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progress:
+    """The progress of a run that was begun, or finished, with these settings on these stores.
+
+    Raises:
+        SettingsError: there is none, or it belongs to other settings or data.
+        StoreError: a store does not hold what was written into it.
+    """
     progress = _read(folder)
     for name, value in settings.items():
         if name not in _MAY_CHANGE and progress.settings.get(name) != value:

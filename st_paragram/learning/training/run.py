@@ -1,6 +1,7 @@
-"""A whole training run: find the pairs, train or tune, save a model directory.
+"""A whole training run: planned once, then done: find the pairs, train or tune, save a model directory.
 
-What can be refused early is refused before torch is imported, which takes seconds, and before text is prepared.
+What can be refused early is refused by the plan, before torch is imported, which takes seconds, and before text is
+prepared.
 """
 
 from __future__ import annotations
@@ -13,29 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
+from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, output_lock
-from st_paragram.core.settings import read
+from st_paragram.core.plan import Plan
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
-from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.families.muse.tasks.task_files import task_files
-from st_paragram.learning.training.families import ENCODERS, AnySettings, Family
 from st_paragram.learning.training.processes import is_main_process
 from st_paragram.learning.training.progress import refuse_left
-from st_paragram.learning.training.settings import TrainingSettings, config_path
 from st_paragram.learning.training.training_data import (
-    BUILT_IN,
-    OtherTasks,
+    BuiltInText,
     TrainingData,
+    TrainingSource,
     choose_data,
-    find_training_data,
-    other_tasks,
     preparation,
 )
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.train import TrainingReport, TrainingResult
-    from st_paragram.tools.evaluation.graded_pairs import GradedPairs
-    from st_paragram.tools.evaluation.translations import Translations
+    from st_paragram.learning.training.family import Family, RunSettings
+    from st_paragram.learning.training.train import TrainingReport, Watched
+    from st_paragram.tools.preparation.settings import PrepareSettings
 
 
 @dataclass(frozen=True)
@@ -45,14 +41,13 @@ class TrainingRun:
     Attributes:
         language: The language beside English; "en" for English paraphrases.
         output: The model directory to make.
-        data: A pair store, or texts, or "built-in"; see `find_training_data`.
+        data: A pair store, or texts, or "built-in"; see `choose_data`.
         description: One line that says where the pairs come from, for the card; None: the names of the files.
-        config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but "small" for
-            the built-in bitext.
-        default_config: What serves if no configuration is named.
-        family: What kind of model is trained.
-        tasks: Folders of other tasks than translation, for a dual encoder, by their names, see `data.tasks`.
-        languages: The languages beside English that a dual encoder is trained on; all of the data if none is named.
+        config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but the family's
+            configuration for the built-in bitext where that is trained on.
+        default_config: What serves if no configuration is named; None: the family's.
+        family: The family of the model, as `core.families` names it.
+        more: What only this family takes, by name: `MuseData` of a dual encoder.
         overrides: Settings that are stronger than those of the configuration.
         vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
         drop_invalid: Drop rows of texts that cannot be read in place of refusing the text.
@@ -60,7 +55,7 @@ class TrainingRun:
         development: A file of graded pairs to watch the run with; None: the built-in ones.
         translations: A file of held-out translations to watch the run with, too.
         force_test_set: Allow a known test set for either.
-        tune: Train the paper's grid and keep the best, see `tune`.
+        tune: Train the paper's grid and keep the best, where the family has one.
         resume: Continue from the last checkpoint.
         overwrite: Replace an existing model directory.
     """
@@ -70,10 +65,9 @@ class TrainingRun:
     data: Sequence[str] = ()
     description: str | None = None
     config: str | Path | None = None
-    default_config: str = "short"
-    family: Family = ENCODERS
-    tasks: Mapping[str, Path] = field(default_factory=dict)
-    languages: Sequence[str] = ()
+    default_config: str | None = None
+    family: str = "psp"
+    more: Any = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     vocab_size: int | None = None
     drop_invalid: bool = False
@@ -87,40 +81,8 @@ class TrainingRun:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints, beside the output; it goes when the model is saved."""
+        """The folder of checkpoints, next to the output; it goes when the model is saved."""
         return self.output.with_name(f"{self.output.name}.checkpoints")
-
-    def check(self) -> tuple[AnySettings, list[str]]:
-        """Refuse what can be refused without torch.
-
-        Returns:
-            The settings, and the data that was chosen.
-
-        Raises:
-            SettingsError: A setting or the configuration is refused, there is nothing to train on or to resume, or an
-            earlier run can be resumed and is not to be.
-            ModelDirectoryError: The output exists, or cannot be made.
-            TextError: A file is missing.
-            StoreError: The pair store is missing or refused.
-        """
-        family = self.family
-        config = None if self.config is None else config_path(self.config, family.configs)
-        read(family.settings, config, self.overrides)
-        self.check_free()
-        for path in (self.development, self.translations):
-            if path is not None and not path.exists():
-                raise TextError(f"{path}: no such file; check the path")
-        for task, folder in self.tasks.items():
-            task_files(folder, task)
-        if self.resume and not self.tune and not self.checkpoints.is_dir():
-            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
-        if not self.resume:
-            refuse_left(self.checkpoints)
-        preparation(self.language, self.vocab_size)
-        data = choose_data(self.language, self.data, self.drop_invalid)
-        default = family.built_in_config if data == [BUILT_IN] else self.default_config
-        settings = read(family.settings, config or config_path(default, family.configs), self.overrides)
-        return settings, data
 
     def check_free(self) -> None:
         """Refuse an output that exists, or cannot be made.
@@ -130,6 +92,78 @@ class TrainingRun:
         """
         kind = "model directory of st_paragram"
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+
+    def plan(self) -> TrainingPlan:
+        """Resolve everything that a run needs to know, and refuse what can be refused without torch.
+
+        Raises:
+            SettingsError: A setting or the configuration is refused, there is nothing to train on or to resume, or an
+                earlier run can be resumed and is not to be.
+            ModelDirectoryError: The output exists, or cannot be made.
+            TextError: A file is missing.
+            StoreError: The pair store is missing or refused.
+        """
+        family = family_named(self.family)
+        self._check(family)
+        source = choose_data(self.language, self.data, self.drop_invalid)
+        default = self.default_config or family.default_config
+        config = self.config or (family.built_in_config if isinstance(source, BuiltInText) else default)
+        settings = family.read_settings(config, self.overrides)
+        prepare = preparation(self.language, self.vocab_size, settings.tokens, self.drop_invalid)
+        return TrainingPlan(self, family, str(config), settings, source, prepare)
+
+    def _check(self, family: Family) -> None:
+        self.check_free()
+        for path in (self.development, self.translations):
+            if path is not None and not path.exists():
+                raise TextError(f"{path}: no such file; check the path")
+        family.check(self)
+        if self.resume and not self.tune and not self.checkpoints.is_dir():
+            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
+        if not self.resume:
+            refuse_left(self.checkpoints)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A training run with all that it names looked up: what `execute` does.
+
+    Attributes:
+        run: What was asked for.
+        family: Of the model.
+        config: The configuration: its name, or its file.
+        settings: Of the training, with configuration and overrides in them.
+        source: What is trained on.
+        preparation: How texts are prepared.
+    """
+
+    run: TrainingRun
+    family: Family
+    config: str
+    settings: RunSettings
+    source: TrainingSource
+    preparation: PrepareSettings
+
+    def shown(self) -> Plan:
+        """The plan in words."""
+        run, settings, pairs = self.run, self.settings, self.source.pairs()
+        vocabulary = None if pairs is None else self.preparation.pieces(pairs)
+        read = [
+            str(self.source),
+            *(f"{path}: to watch the run with" for path in (run.development, run.translations) if path),
+        ]
+        if settings.init:
+            read.append(f"{settings.init}: the rows that training begins with")
+        checkpoints = f"{run.checkpoints}: checkpoints, removed when the model is saved"
+        changed = [f"{name} {value}" for name, value in sorted(run.overrides.items())]
+        how = [f"configuration {self.config}, {settings.extent}"]
+        return Plan(
+            f"train a model of the family {self.family.name} ({run.language})",
+            read,
+            [f"{run.output}: the model directory", checkpoints],
+            how + ([", ".join(changed)] if changed else []),
+            self.family.needs(settings, pairs, vocabulary),
+        )
 
 
 @dataclass(frozen=True)
@@ -151,77 +185,67 @@ class RunReport:
     points: tuple[TrainingReport, ...] = ()
 
 
-def run_training(run: TrainingRun, on_start: Callable[[TrainingData, AnySettings], None] | None = None) -> RunReport:
-    """Do a training run, from the pairs to a model directory.
+OnStart = Callable[[TrainingData, "RunSettings"], None]
+
+
+def run_training(run: TrainingRun, on_start: OnStart | None = None) -> RunReport:
+    """Plan a training run and do it, from the pairs to a model directory.
 
     Args:
         run: What to do.
         on_start: Called when the pairs are ready and training is about to start.
 
     Raises:
-        ParagramError: As in `TrainingRun.check`, at once; or the development pairs, the text, the device or the model
-            to begin with are refused, or there is nothing to resume. Or another run is writing the output, or it cannot
-            be written.
+        ParagramError: As in `TrainingRun.plan` and `execute`.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
-    settings, chosen = run.check()
+    return execute(run.plan(), on_start)
+
+
+def execute(plan: TrainingPlan, on_start: OnStart | None = None) -> RunReport:
+    """Do what was planned.
+
+    Args:
+        plan: What to do.
+        on_start: As in `run_training`.
+
+    Raises:
+        ParagramError: The development pairs, the text, the device or the model to begin with are refused, or there is
+            nothing to resume. Or another run is writing the output, or it cannot be written.
+        KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
+    """
     if not is_main_process():
-        return _run(run, settings, chosen, None)
-    with output_lock(run.output, run.check_free, ModelDirectoryError):
-        return _run(run, settings, chosen, on_start)
+        return _execute(plan, None)
+    with output_lock(plan.run.output, plan.run.check_free, ModelDirectoryError):
+        return _execute(plan, on_start)
 
 
-def _run(
-    run: TrainingRun,
-    settings: AnySettings,
-    chosen: list[str],
-    on_start: Callable[[TrainingData, AnySettings], None] | None,
-) -> RunReport:
+def _execute(plan: TrainingPlan, on_start: OnStart | None) -> RunReport:
     from st_paragram.learning.training.devices import check_device
     from st_paragram.learning.training.train import save
 
+    run, settings = plan.run, plan.settings
     check_device(settings.device)
     if settings.init:
         find(settings.init)
-    development, translations = _watched(run)
-    how = preparation(run.language, run.vocab_size, settings.tokens, run.drop_invalid)
-    data = find_training_data(run.language, chosen, how, run.workers)
-    tasks = None
-    if isinstance(settings, DualEncoderSettings):
-        tasks = other_tasks(run.tasks, data.store, settings, run.languages)
+    watched = _watched(run)
+    data = plan.source.open(plan.preparation, run.workers)
+    more = plan.family.more_data(plan, data)
     if on_start:
         on_start(data, settings)
-    best, points = _trained(run, settings, data, development, translations, tasks)
+    best, points = plan.family.fit(plan, data, watched, more)
     if is_main_process():
-        save(best, data.store, development, run.output, run.description or data.description, run.overwrite)
+        save(best, data.store, watched.development, run.output, run.description or data.description, run.overwrite)
         shutil.rmtree(run.checkpoints, ignore_errors=True)
-    return RunReport(run.output, development.name, best.report, data.built_in, points)
+    return RunReport(run.output, watched.development.name, best.report, data.built_in, tuple(points))
 
 
-def _watched(run: TrainingRun) -> tuple[GradedPairs, Translations | None]:
+def _watched(run: TrainingRun) -> Watched:
     """What the run is watched with."""
+    from st_paragram.learning.training.train import Watched
     from st_paragram.tools.evaluation.development import development_pairs, development_translations
 
     pairs = development_pairs(run.development, run.language, run.force_test_set)
     if run.translations is None:
-        return pairs, None
-    return pairs, development_translations(run.translations, run.language, run.force_test_set)
-
-
-def _trained(
-    run: TrainingRun,
-    settings: AnySettings,
-    data: TrainingData,
-    development: GradedPairs,
-    translations: Translations | None,
-    tasks: OtherTasks | None,
-) -> tuple[TrainingResult, tuple[TrainingReport, ...]]:
-    """The model to save, and the reports on a grid."""
-    from st_paragram.families.psp.tune import tune
-    from st_paragram.learning.training.train import train
-
-    watched = (development, run.checkpoints, run.resume, translations)
-    if not (run.tune and isinstance(settings, TrainingSettings)):
-        return train(data.store, settings, *watched, tasks=tasks), ()
-    best, points = tune(data.store, settings, *watched)
-    return best, tuple(points)
+        return Watched(pairs)
+    return Watched(pairs, development_translations(run.translations, run.language, run.force_test_set))

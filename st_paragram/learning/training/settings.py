@@ -1,9 +1,8 @@
-"""The settings of a training run, and the configurations that come with the package. Nothing here needs torch."""
+"""The settings of a training run of averaging models. Nothing here needs torch."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
@@ -11,12 +10,12 @@ from st_paragram.tools.preparation.settings import Tokens
 
 Encoder = Literal["sp", "word", "trigram", "blstm"]
 
-_CONFIGS = Path(__file__).with_name("configs")
-
 
 @settings
 class TrainingSettings:
     """What a training run is made of; the defaults are the paper's (EMNLP 2022, section 3)."""
+
+    family: ClassVar[str] = "psp"
 
     encoder: Encoder = setting(
         "sp",
@@ -122,32 +121,3 @@ TOKENS_OF: dict[Encoder, Tokens] = {
     "trigram": "trigram",
     "blstm": "sentencepiece",
 }
-
-
-#: What begins the names of configurations of other models than those that `TrainingSettings` describe.
-GENERATIVE_CONFIGS, DUAL_ENCODER_CONFIGS = "bgt_", "muse_"
-
-
-def config_names(family: str = "") -> list[str]:
-    """The configurations that come with the package, of `TrainingSettings` or of the family that begins their names."""
-    names = sorted(path.stem for path in _CONFIGS.glob("*.yaml"))
-    others = (GENERATIVE_CONFIGS, DUAL_ENCODER_CONFIGS)
-    return [name for name in names if name.startswith(family) and (family or not name.startswith(others))]
-
-
-def config_path(config: str | Path, family: str = "") -> Path:
-    """The YAML file of a configuration.
-
-    Args:
-        config: A name, see `config_names`, or a file.
-        family: As in `config_names`.
-
-    Raises:
-        SettingsError: It is neither.
-    """
-    names = config_names(family)
-    if str(config) in names:
-        return _CONFIGS / f"{config}.yaml"
-    if not Path(config).is_file():
-        raise SettingsError(f"config is {str(config)!r}; it must be one of {', '.join(names)}, or a YAML file")
-    return Path(config)

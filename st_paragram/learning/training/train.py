@@ -6,7 +6,7 @@ import platform
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -14,23 +14,20 @@ from transformers import set_seed
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.core.families import family_named
 from st_paragram.core.value_words import counted
-from st_paragram.families.bgt import objective as translation_vae
-from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.families.muse import objective as dual_encoder
-from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.families.psp import objective as mega_batch_margin
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.learning.models.card import model_card
 from st_paragram.learning.training import progress
-from st_paragram.learning.training.families import AnySettings
 from st_paragram.learning.training.processes import is_main_process
-from st_paragram.learning.training.training_data import OtherTasks
 from st_paragram.tools.evaluation.correlation import correlate
 from st_paragram.tools.evaluation.development import development_evaluator, translation_accuracy
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.translations import Translations
+
+if TYPE_CHECKING:
+    from st_paragram.learning.training.family import MoreData, RunSettings
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,10 @@ class TrainingReport:
         translations: Scores on held-out translations before and after training, if there were any.
         history: What was logged of the run, where its objective has parts to tell.
         tasks: Pairs of other tasks than translation, by task and language.
+        tried: Of a point of a grid, the settings that are tried there, in words.
     """
 
-    settings: AnySettings
+    settings: RunSettings
     seconds: float
     pairs_per_second: float
     before: Correlation
@@ -56,6 +54,20 @@ class TrainingReport:
     translations: tuple[TranslationScore, ...] = ()
     history: tuple[dict[str, float], ...] = ()
     tasks: dict[str, int] = field(default_factory=dict)
+    tried: str = ""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a training run is watched with.
+
+    Attributes:
+        development: Graded pairs.
+        translations: Held-out translations, if there are any.
+    """
+
+    development: GradedPairs
+    translations: Translations | None = None
 
 
 @dataclass(frozen=True)
@@ -68,12 +80,12 @@ class TrainingResult:
 
 def train(
     store: PairStore,
-    settings: AnySettings,
+    settings: RunSettings,
     development: GradedPairs,
     checkpoints: str | Path,
     resume: bool = False,
     translations: Translations | None = None,
-    tasks: OtherTasks | None = None,
+    more: MoreData | None = None,
 ) -> TrainingResult:
     """Train on a store, from N(0, 1) or from a model's rows.
 
@@ -84,7 +96,7 @@ def train(
         checkpoints: A folder for checkpoints, one at the end of each epoch and one on Ctrl-C.
         resume: Continue from the newest whole checkpoint there.
         translations: Held-out translations that are looked for now and then, too.
-        tasks: What else there is to train on, for a dual encoder.
+        more: What else there is to train on.
 
     Raises:
         SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings, data and
@@ -95,15 +107,14 @@ def train(
     """
     folder = Path(checkpoints)
     set_seed(settings.seed)
-    objective = objective_of(settings)
+    objective = family_named(settings.family).objective()
     model = objective.new_model(store, settings)
     before, found_before = correlate(model, development), _translation_scores(model, translations, "before training")
     evaluator = development_evaluator(development, translations, batch_size(model))
-    others = {} if tasks is None else {"tasks": tasks}
-    sizes = {} if tasks is None else {f"{each.task} {each.language}": len(each.store) for each in tasks.stores}
-    trainer = objective.trainer(model, store, settings, folder, evaluator, **others)
+    others, stores = ([], []) if more is None else ([more], list(more.all_stores))
+    trainer = objective.trainer(model, store, settings, folder, evaluator, *others)
     open_progress = progress.resume if resume else progress.begin
-    so_far = open_progress(folder, asdict(settings), store, *(each.store for each in (tasks.stores if tasks else ())))
+    so_far = open_progress(folder, _values(settings), store, *stores)
     started = time.perf_counter()
     try:
         trainer.train(resume_from_checkpoint=resume)
@@ -116,15 +127,13 @@ def train(
     rate = so_far.pairs / max(so_far.step_seconds, 1e-9)
     after, found = correlate(model, development), _translation_scores(model, translations, "after training")
     history = tuple(trainer.state.log_history) if objective.HAS_HISTORY else ()
+    sizes = {} if more is None else dict(more.sizes)
     report = TrainingReport(settings, so_far.seconds, rate, before, after, (*found_before, *found), history, sizes)
     return TrainingResult(objective.trained(trainer), report)
 
 
-def objective_of(settings: AnySettings) -> Any:  # noqa: ANN401 - a module of `objectives`
-    """The objective of a run, by the class of its settings: it makes the model, the trainer, and what is saved."""
-    if isinstance(settings, DualEncoderSettings):
-        return dual_encoder
-    return translation_vae if isinstance(settings, GenerativeSettings) else mega_batch_margin
+def _values(settings: RunSettings) -> dict[str, Any]:
+    return asdict(settings)  # type: ignore[call-overload]
 
 
 def _translation_scores(
@@ -169,7 +178,7 @@ def save(
         preparation=store.settings,
         segmentation=store.tokenizer().options.get("segmentation", "none"),
         machine=f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}",
-        settings=asdict(result.report.settings),
+        settings=_values(result.report.settings),
         seconds=result.report.seconds,
         pairs_per_second=result.report.pairs_per_second,
         scores=[

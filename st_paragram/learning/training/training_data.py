@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
@@ -14,9 +15,6 @@ from st_paragram.core.data.text import TextSource, parse_source, read_pairs
 from st_paragram.core.files import cache_folder, write_text
 from st_paragram.core.value_words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.families.muse.public_files.stores import build_task_stores
-from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.families.muse.tasks.task_stores import TaskStore
 from st_paragram.tools.preparation.prepare import prepare_cached
 from st_paragram.tools.preparation.settings import PrepareSettings, Tokens
 from st_paragram.tools.stages.executors import LocalExecutor
@@ -43,19 +41,6 @@ _STORE = (".h5", ".hdf5")
 
 
 @dataclass(frozen=True)
-class OtherTasks:
-    """What a dual encoder is trained on beside translations, and which of these.
-
-    Attributes:
-        stores: Of the other tasks, in the vocabulary of the translations.
-        languages: Whose translations are trained on, beside English; all if none is named.
-    """
-
-    stores: Sequence[TaskStore] = ()
-    languages: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
 class TrainingData:
     """A store, and one line that says where its pairs come from."""
 
@@ -73,16 +58,97 @@ class TrainingData:
         return f" (left out: {in_words(dropped)})" if known else ""
 
 
-def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = False) -> list[str]:
+class TrainingSource(Protocol):
+    """What is trained on, chosen and looked at, and not read yet."""
+
+    def __str__(self) -> str:
+        """One line for a plan."""
+
+    def pairs(self) -> int | None:
+        """How many pairs there are, if that is known before any text is read."""
+
+    def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
+        """The store; texts are prepared, once, into a store of the cache.
+
+        Args:
+            settings: How texts are prepared, see `preparation`; a store is what it is.
+            workers: Processes of a preparation.
+
+        Raises:
+            StoreError: The store is refused.
+            TextError: A text is refused.
+        """
+
+
+@dataclass(frozen=True)
+class StoreSource:
+    """A pair store."""
+
+    path: str
+    language: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.pairs():,} pairs in a store"
+
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return len(PairStore(self.path, check_ids=False))
+
+    def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
+        """The store, all of whose ids are checked."""
+        return TrainingData(_open_store(self.path, self.language), Path(self.path).name)
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """Parallel texts."""
+
+    sources: tuple[TextSource, ...]
+
+    def __str__(self) -> str:
+        return f"{', '.join(source.name for source in self.sources)}: text, prepared once into a store of the cache"
+
+    def pairs(self) -> None:
+        """Not known before the text is read."""
+
+    def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
+        """The texts as a store of the cache."""
+        description = " + ".join(Path(source.name).name for source in self.sources)
+        return TrainingData(_prepare(self.sources, settings, workers), description)
+
+
+@dataclass(frozen=True)
+class BuiltInText:
+    """The built-in bitext, or built-in paraphrases."""
+
+    language: str
+
+    def __str__(self) -> str:
+        return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
+
+    def pairs(self) -> int:
+        """Number of pairs before duplicates are dropped."""
+        return BUILT_IN_PAIRS
+
+    def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
+        """The text, made and prepared once."""
+        language = self.language
+        path = cache_folder() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
+        pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
+        _write_if_changed(path, pairs)
+        store = _prepare([TextSource((str(path),), ("en", language))], settings, workers)
+        about = "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)"
+        return TrainingData(store, about, built_in=True)
+
+
+def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = False) -> TrainingSource:
     """Choose what to train on, and refuse early, before any text is read, what cannot be trained on.
 
     Args:
-        language: As in `find_training_data`.
-        data: As in `find_training_data`.
+        language: The language beside English; "en" for English paraphrases.
+        data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty:
+            `data/en-<language>.h5`, or else the built-in bitext, with a warning.
         drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
-
-    Returns:
-        `data`. If it is empty: `data/en-<language>.h5`, or else the built-in bitext (`[BUILT_IN]`), with a warning.
 
     Raises:
         SettingsError: No language code, no data and no built-in bitext for the language, a store beside other data,
@@ -96,31 +162,31 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
     chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
     if chosen == [BUILT_IN]:
         _check_built_in(language, standard, warn=not data)
-    elif any(path.endswith(_STORE) for path in chosen):
-        _open_store(chosen, language, check_ids=False)
-    else:
-        for source in (parse_source(spec, ("en", language)) for spec in chosen):
-            for path in source.paths:
-                if not Path(path).is_file():
-                    raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
-            if not drop_invalid:
-                next(read_pairs(source, drop_invalid=False), None)
-    return chosen
+        return BuiltInText(language)
+    if any(path.endswith(_STORE) for path in chosen):
+        if len(chosen) > 1:
+            raise SettingsError(f"{len(chosen)} data files with a pair store among them; give one store, or texts only")
+        _open_store(chosen[0], language, check_ids=False)
+        return StoreSource(chosen[0], language)
+    sources = tuple(parse_source(spec, ("en", language)) for spec in chosen)
+    for source in sources:
+        for path in source.paths:
+            if not Path(path).is_file():
+                raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
+        if not drop_invalid:
+            next(read_pairs(source, drop_invalid=False), None)
+    return TextFiles(sources)
 
 
 def find_training_data(
-    language: str,
-    data: Sequence[str] = (),
-    settings: PrepareSettings | None = None,
-    workers: int = 1,
+    language: str, data: Sequence[str] = (), settings: PrepareSettings | None = None, workers: int = 1
 ) -> TrainingData:
-    """The pairs to train `language` on; texts are prepared, once, into a store of the cache.
+    """The pairs to train `language` on: `choose_data`, opened.
 
     Args:
-        language: The language beside English; "en" for English paraphrases.
-        data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty, as
-            `choose_data` says.
-        settings: How texts are prepared, see `preparation`; ignored for a store.
+        language: As in `choose_data`.
+        data: As in `choose_data`.
+        settings: How texts are prepared; None: as `preparation` says.
         workers: Processes of a preparation.
 
     Raises:
@@ -129,14 +195,7 @@ def find_training_data(
         TextError: A text is refused.
     """
     settings = settings or preparation(language)
-    chosen = choose_data(language, data, settings.drop_invalid)
-    if chosen == [BUILT_IN]:
-        return _built_in(language, settings, workers)
-    if any(path.endswith(_STORE) for path in chosen):
-        return TrainingData(_open_store(chosen, language), Path(chosen[0]).name)
-    sources = [parse_source(spec, ("en", language)) for spec in chosen]
-    description = " + ".join(Path(source.name).name for source in sources)
-    return TrainingData(_prepare(sources, settings, workers), description)
+    return choose_data(language, data, settings.drop_invalid).open(settings, workers)
 
 
 def preparation(
@@ -168,22 +227,12 @@ def _check_built_in(language: str, standard: Path, warn: bool) -> None:
         logger.warning(_NO_DATA, standard, advice.format(language))
 
 
-def _open_store(data: Sequence[str], language: str, check_ids: bool = True) -> PairStore:
-    if len(data) > 1:
-        raise SettingsError(f"{len(data)} data files with a pair store among them; give one store, or texts only")
-    store = PairStore(data[0], check_ids)
+def _open_store(path: str, language: str, check_ids: bool = True) -> PairStore:
+    store = PairStore(path, check_ids)
     if store.languages[1] != language:
         seen = f"pairs of {store.languages[0]} and {store.languages[1]}, not of {language}"
-        raise SettingsError(f"{data[0]}: {seen}; choose the language or the data")
+        raise SettingsError(f"{path}: {seen}; choose the language or the data")
     return store
-
-
-def _built_in(language: str, settings: PrepareSettings, workers: int) -> TrainingData:
-    path = cache_folder() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
-    pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
-    _write_if_changed(path, pairs)
-    store = _prepare([TextSource((str(path),), ("en", language))], settings, workers)
-    return TrainingData(store, "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)", True)
 
 
 def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
@@ -195,72 +244,3 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 def _prepare(sources: Sequence[TextSource], settings: PrepareSettings, workers: int) -> PairStore:
     return PairStore(prepare_cached(sources, settings, cache_folder() / "stores", executor=LocalExecutor(workers)))
-
-
-def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """What `find_training_data` is to be asked for translations of several languages.
-
-    Args:
-        languages: Beside English.
-        data: One pair store that has them all, among others maybe; or folders with `en-LANG.tsv`, or `.gz`, `.xz`; or
-            specifications of texts, `LANG-LANG:FILE`; or nothing, for the store or the built-in bitext of a language.
-
-    Returns:
-        The languages in one word ("de-es"), and the data.
-
-    Raises:
-        SettingsError: A store lacks a language.
-        TextError: A folder lacks a language.
-        StoreError: The store is refused.
-    """
-    chosen = [spec for item in data for spec in (_in_folder(Path(item), languages) if Path(item).is_dir() else [item])]
-    if len(chosen) == 1 and chosen[0].endswith(_STORE):
-        store = PairStore(chosen[0], check_ids=False)
-        there = {language for _, language in store.language_pairs}
-        if missing := sorted(set(languages) - there):
-            seen = f"no translations of {', '.join(missing)}, only of {', '.join(sorted(there))}"
-            raise SettingsError(f"{chosen[0]}: {seen}; prepare them, or leave the language out of --langs")
-        return store.languages[1], chosen
-    return "-".join(sorted(set(languages))), chosen
-
-
-def _in_folder(folder: Path, languages: Sequence[str]) -> list[str]:
-    found = []
-    for language in languages:
-        names = [f"en-{language}.tsv{ending}" for ending in ("", ".gz", ".xz")]
-        paths = [folder / name for name in names if (folder / name).is_file()]
-        if not paths:
-            raise TextError(f"{folder}: no translations of {language}, looked for {names[0]}, .gz and .xz; add them")
-        found.append(f"en-{language}:{paths[0]}")
-    return found
-
-
-def other_tasks(
-    folders: Mapping[str, Path], bitext: PairStore, settings: DualEncoderSettings, languages: Sequence[str] = ()
-) -> OtherTasks:
-    """Texts of other tasks than translation as stores, made once in the cache, in the vocabulary of translations.
-
-    Args:
-        folders: Folders of texts by their tasks.
-        bitext: Whose vocabulary is the model's.
-        settings: What is cut off, and which tasks have a share of the steps.
-        languages: Beside English; texts of others are left out. All if none is named.
-
-    Raises:
-        TextError: A folder has no texts of the task, or one of them is refused.
-    """
-    kept = {"en", *(languages or bitext.languages[1].split("-"))}
-    shares = {str(task): share for task, share in settings.shares.items()}
-    used = {task: folder for task, folder in folders.items() if shares[task] > 0}
-    stores = build_task_stores(
-        used,
-        bitext.tokenizer(),
-        cache_folder() / "tasks",
-        max_length=settings.max_length,
-        context_length=settings.context_length,
-        keep=lambda language: language in kept,
-    )
-    for task, folder in used.items():
-        if not any(each.task == task for each in stores):
-            raise TextError(f"{folder}: no {task} file of {', '.join(sorted(kept))}; add one, or leave the option out")
-    return OtherTasks(stores, tuple(languages))

@@ -10,24 +10,19 @@ from typing import cast
 
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
-    DUAL_ENCODER,
-    GENERATIVE,
     OWN_MODULES,
-    RECURRENT,
     STOCK,
     read_configuration,
 )
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.families import entry_of_architecture
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 
 _KINDS = {
     AVERAGING: "average of pieces",
-    RECURRENT: "bidirectional LSTM",
-    GENERATIVE: "generative model, BGT",
-    DUAL_ENCODER: "dual encoder, mUSE",
     STOCK: "pipeline of modules",
     OWN_MODULES: "pipeline of modules",
 }
@@ -50,12 +45,15 @@ class Choice:
     @property
     def kind(self) -> str:
         """What kind of model it is, in words."""
-        return _KINDS.get(self.architecture, self.architecture)
+        entry = entry_of_architecture(self.architecture)
+        kinds = _KINDS if entry is None else entry.architectures
+        return kinds.get(self.architecture, self.architecture)
 
     @property
     def generative(self) -> bool:
         """Whether it can write sentences."""
-        return self.architecture == GENERATIVE
+        entry = entry_of_architecture(self.architecture)
+        return entry is not None and entry.demo_tab
 
 
 class Models:

@@ -24,14 +24,14 @@ _NOTE = (
 
 def written_languages(model: Any) -> list[str]:  # noqa: ANN401 - what `Models` loads
     """Codes of the languages that a model can write in another sentence's style; none for most models."""
-    if isinstance(model, Encoder) or not isinstance(model, _generation("models.generative").GenerativeEncoder):
+    if isinstance(model, Encoder) or not isinstance(model, _generation("directory").GenerativeEncoder):
         return []
     return [language for language in model.languages if _can_write(model, language)]
 
 
 def _generation(module: str) -> Any:  # noqa: ANN401 - a module
     """A module that writes sentences; it needs torch, which this page has only for models that do."""
-    return importlib.import_module(f"st_paragram.{module}")
+    return importlib.import_module(f"st_paragram.families.bgt.{module}")
 
 
 def _can_write(model: Any, language: str) -> bool:  # noqa: ANN401 - a GenerativeEncoder

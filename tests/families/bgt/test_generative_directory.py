@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +12,14 @@ from sentence_transformers import SentenceTransformer
 from support.generative import LATENT, batch_of, batches_of, new_generator, new_loss
 
 import st_paragram
-from st_paragram.core.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.configuration import GENERATIVE
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.directory import GENERATIVE, GenerativeEncoder
 from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.architectures import ARCHITECTURES, architecture_of
+from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from st_paragram.learning.modules.transformer_encoder import pooled_states
 
 DECODERS = "decoders/model.safetensors"
@@ -120,7 +120,7 @@ def test_what_is_beside_is_no_part_of_the_pipeline(model, original):
     ours = st_paragram.load(original, device="cpu")
     assert ours.generator is ours.generator
     assert ours.generator.semantic.pipeline[0] is ours[0]
-    assert architecture_of(ours) is architecture_of(model) is ARCHITECTURES[GENERATIVE]
+    assert architecture_of(ours) is architecture_of(model) is architecture_named(GENERATIVE, Path("x"))
 
 
 def test_what_the_configuration_says(original, vocabulary):

@@ -14,12 +14,13 @@ import st_paragram
 from st_paragram.cli import train
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.families import family_named
 from st_paragram.core.settings import read
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.training.families import GENERATIVE
+from st_paragram.learning.training.configs import config_names, config_path
 from st_paragram.learning.training.run import TrainingRun
-from st_paragram.learning.training.settings import config_names, config_path
 
+FOLDERS = family_named("bgt").config_folders
 ROOT = Path(__file__).parents[3]
 SIZES = "--dim 16 --ffn-dim 16 --heads 2 --latent-dim 8 --batch-tokens 300 --warmup-updates 2".split()  # noqa: SIM905
 QUICK = [*SIZES, *"--epochs 1 --candidates 20 --device cpu --vocab-size 200".split()]  # noqa: SIM905
@@ -91,18 +92,18 @@ def test_pairs_of_one_language_are_refused(folder, capsys):
 
 
 def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names("bgt_") == ["bgt_paper", "bgt_small"]
-    for name in config_names("bgt_"):
+    assert config_names(FOLDERS) == ["bgt_paper", "bgt_small"]
+    for name in config_names(FOLDERS):
         path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name, "bgt_").read_bytes()
-    paper = read(GenerativeSettings, config_path("bgt_paper", "bgt_"))
+        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()
+    paper = read(GenerativeSettings, config_path("bgt_paper", FOLDERS))
     assert paper == GenerativeSettings()  # the defaults are the paper's
-    assert TrainingRun("es", Path("x"), family=GENERATIVE, default_config="bgt_small").check()[0].dim == 128
+    assert TrainingRun("es", Path("x"), family="bgt", default_config="bgt_small").plan().settings.dim == 128
 
 
 @pytest.mark.parametrize("name", ["bgt_paper", "bgt_small"])
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    lines = config_path(name, "bgt_").read_text(encoding="utf-8").split("\n")
+    lines = config_path(name, FOLDERS).read_text(encoding="utf-8").split("\n")
     commands = [line[1:].split() for line in lines if line.startswith("#   ")]
     parser = argparse.ArgumentParser()
     train.add_options(parser)

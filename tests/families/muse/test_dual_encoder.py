@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +12,13 @@ from sentence_transformers import SentenceTransformer
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
 import st_paragram
-from st_paragram.core.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.configuration import DUAL_ENCODER
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.families.muse.directory import DualEncoder
+from st_paragram.families.muse.directory import DUAL_ENCODER, DualEncoder
 from st_paragram.families.muse.towers import DOCUMENT
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.architectures import ARCHITECTURES as KINDS
-from st_paragram.learning.models.architectures import architecture_of
+from st_paragram.learning.models.architectures import architecture_named, architecture_of
 
 WAYS = ("encode", "encode_query", "encode_document")
 STRANGE = ["", " ", "\u2603\u2603 \u2603", "ba ce di " * 3334]
@@ -268,7 +267,7 @@ def test_heads_are_no_part_of_the_pipeline(model, name, folders):
     assert not [each for each, _ in model.named_parameters() if "context" in each or "classifier" in each]
     ours = opened(folders[name], "ours")
     assert not ours.training and not ours.heads.training
-    assert architecture_of(ours) is architecture_of(model) is KINDS[DUAL_ENCODER]
+    assert architecture_of(ours) is architecture_of(model) is architecture_named(DUAL_ENCODER, Path("x"))
     for each, tensor in model.heads.state_dict().items():
         assert torch.equal(ours.heads.state_dict()[each], tensor)
 

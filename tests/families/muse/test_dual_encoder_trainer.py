@@ -26,16 +26,16 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse import objective as dual_encoder
+from st_paragram.families.muse import training_data
 from st_paragram.families.muse.dual_encoder_ranking import ranking_loss
 from st_paragram.families.muse.dual_encoder_tasks import DualEncoderTasks, TaskBatch
 from st_paragram.families.muse.task_data import TaskRows
 from st_paragram.families.muse.tasks.task_stores import TaskStore, build_task_stores
 from st_paragram.families.muse.trainer import task_batch
+from st_paragram.families.muse.training_data import OtherTasks, bitext_of_languages
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training import training_data
-from st_paragram.learning.training.training_data import OtherTasks, bitext_of_languages
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -12,7 +12,7 @@ from support.dual_encoder import tiny, write_bitext, write_data, write_rows
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.task_data import TaskRows, all_rows, sources, unit_means
 from st_paragram.families.muse.task_sampler import Source, TaskSampler
-from st_paragram.learning.training.training_data import OtherTasks
+from st_paragram.families.muse.training_data import OtherTasks
 
 
 def source(rows, weight=1.0, lengths=None, vectors=None, name="x"):

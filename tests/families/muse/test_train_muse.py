@@ -15,15 +15,16 @@ import st_paragram
 from st_paragram.cli import train
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.families import family_named
 from st_paragram.core.settings import read
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.families import DUAL_ENCODERS
+from st_paragram.learning.training.configs import config_names, config_path
 from st_paragram.learning.training.run import TrainingRun
-from st_paragram.learning.training.settings import config_names, config_path
 
+FOLDERS = family_named("muse").config_folders
 ROOT = Path(__file__).parents[3]
 SIZES = "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8".split()  # noqa: SIM905
 QUICK = [*SIZES, *"--warmup-updates 2 --evaluate-steps 8 --device cpu --vocab-size 200".split()]  # noqa: SIM905
@@ -134,23 +135,22 @@ def test_a_store_without_a_language_is_told(folder, capsys):
 
 
 def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names("muse_") == CONFIGS
-    assert not [name for name in config_names() if name.startswith("muse_")]
+    assert config_names(FOLDERS) == CONFIGS
     for name in CONFIGS:
         path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name, "muse_").read_bytes()
-        made = read(DualEncoderSettings, config_path(name, "muse_"))
+        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()
+        made = read(DualEncoderSettings, config_path(name, FOLDERS))
         assert (
             made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
             or name == "muse_paper"
         )
-    run = TrainingRun("es", Path("x"), data=["built-in"], family=DUAL_ENCODERS, default_config="muse_small")
-    assert run.check()[0].dim == 256
+    run = TrainingRun("es", Path("x"), data=["built-in"], family="muse", default_config="muse_small")
+    assert run.plan().settings.dim == 256
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    lines = config_path(name, "muse_").read_text(encoding="utf-8").split("\n")
+    lines = config_path(name, FOLDERS).read_text(encoding="utf-8").split("\n")
     commands = [line[1:].split() for line in lines if line.startswith("#   ")]
     parser = argparse.ArgumentParser()
     train.add_options(parser)

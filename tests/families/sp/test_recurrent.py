@@ -1,6 +1,7 @@
 """Model directories of recurrent models: a table of pieces, a bidirectional LSTM, and the mean of its states."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,15 +11,15 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 import st_paragram
-from st_paragram.core.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.configuration import OWN_MODULES, RECURRENT
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.encoding.configuration import OWN_MODULES
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.sp.bilstm import BiLSTM
-from st_paragram.families.sp.directory import recurrent_modules, recurrent_pipeline
+from st_paragram.families.sp.directory import RECURRENT, recurrent_modules, recurrent_pipeline
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.architectures import ARCHITECTURES, architecture_of
+from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding
 from st_paragram.learning.modules.mean_pool import MeanPool
@@ -121,7 +122,7 @@ def test_weights_fill_a_pipeline_of_the_same_shape_and_no_other(model, saved, vo
 
 
 def test_which_pipelines_are_recurrent(model, vocabulary):
-    assert architecture_of(model) is ARCHITECTURES[RECURRENT]
+    assert architecture_of(model) is architecture_named(RECURRENT, Path("x"))
     assert averaging_embedding(model) is None
     embedding = SentencePieceEmbedding(vocabulary, 12)
     table = CompactEmbedding.from_rows(torch.ones(len(vocabulary), 12), TableType.INT8)
@@ -129,9 +130,9 @@ def test_which_pipelines_are_recurrent(model, vocabulary):
     for modules in ([embedding, BiLSTM(12, 5), Pooling(10)], [compact, BiLSTM(12, 5), MeanPool(10)]):
         other = SentenceTransformer(modules=modules, device="cpu")
         assert recurrent_modules(other) is None
-        assert architecture_of(other) is ARCHITECTURES[OWN_MODULES]
+        assert architecture_of(other) is architecture_named(OWN_MODULES, Path("x"))
         with pytest.raises(ModelDirectoryError, match="is no recurrent model"):
-            ARCHITECTURES[RECURRENT].check(other)
+            architecture_named(RECURRENT, Path("x")).check(other)
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": "float16"}, {"truncate_dim": 3}])

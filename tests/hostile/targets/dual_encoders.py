@@ -22,7 +22,7 @@ from support.data import make_pairs
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new, write_bitext
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.checksums_file import CHECKSUMS_FILE, write_checksums
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ParagramError
 from st_paragram.families.muse.directory import DualEncoder

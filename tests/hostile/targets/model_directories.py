@@ -23,7 +23,7 @@ from support.data import make_pairs
 from support.stock import lstm_pipeline
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.checksums_file import CHECKSUMS_FILE, write_checksums
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.errors import ParagramError

@@ -11,8 +11,8 @@ import torch
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core import checksums_file
-from st_paragram.core.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.encoding import checksums_file
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

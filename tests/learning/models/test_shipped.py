@@ -17,7 +17,7 @@ from support.plugin import tell_shape_with_copy
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.checksums_file import check
+from st_paragram.core.encoding.checksums_file import check
 from st_paragram.core.encoding.find import SHIPPED, shipped_folder
 from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.release.description import read_release

@@ -79,7 +79,8 @@ def test_reasons_are_each_of_one_filter():
 
 
 def test_no_filter_needs_torch():
-    code = "import sys; from st_paragram.tools.cleaning.config import default_cleaning as d; d().make_steps(('en', 'de')); "
+    code = "import sys; from st_paragram.tools.cleaning.config import default_cleaning as d; "
+    code += "d().make_steps(('en', 'de')); "
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -341,7 +341,7 @@ def test_the_parser_of_the_command_loads_nothing_heavy():
     code = (
         "import argparse, sys; from st_paragram.cli import download; "
         "download.add_options(argparse.ArgumentParser()); "
-        "sys.exit(any(f'st_paragram.{name}' in sys.modules for name in ('corpora.resolve', 'corpora.download')))"
+        "sys.exit(any(f'st_paragram.tools.corpora.{name}' in sys.modules for name in ('resolve', 'fetching.download')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 

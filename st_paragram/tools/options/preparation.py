@@ -8,9 +8,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.cli.executor_options import add_executor_options, executor_from
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
+from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer

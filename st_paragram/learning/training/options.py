@@ -1,18 +1,24 @@
-"""Options that all commands share which train a model."""
+"""Command-line options that all kinds of training share."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.settings import add_setting_options, given, read_yaml
-from st_paragram.learning.training.families import ENCODERS, Family
-from st_paragram.learning.training.settings import config_names, config_path
+from st_paragram.learning.training.configs import config_names, config_path
 
 if TYPE_CHECKING:
+    from st_paragram.learning.training.family import Family
     from st_paragram.learning.training.run import TrainingRun
+
+#: What can be trained on, for the help of a kind of training; {} is the language.
+PAIRS = (
+    "a pair store (.h5), a text of two columns (repeatable), or `built-in` (default: data/en-{}.h5, or the built-in "
+    "bitext if there is no such file)"
+)
 
 
 @dataclass(frozen=True)
@@ -20,9 +26,9 @@ class FileHelp:
     """What the help of a command says of the files that it reads and makes.
 
     Args:
-        data: what can be trained on, and what is if nothing is named.
-        output: the model directory that is made if none is named.
-        option: for the data.
+        data: What can be trained on, and what is if nothing is named.
+        output: The model directory that is made if none is named.
+        option: The option for the data.
     """
 
     data: str
@@ -30,35 +36,42 @@ class FileHelp:
     option: str = "--data"
 
 
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Add `--lang`."""
+    parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
+
+
 def add_training_options(
     parser: argparse.ArgumentParser,
-    default_config: str,
+    family: Family,
     files: FileHelp,
-    tuning: bool = True,
-    family: Family = ENCODERS,
+    default_config: str | None = None,
+    tuning: bool = False,
 ) -> None:
     """Add the options of data, output and settings.
 
     Args:
         parser: Takes them.
-        default_config: The configuration that serves if none is named.
-        files: What is said of data and output.
-        tuning: Add `--tune`.
         family: What kind of model is trained.
+        files: What is said of data and output.
+        default_config: The configuration that serves if none is named; None: the family's.
+        tuning: Add `--tune`.
     """
+    default_config = default_config or family.default_config
     _add_file_options(parser, files)
     shown = f"Each option overrides the configuration. The defaults shown are those of `{default_config}`."
     group = parser.add_argument_group("settings", shown)
-    other = family.built_in_config != default_config
-    built_in = f"; {family.built_in_config} for the built-in bitext" if other else ""
+    built_in = family.built_in_config
+    note = f"; {built_in} for the built-in bitext" if built_in != default_config else ""
+    folders = family.config_folders
+    names = ", ".join(config_names(folders))
     group.add_argument(
         "--config",
         metavar="NAME|FILE.yaml",
-        help=f"the configuration: {', '.join(config_names(family.configs))}, or a YAML file of settings (default: "
-        f"{default_config}{built_in})",
+        help=f"the configuration: {names}, or a YAML file of settings (default: {default_config}{note})",
     )
-    add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, family.configs)))
-    parser.set_defaults(default_config=default_config, tune=False, family=family)
+    add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, folders)))
+    parser.set_defaults(default_config=default_config, tune=False)
     if tuning:
         text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
         group.add_argument("--tune", action="store_true", help=text)
@@ -94,28 +107,40 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
         "training",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
-    add(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help=f"the model directory to make (default: {files.output})",
-    )
+    add("--output", type=Path, metavar="DIR", help=f"the model directory to make (default: {files.output})")
     add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
+    add("--plan", action="store_true", help="print what would be read, made and needed, and stop")
 
 
-def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
-    """The training run that the options describe."""
+def training_run(
+    arguments: argparse.Namespace,
+    family: Family,
+    language: str,
+    output: Path,
+    data: list[str] | None = None,
+    more: Any = None,  # noqa: ANN401
+) -> TrainingRun:
+    """The training run that the options describe.
+
+    Args:
+        arguments: What was given.
+        family: Of the model.
+        language: As of `TrainingRun`.
+        output: The model directory, if none is named.
+        data: In place of what was given.
+        more: As of `TrainingRun`.
+    """
     from st_paragram.learning.training.run import TrainingRun
 
-    family: Family = arguments.family
     return TrainingRun(
         language=language,
-        output=arguments.output or Path(f"{_kind(arguments)}-{language}"),
-        data=arguments.data,
+        output=arguments.output or output,
+        data=arguments.data if data is None else data,
         config=arguments.config,
         default_config=arguments.default_config,
-        family=family,
+        family=family.name,
+        more=more,
         overrides=given(arguments, family.settings),
         vocab_size=getattr(arguments, "vocab_size", None),
         drop_invalid=getattr(arguments, "drop_invalid", False),
@@ -127,11 +152,3 @@ def training_run(arguments: argparse.Namespace, language: str) -> TrainingRun:
         resume=arguments.resume,
         overwrite=arguments.overwrite,
     )
-
-
-def _kind(arguments: argparse.Namespace) -> str:
-    """What begins the name of the model directory."""
-    encoder: str = getattr(arguments, "encoder", "sp")
-    default = "p-sp" if arguments.family is ENCODERS else "bgt"
-    kind: str = getattr(arguments, "objective", default if encoder == "sp" else encoder)
-    return kind

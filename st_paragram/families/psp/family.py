@@ -1,0 +1,110 @@
+"""P-SP, and SP, which is trained in the same way: averaging models on bitext or paraphrases."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from st_paragram.core.plan import Needs
+from st_paragram.learning.training.family import Family, MoreData, Objective, TrainingKind
+from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
+from st_paragram.learning.training.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from st_paragram.learning.training.run import TrainingPlan, TrainingRun
+    from st_paragram.learning.training.train import TrainingReport, TrainingResult, Watched
+    from st_paragram.learning.training.training_data import TrainingData
+
+# Seconds for a pair and an epoch on two cores (AMD EPYC, Zen 4): at all, and for each component.
+_SECONDS, _SECONDS_A_COMPONENT = 19e-6, 0.074e-6
+_TORCH = 500_000_000  # bytes of a process in which torch is imported
+
+_BITEXT_EPILOG = """\
+  st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
+  st-paragram train bitext --lang es                               # makes the model directory p-sp-es
+  st-paragram train bitext --lang es --data mine.tsv.xz --config small --dim 500
+  st-paragram train bitext --lang es --data mine.tsv.xz --encoder trigram --config sp2019
+  python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
+
+Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+"""
+_PARAPHRASE_EPILOG = """\
+  st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
+  st-paragram train paraphrase                                     # makes the model directory p-sp-en
+  python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-en').encode(['hello']).shape)"
+
+Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
+"""
+
+
+def _add_bitext_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
+    add_language(parser)
+    files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with another --encoder")
+    add_training_options(parser, FAMILY, files, default_config, tuning=True)
+
+
+def _add_paraphrase_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
+    parser.set_defaults(lang="en")
+    files = FileHelp(PAIRS.format("en"), "p-sp-en; word-en, trigram-en or blstm-en with another --encoder")
+    add_training_options(parser, FAMILY, files, default_config or "paraphrase")
+
+
+def _run(arguments: argparse.Namespace) -> TrainingRun:
+    encoder = getattr(arguments, "encoder", "sp")
+    name = "p-sp" if encoder == "sp" else encoder
+    return training_run(arguments, FAMILY, arguments.lang, Path(f"{name}-{arguments.lang}"))
+
+
+class ParaphrasticFamily(Family):
+    """P-SP (EMNLP 2022) and the encoders of SP (ACL 2019)."""
+
+    name: ClassVar[str] = "psp"
+    settings: ClassVar[type[Any]] = TrainingSettings
+    default_config: ClassVar[str] = "short"
+    built_in_config: ClassVar[str] = "small"
+    kinds: ClassVar[Mapping[str, TrainingKind]] = {
+        "bitext": TrainingKind(
+            "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its "
+            "translation.",
+            _BITEXT_EPILOG,
+            _add_bitext_options,
+            _run,
+        ),
+        "paraphrase": TrainingKind(
+            "Train a model that embeds a sentence as the mean of its pieces, on pairs of English sentences that mean "
+            "the same.",
+            _PARAPHRASE_EPILOG,
+            _add_paraphrase_options,
+            _run,
+        ),
+    }
+
+    def needs(self, settings: TrainingSettings, pairs: int | None, vocabulary: int | None) -> Needs:
+        """Time by the rates of the compiled step; table and Adam's two moments in memory, and on disk twice."""
+        if pairs is None or vocabulary is None:
+            return Needs()
+        seconds = pairs * settings.epochs * (_SECONDS + _SECONDS_A_COMPONENT * settings.dim)
+        state = 3 * 4 * vocabulary * settings.dim
+        return Needs(seconds if settings.encoder != "blstm" else None, _TORCH + state, 2 * state)
+
+    def objective(self) -> Objective:
+        """The margin loss with mined negatives."""
+        from st_paragram.families.psp import objective
+
+        return cast("Objective", objective)
+
+    def fit(
+        self, plan: TrainingPlan, data: TrainingData, watched: Watched, more: MoreData | None = None
+    ) -> tuple[TrainingResult, Sequence[TrainingReport]]:
+        """Train, or tune where that is asked for."""
+        if not plan.run.tune:
+            return super().fit(plan, data, watched, more)
+        from st_paragram.families.psp.tune import tune
+
+        run, settings = plan.run, cast("TrainingSettings", plan.settings)
+        return tune(data.store, settings, watched.development, run.checkpoints, run.resume, watched.translations)
+
+
+FAMILY = ParaphrasticFamily()
