@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
+from st_paragram.learning.losses.text_labels import text_labels
 
 
 class DualEncoderRankingLoss(nn.Module):
@@ -65,7 +66,7 @@ class DualEncoderRankingLoss(nn.Module):
         columns = list(sentence_features)
         if len(columns) != 2:
             raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; it takes 2")
-        equal = sharing(_labels(columns[0]), _labels(columns[1])) if self.mask_equal else None
+        equal = sharing(*text_labels(columns)) if self.mask_equal else None
         x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
         return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
 
@@ -140,15 +141,3 @@ def sharing(first: Tensor, second: Tensor, pairs: int | None = None) -> Tensor:
         pairs: B; None: all N.
     """
     return (first[:pairs, None] == first[None]) | (second[:pairs, None] == second[None])
-
-
-def _labels(features: dict[str, Tensor]) -> Tensor:
-    """Numbers of the texts of features, int64 (B,), equal where their ids are."""
-    if "cu_seq_lens_q" in features:
-        counts = features["cu_seq_lens_q"].diff().tolist()
-        texts = [tuple(ids.tolist()) for ids in features["input_ids"].reshape(-1).split(counts)]
-    else:
-        masks = features["attention_mask"].bool()
-        texts = [tuple(ids[mask].tolist()) for ids, mask in zip(features["input_ids"], masks, strict=True)]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    return torch.tensor([numbers[text] for text in texts], device=features["input_ids"].device)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.hardest_negatives import hardest_negatives
+from st_paragram.learning.losses.text_labels import text_labels
 from st_paragram.learning.modules.flat_features import join_features
 
 
@@ -22,8 +23,14 @@ class MarginHardNegativeLoss(nn.Module):
     (s, t, t', s'), the negative of s and the negative of t given, as `MegaBatchTrainer` mines them.
     """
 
-    def __init__(self, model: SentenceTransformer, margin: float = 0.4) -> None:
-        """Train `model` with the margin δ.
+    def __init__(self, model: SentenceTransformer, margin: float = 0.4, mask_duplicates: bool = True) -> None:
+        """Train `model`.
+
+        Args:
+            model: any SentenceTransformer.
+            margin: δ of the paper.
+            mask_duplicates: of two columns, pairs that share a text are never each other's negatives, as with
+                `MegaBatchTrainer`. False is the authors' behavior.
 
         Raises:
             SettingsError: a margin that is not positive.
@@ -33,6 +40,7 @@ class MarginHardNegativeLoss(nn.Module):
             raise SettingsError(f"margin is {margin}; it must be positive (the papers use 0.4)")
         self.model = model
         self.margin = margin
+        self.mask_duplicates = mask_duplicates
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """Loss of a batch.
@@ -51,10 +59,12 @@ class MarginHardNegativeLoss(nn.Module):
         if len(columns) not in (2, 4):
             expected = "2 (s, t) or 4 (s, t, negative of s, negative of t)"
             raise SettingsError(f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}")
+        # Read before the model is applied, which may replace the features that it is given.
+        texts = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
         embeddings = self._embed(columns)
         if len(columns) == 2:
             s, t = embeddings
-            of_s, of_t = hardest_negatives(s.detach(), t.detach())
+            of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
             embeddings = [s, t, t[of_s], s[of_t]]
         s, t, negative_of_s, negative_of_t = embeddings
         return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
@@ -68,7 +78,7 @@ class MarginHardNegativeLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        return {"margin": self.margin}
+        return {"margin": self.margin, "mask_duplicates": self.mask_duplicates}
 
     @property
     def citation(self) -> str:

@@ -127,7 +127,7 @@ BENCHMARKS = {
     ),
     "nli": Benchmark(
         lambda folder: bool(nli_files(folder)),
-        f"{_HERE}.nli:NliRun",
+        "st_paragram.families.muse.nli:NliRun",
         f"{_RUNS}:nli",
         f"{_HERE}.transfer_tables:nli_report",
     ),

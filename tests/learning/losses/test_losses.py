@@ -118,3 +118,17 @@ def test_other_numbers_of_columns_are_refused(model, columns):
 def test_margin_must_be_positive(model, margin):
     with pytest.raises(SettingsError, match="margin"):
         MarginHardNegativeLoss(model, margin)
+
+
+def test_pairs_that_share_a_text_are_no_negatives_of_each_other(model, pairs):
+    """The second pair's translation is the first one's English, whose cosine with it is 1."""
+    (a, b), (c, d), (e, _) = pairs[1:4]
+    columns = [model.preprocess(list(side)) for side in zip((a, b), (c, a), (d, e), strict=True)]
+    s, t = (model(dict(column))["sentence_embedding"] for column in columns)
+    texts = torch.tensor([0, 1, 2]), torch.tensor([3, 0, 4])
+    for mask, labels in ((True, texts), (False, None)):
+        of_s, of_t = plain_negatives(s, t, labels)
+        assert bool(of_s[0] == 1) is not mask
+        expected = margin_loss(s, t, t[of_s], s[of_t], margin=0.4)
+        found = MarginHardNegativeLoss(model, mask_duplicates=mask)([dict(column) for column in columns])
+        torch.testing.assert_close(found, expected)
