@@ -72,11 +72,11 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
 
         return "pair store", path, describe_store, check_store
     if (path / "index.json").is_file():
-        from st_paragram.tools.search.description import check_index, describe_index
+        from st_paragram.tools.search.index_metadata import check_index, describe_index
 
         return "index", path, describe_index, check_index
     if (path / "embeddings.json").is_file():
-        from st_paragram.tools.embed_files.summary import check_embeddings, describe_embeddings
+        from st_paragram.tools.embed_files.description import check_embeddings, describe_embeddings
 
         return "embeddings", path, describe_embeddings, check_embeddings
     from st_paragram.core.encoding.find import find

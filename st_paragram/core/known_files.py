@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from st_paragram.core.files import cache_folder, digest, write_text
+from st_paragram.core.files import cache_folder, content_digest, digest, write_text
 
 
 class KnownDigest:
@@ -37,6 +37,19 @@ class KnownDigest:
             write_text(self._file, f"{sha256}\n")
         except OSError:
             return
+
+
+def known_content_digest(purpose: str, path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal digits; the file is read only if its digest is not known yet.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    known = KnownDigest(purpose, [path])
+    if (sha256 := known.read()) is None:
+        sha256 = content_digest(path)
+        known.write(sha256)
+    return sha256
 
 
 def _state(path: Path) -> list[str | int]:

@@ -19,10 +19,10 @@ import st_paragram
 from st_paragram import Encoder
 from st_paragram.core.encoding import averaging
 from st_paragram.core.encoding.find import shipped_folder
-from st_paragram.core.encoding.precision import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.core.vectors.packing import PRECISIONS
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

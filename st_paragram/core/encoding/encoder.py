@@ -13,13 +13,13 @@ from st_paragram.core.encoding.averaging import AveragingModel
 from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
 from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
 from st_paragram.core.encoding.find import SHIPPED, find
-from st_paragram.core.encoding.precision import PRECISIONS, quantize
 from st_paragram.core.encoding.similarity import similarity
 from st_paragram.core.encoding.table import TableType, Vectors
 from st_paragram.core.encoding.texts import list_of_texts
 from st_paragram.core.threads import usable_threads
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.core.vectors.packing import PRECISIONS, quantize
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # as sentence-transformers looks for them
@@ -112,12 +112,12 @@ class Encoder:
             prompt_name: the prompt of this name in `prompts`; the default prompt if neither is given.
             normalize_embeddings: scale embeddings to length 1.
             truncate_dim: keep the first components only.
-            precision: float32, int8, uint8, binary or ubinary, see `precision.quantize`.
+            precision: float32, int8, uint8, binary or ubinary, see `packing.quantize`.
             language: which language is read, for a model with two vocabularies.
             show_progress_bar: show one.
 
         Returns:
-            float32 (N, D), or (D,) for a single string; with another precision as `precision.quantize` gives it. A
+            float32 (N, D), or (D,) for a single string; with another precision as `packing.quantize` gives it. A
             text without a known token has the embedding of the unknown token.
 
         Raises:

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.native import kernels
+from st_paragram.core.vectors.packing import NumberType, Packed, pack, unpack
 from st_paragram.errors import SettingsError
 
-_ROWS = 4096  # rows converted at a time, so that no second table of float32 is in memory
-_LARGEST = 127  # of the int8 numbers in use; -128 has no counterpart
 _BLOCK_BYTES = 16 << 20  # of gathered rows, without compiled kernels
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
 Ids = NDArray[np.integer[Any]]
 Vectors = NDArray[np.float32]
-
-
-class TableType(str, Enum):
-    """How the numbers of an embedding table are stored."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
-
-    @classmethod
-    def of(cls, name: TableType | str) -> TableType:
-        """The type called `name`.
-
-        Raises:
-            SettingsError: there is no such type.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            raise SettingsError(f"no table type {name!r}; choose {', '.join(kind.value for kind in cls)}") from None
+#: How the numbers of an embedding table are stored.
+TableType = NumberType
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +53,7 @@ class Table:
 
     def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
         """Rows as float32, for ids of any shape (...): (..., D)."""
-        rows = self.weight[ids].astype(np.float32)
-        return rows if self.scale is None else np.multiply(rows, np.asarray(self.scale[ids])[..., None])
+        return unpack(Packed(self.weight, self.scale)[ids])
 
     def truncated(self, dimension: int | None) -> Table:
         """The first components of all rows, copied; the table itself for None or its own dimension."""
@@ -83,38 +62,17 @@ class Table:
         return Table(np.ascontiguousarray(self.weight[:, :dimension]), self.scale)
 
     def converted(self, kind: TableType) -> Table:
-        """The table stored in another type; the table itself for its own.
-
-        int8 is symmetric: the largest component of a row, in absolute value, becomes 127.
+        """The table stored in another type, see `packing.pack`; the table itself for its own.
 
         Raises:
             SettingsError: a component is too large for float16.
         """
         if kind is self.kind:
             return self
-        if kind is TableType.INT8:
-            return self._rounded()
-        weight = np.empty(self.weight.shape, dtype=kind.value)
-        with np.errstate(over="ignore"):
-            for block in self._blocks():
-                weight[block] = self.rows(block)
-        if kind is TableType.FLOAT16 and not is_finite(weight):
+        packed = pack(Packed(self.weight, self.scale), kind)
+        if kind is TableType.FLOAT16 and not is_finite(packed.numbers):
             raise SettingsError("components above 65,504 do not fit float16; choose int8 or float32")
-        return Table(weight)
-
-    def _rounded(self) -> Table:
-        weight, scale = np.empty(self.weight.shape, np.int8), np.empty(len(self), np.float32)
-        for block in self._blocks():
-            rows = self.rows(block)
-            largest = np.abs(rows).max(axis=1, initial=0)
-            scale[block] = largest / np.float32(_LARGEST)
-            # A row of zeros, or of numbers so small that their scale is zero, stays zero.
-            divisor = np.where(scale[block] > 0, scale[block], np.float32(1))
-            weight[block] = np.clip(np.rint(rows / divisor[:, None]), -_LARGEST, _LARGEST)
-        return Table(weight, scale)
-
-    def _blocks(self) -> list[slice]:
-        return [slice(first, first + _ROWS) for first in range(0, len(self), _ROWS)]
+        return Table(packed.numbers, packed.scales)
 
     def means(
         self,

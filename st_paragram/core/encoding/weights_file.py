@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.vectors.packing import to_int8
 from st_paragram.errors import ModelDirectoryError
 
 _UNKNOWN = "unknown_embedding"
@@ -85,8 +86,7 @@ def _with_unknown(weight: NDArray[Any], scales: list[NDArray[Any]], unknown: NDA
         weight[unknown_id] = unknown
         return Table(weight)
     scale = scales[0].astype(np.float32)
-    row = unknown / max(scale[unknown_id], np.finfo(np.float32).tiny)
-    weight[unknown_id] = np.clip(np.rint(row), -127, 127)
+    weight[unknown_id] = to_int8(unknown, scale[unknown_id])
     return Table(weight, scale)
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from st_paragram.core.encoding.cached_model import cached_model
-from st_paragram.core.files import atomic, digest
+from st_paragram.core.files import digest
+from st_paragram.core.vectors.npy_shards import write_array
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
 from st_paragram.tools.search.vectors import StoredVectors, VectorType, blocks, pack
 from st_paragram.tools.stages.metadata import write_metadata
@@ -73,6 +72,7 @@ class EmbedStage(Stage):
         rows = range(first, min(first + self.shard_rows, len(sentences)))
         model = cached_model(self.model, self.fingerprint, self.threads)
         vectors = model.encode(sentences.texts(rows), show_progress_bar=False)
-        with atomic(path) as handle:
-            np.save(handle, pack(vectors, self.vector_type, self.sentences.texts[side]))
+        packed = pack(vectors, self.vector_type, self.sentences.texts[side])
+        with write_array(path, self.vector_type.value, packed.shape) as write:
+            write(packed)
         write_metadata(path, {"rows": len(rows)})

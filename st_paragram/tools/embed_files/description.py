@@ -1,24 +1,29 @@
-"""`embeddings.json`: what a folder of embeddings holds, of which texts, and how it is read."""
+"""`embeddings.json`: what a folder of embeddings holds, of which texts, how it is read, and what was written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pydantic
 
+from st_paragram.core.checksums import content_digests
 from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.files import write_json
+from st_paragram.core.files import FileDescription, write_json
 from st_paragram.core.json_files import read_json
+from st_paragram.core.vectors.npy_shards import ShardShape
+from st_paragram.core.vectors.packing import NumberType
+from st_paragram.core.vectors.shards import shard_files
 from st_paragram.errors import StoreError
-from st_paragram.tools.embed_files.number_types import SCALE_MEANING, NumberType
 from st_paragram.tools.embed_files.settings import ShardFormat
-from st_paragram.tools.embed_files.shard_files import ShardShape, shard_files
 
 #: The file that every folder of embeddings has; it is written last.
 DESCRIPTION_FILE = "embeddings.json"
 FORMAT_VERSION = 1
+_AGAIN = "make the embeddings again"
+_SCALE_MEANING = "embedding = integers * scale, with one float32 scale for each row: its largest absolute value / 127"
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ class Description:
 
 def meaning_of_scales(dtype: NumberType) -> str | None:
     """What the scales of a type mean, if it has any."""
-    return SCALE_MEANING if dtype is NumberType.INT8 else None
+    return _SCALE_MEANING if dtype is NumberType.INT8 else None
 
 
 def write_description(folder: Path, description: Description) -> None:
@@ -134,7 +139,7 @@ def read_description(folder: Path) -> Description:
             _check(description)
             return description
     except DAMAGED as error:
-        raise StoreError(f"{path}: damaged ({one_line(error)}); make the embeddings again") from error
+        raise StoreError(f"{path}: damaged ({one_line(error)}); {_AGAIN}") from error
     raise StoreError(f"{path}: is of format {version!r}, and this version reads {FORMAT_VERSION}; update st_paragram")
 
 
@@ -155,3 +160,50 @@ def _check(description: Description) -> None:
     for shard in description.shards:
         if set(shard.sha256) != {path.name for path in shard_files(Path(shard.file), description.dtype)}:
             raise ValueError(f"{shard.file}: not the checksums of its files")
+
+
+@dataclass(frozen=True)
+class EmbeddingsSummary:
+    """What there is to tell of a folder of embeddings.
+
+    Args:
+        name: of the folder.
+        properties: rows, dimension, type of the numbers, model, texts; see `Description`.
+        files: of the shards by their names, with the checksums that were written down.
+    """
+
+    name: str
+    properties: dict[str, Any]
+    files: dict[str, FileDescription]
+
+
+def describe_embeddings(folder: Path) -> EmbeddingsSummary:
+    """Describe a folder of embeddings; no shard is read.
+
+    Raises:
+        StoreError: it is none, its description is damaged, or a shard is missing.
+    """
+    properties = asdict(read_description(folder))
+    written = {name: sha256 for shard in properties.pop("shards") for name, sha256 in shard["sha256"].items()}
+    try:
+        files = {name: FileDescription((folder / name).stat().st_size, sha256) for name, sha256 in written.items()}
+    except OSError as error:
+        raise StoreError(f"{folder}: a shard is missing ({one_line(error)}); {_AGAIN}") from error
+    return EmbeddingsSummary(folder.resolve().name, properties, files)
+
+
+def check_embeddings(folder: Path) -> str:
+    """Compare the content of all shards with the description; says what was found.
+
+    Raises:
+        StoreError: see `describe_embeddings`; or a shard holds something else, or cannot be read.
+    """
+    summary = describe_embeddings(folder)
+    try:
+        found = content_digests([folder / name for name in summary.files])
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({one_line(error)}); {_AGAIN}") from error
+    for (name, written), sha256 in zip(summary.files.items(), found, strict=True):
+        if sha256 != written.sha256:
+            raise StoreError(f"{folder / name}: damaged, its SHA-256 is not the one in {DESCRIPTION_FILE}; {_AGAIN}")
+    return f"{summary.properties['rows']:,} embeddings, and all shards are what was written"

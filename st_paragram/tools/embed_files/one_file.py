@@ -19,10 +19,10 @@ from st_paragram.core.data.streams import stream_name
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.files import STDIN, file_digest, output_files
 from st_paragram.core.settings import read
+from st_paragram.core.vectors.npy_shards import little_endian, write_header
+from st_paragram.core.vectors.packing import NumberType
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.embed_files.npy_shards import little_endian, write_header
-from st_paragram.tools.embed_files.number_types import NumberType, pack
-from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines
+from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines, pack_lines
 from st_paragram.tools.embed_files.settings import RowSettings
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class _Rows:
     @property
     def header_bytes(self) -> int:
         header = BytesIO()
-        write_header(header, self.dtype, (0, self.dimension))
+        write_header(header, self.dtype.value, (0, self.dimension))
         return header.tell()
 
 
@@ -124,7 +124,7 @@ def _embed(model: TextEncoder, source: str, output: Path, settings: RowSettings,
             report.blank = blank_lines(islice(lines, report.resumed))
             _write_rows(file, rows, lines, stream_name(source), report)
             file.seek(0)
-            write_header(file, rows.dtype, (report.lines, rows.dimension))
+            write_header(file, rows.dtype.value, (report.lines, rows.dimension))
     except TextError:  # the input must change, and then these rows are of no use
         part.unlink(missing_ok=True)
         settings_file.unlink(missing_ok=True)
@@ -144,7 +144,7 @@ def _write_rows(file: BinaryIO, rows: _Rows, lines: Iterable[str], name: str, re
     """Encode lines and append their rows; counts them."""
     with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
         for batch in batches(lines):
-            packed = pack(rows.encode(batch), rows.dtype, name, report.lines + 1)
+            packed = pack_lines(rows.encode(batch), rows.dtype, name, report.lines + 1)
             file.write(little_endian(packed.numbers))
             report.lines += len(batch)
             report.blank += blank_lines(batch)
@@ -161,7 +161,7 @@ def _open_part(part: Path, settings_file: Path, settings: str, rows: _Rows, resu
             return file
         file.close()
     file = part.open("w+b")  # before the settings: rows of other settings must never stand beside these
-    write_header(file, rows.dtype, (0, rows.dimension))
+    write_header(file, rows.dtype.value, (0, rows.dimension))
     file.flush()
     settings_file.write_text(settings, encoding="utf-8")
     return file

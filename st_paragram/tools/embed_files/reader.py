@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.known_files import known_content_digest
+from st_paragram.core.vectors.npy_shards import NpyShard
+from st_paragram.core.vectors.packing import unpack
+from st_paragram.core.vectors.parquet_shards import ParquetShard
+from st_paragram.core.vectors.shards import ShardedRows, shard_reader
 from st_paragram.errors import StoreError
-from st_paragram.tools.embed_files.description import Description, read_description
-from st_paragram.tools.embed_files.number_types import unpack
-from st_paragram.tools.embed_files.shard_files import ShardReader
-from st_paragram.tools.embed_files.shard_formats import shard_reader
+from st_paragram.tools.embed_files.description import DESCRIPTION_FILE, Description, read_description
 
 _OPEN_SHARDS = 64
 _BLOCK = 1 << 16  # rows
 
 
-def read_embeddings(folder: str | Path) -> StoredEmbeddings:
+def read_embeddings(folder: str | Path, compare: bool = True) -> StoredEmbeddings:
     """Open a folder that `embed_collection` made; rows are read when they are asked for.
+
+    Args:
+        folder: The folder.
+        compare: Compare each shard with its SHA-256 when it is first read, which takes one pass over its files. The
+            result is kept in the user's cache: a file is compared again only after its size or time has changed.
 
     Raises:
         StoreError: It is no such folder, or its description is damaged.
     """
-    return StoredEmbeddings(Path(folder), read_description(Path(folder)))
+    return StoredEmbeddings(Path(folder), read_description(Path(folder)), compare)
 
 
-class StoredEmbeddings:
+class StoredEmbeddings(ShardedRows):
     """The embeddings of a collection: row i is of the i-th line of all texts, one after another.
 
     Attributes:
@@ -37,36 +45,32 @@ class StoredEmbeddings:
         description: What `embeddings.json` says.
     """
 
-    def __init__(self, folder: Path, description: Description) -> None:
-        """Remember where things are; no shard is opened yet."""
+    def __init__(self, folder: Path, description: Description, compare: bool = True) -> None:
+        """Remember where things are; no shard is opened yet. Arguments as of `read_embeddings`."""
         self.folder, self.description = folder, description
-        sizes = [shard.rows for shard in description.shards]
-        self._starts = np.cumsum([0, *sizes], dtype=np.int64)
+        self._to_compare = set(range(len(description.shards))) if compare else set[int]()
         self._opened = lru_cache(maxsize=_OPEN_SHARDS)(self._open)
 
-    def __len__(self) -> int:
-        """Number of rows."""
-        return self.description.rows
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Row at which each shard begins, and the number of rows: int64 (shards + 1,)."""
+        return np.cumsum([0, *(shard.rows for shard in self.description.shards)], dtype=np.int64)
 
     @property
-    def dimension(self) -> int:
+    def dim(self) -> int:
         """Components of a row, D."""
         return self.description.dimension
+
+    dimension = dim
 
     def rows(self, begin: int, end: int) -> NDArray[np.float32]:
         """Neighbouring rows, float32 (end - begin, D); `end` beyond the last row is taken for the number of rows.
 
         Raises:
+            IndexError: `begin` is below 0.
             StoreError: A shard is missing or damaged.
         """
-        end = min(end, len(self))
-        result = np.empty((max(0, end - begin), self.dimension), np.float32)
-        filled = 0
-        for shard, rows in self._overlaps(begin, end):
-            part = self._take(shard, rows)
-            result[filled : filled + len(part)] = part
-            filled += len(part)
-        return result
+        return super().rows(_first(begin), min(end, len(self)))
 
     def take(self, rows: ArrayLike) -> NDArray[np.float32]:
         """Rows by their numbers, in any order, float32 (len(rows), D).
@@ -78,12 +82,7 @@ class StoredEmbeddings:
         wanted = np.asarray(rows, dtype=np.int64)
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"rows {wanted.min()} to {wanted.max()} of {len(self)}")
-        result = np.empty((len(wanted), self.dimension), np.float32)
-        shards = np.searchsorted(self._starts, wanted, side="right") - 1
-        for shard in np.unique(shards):
-            places = np.flatnonzero(shards == shard)
-            result[places] = self._take(int(shard), wanted[places] - self._starts[shard])
-        return result
+        return super().take(wanted)
 
     def blocks(self, size: int = _BLOCK) -> Iterator[NDArray[np.float32]]:
         """Yield all rows in order, `size` at a time: float32 (size, D), the last block may be smaller."""
@@ -94,37 +93,44 @@ class StoredEmbeddings:
         """The lines that neighbouring rows are embeddings of.
 
         Raises:
+            IndexError: `begin` is below 0.
             SettingsError: They were not kept beside the embeddings.
             StoreError: A shard is missing or damaged.
         """
         lines: list[str] = []
-        for shard, rows in self._overlaps(begin, min(end, len(self))):
-            try:
+        for shard, rows in self.overlaps(_first(begin), min(end, len(self))):
+            with self._in_one_line(shard):
                 lines += self._opened(shard).texts(rows)
-            except DAMAGED as error:
-                raise self._damaged(shard, error) from error
         return lines
 
-    def _overlaps(self, begin: int, end: int) -> Iterator[tuple[int, slice]]:
-        """The numbers of the shards that have some of these rows, and the rows within each."""
-        if begin < 0:
-            raise IndexError(f"rows from {begin}; the first one is 0")
-        shard = int(np.searchsorted(self._starts, begin, side="right")) - 1
-        while begin < end:
-            start, stop = int(self._starts[shard]), min(end, int(self._starts[shard + 1]))
-            yield shard, slice(begin - start, stop - start)
-            begin, shard = stop, shard + 1
+    def fill(self, out: NDArray[np.float32], shard: int, rows: slice | NDArray[np.int64]) -> None:
+        """Read rows of a shard into an array.
 
-    def _take(self, shard: int, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+        Raises:
+            StoreError: The shard is missing or damaged.
+        """
+        with self._in_one_line(shard):
+            unpack(self._opened(shard).take(rows), out)
+
+    @contextmanager
+    def _in_one_line(self, shard: int) -> Iterator[None]:
         try:
-            return unpack(self._opened(shard).take(rows))
+            yield
         except DAMAGED as error:
-            raise self._damaged(shard, error) from error
+            path = self.folder / self.description.shards[shard].file
+            raise StoreError(f"{path}: missing or damaged ({one_line(error)}); make the embeddings again") from error
 
-    def _damaged(self, shard: int, error: BaseException) -> StoreError:
-        path = self.folder / self.description.shards[shard].file
-        return StoreError(f"{path}: missing or damaged ({one_line(error)}); make the embeddings again")
-
-    def _open(self, shard: int) -> ShardReader:
+    def _open(self, shard: int) -> NpyShard | ParquetShard:
         described = self.description.shards[shard]
+        if shard in self._to_compare:
+            for name, sha256 in described.sha256.items():
+                if known_content_digest("embeddings", self.folder / name) != sha256:
+                    raise ValueError(f"the SHA-256 of {name} is not the one in {DESCRIPTION_FILE}")
+            self._to_compare.discard(shard)
         return shard_reader(self.folder / described.file, self.description.shape(described))
+
+
+def _first(row: int) -> int:
+    if row < 0:
+        raise IndexError(f"rows from {row}; the first one is 0")
+    return row

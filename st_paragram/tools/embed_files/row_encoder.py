@@ -1,14 +1,17 @@
-"""Lines to embeddings, some thousands at a time."""
+"""Lines to embeddings, some thousands at a time, and to what is stored of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.averaging import check_components
 from st_paragram.core.encoding.models import TextEncoder, batch_size
+from st_paragram.core.vectors.packing import NumberType, Packed, pack
+from st_paragram.errors import ParagramError, SettingsError
 from st_paragram.tools.embed_files.settings import RowSettings
 
 _LINES = 1 << 14  # lines encoded and written at a time
@@ -63,3 +66,34 @@ class RowEncoder:
             show_progress_bar=False,
         )
         return np.ascontiguousarray(rows, dtype=np.float32)
+
+
+def pack_lines(rows: NDArray[np.float32], kind: NumberType, where: str, first: int) -> Packed:
+    """Round the embeddings of lines to what is stored.
+
+    Args:
+        rows: float32 (n, D).
+        kind: The type of the result.
+        where: What was embedded, for messages.
+        first: The number of the first line, for messages.
+
+    Raises:
+        ParagramError: An embedding is not finite.
+        SettingsError: A component is too large for float16.
+    """
+    line = _first_that_is_not_finite(rows, first)
+    if line is not None:
+        seen = f"{where}: the embedding of line {line} is not finite"
+        raise ParagramError(f"{seen}; the model is damaged or was not trained properly, take another")
+    packed = pack(Packed(rows), kind)
+    line = _first_that_is_not_finite(packed.numbers, first) if kind is NumberType.FLOAT16 else None
+    if line is not None:
+        seen = f"{where}: the embedding of line {line} has components above 65,504, which float16 cannot hold"
+        raise SettingsError(f"{seen}; choose float32 or int8, or normalise the embeddings")
+    return packed
+
+
+def _first_that_is_not_finite(rows: NDArray[Any], first: int) -> int | None:
+    """The number of the line whose embedding is not finite."""
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    return first + int(bad[0]) if len(bad) else None

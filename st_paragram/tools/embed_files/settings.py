@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from st_paragram.core.settings import setting, settings
+from st_paragram.core.vectors.packing import NumberType
 from st_paragram.errors import SettingsError
-from st_paragram.tools.embed_files.number_types import NumberType
 
 SHARD_LINES = 100_000
 

@@ -12,12 +12,11 @@ from st_paragram.core.data.streams import stream_name
 from st_paragram.core.encoding.cached_model import cached_model
 from st_paragram.core.files import digest
 from st_paragram.core.threads import usable_cores, usable_threads
+from st_paragram.core.vectors.npy_shards import ShardShape
+from st_paragram.core.vectors.shards import shard_files, shard_writer
 from st_paragram.tools.embed_files.line_stage import LineStage
-from st_paragram.tools.embed_files.number_types import pack
-from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines
+from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines, pack_lines
 from st_paragram.tools.embed_files.settings import CollectionSettings
-from st_paragram.tools.embed_files.shard_files import ShardShape, shard_files
-from st_paragram.tools.embed_files.shard_formats import shard_writer
 from st_paragram.tools.stages.metadata import metadata_file, output_state, read_metadata, write_metadata
 from st_paragram.tools.stages.stage import Stage
 
@@ -89,7 +88,7 @@ class ShardStage(Stage):
         name, line, blank = stream_name(self.lines.texts[text]), span.first, 0
         with shard_writer(path, shape) as write:
             for batch in batches(self.lines.read(text, number)):
-                write(pack(encode(batch), self.settings.dtype, name, line), batch)
+                write(pack_lines(encode(batch), self.settings.dtype, name, line), batch)
                 line += len(batch)
                 blank += blank_lines(batch)
         files = shard_files(path, self.settings.dtype)

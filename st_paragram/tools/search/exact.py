@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.tools.search.best_rows import BestRows
-from st_paragram.tools.search.cosines import candidate_cosines
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
-from st_paragram.tools.search.vectors import blocks
+from st_paragram.tools.search.vectors import HeldRows, blocks
 
 # Products are wrong by 1e-7 or so, differently for equal vectors at different places; that must not decide.
 SPARE = 12
@@ -38,35 +37,6 @@ class Rows(Protocol):
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
         """Cosine of each query with the rows given for it, -1 where that is -1: float32 (n, c)."""
-
-
-class HeldRows:
-    """Rows that are in memory."""
-
-    def __init__(self, vectors: Vectors) -> None:
-        """Take them as they are.
-
-        Args:
-            vectors: float32 (m, D), of length 1.
-        """
-        self._vectors, self._ones = vectors, np.ones(len(vectors), dtype=np.float32)
-
-    def __len__(self) -> int:
-        """Number of rows, m."""
-        return len(self._vectors)
-
-    @property
-    def dim(self) -> int:
-        """Components of a vector, D."""
-        return int(self._vectors.shape[1])
-
-    def rows(self, begin: int, end: int) -> Vectors:
-        """As of `Rows`."""
-        return self._vectors[begin:end]
-
-    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """As of `Rows`."""
-        return candidate_cosines(queries, [self._vectors], self._ones, rows)
 
 
 def exact(queries: Vectors, corpus: Rows, k: int, part_rows: int) -> Neighbours:

@@ -10,14 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.lib import format as npy
 from tqdm import tqdm
 
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
-from st_paragram.core.files import atomic, check_output_folder, locked, output_lock
+from st_paragram.core.files import check_output_folder, locked, output_lock
+from st_paragram.core.vectors.npy_shards import write_array
 from st_paragram.errors import MiningError
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.content import Content
@@ -115,13 +114,14 @@ def _write_vectors(
     """Embed all sentences into one `.npy` file, some at a time; returns the number of components."""
     dim = model.get_embedding_dimension()
     assert dim is not None
-    descr = npy.dtype_to_descr(np.dtype(settings.vector_type.value))
-    with atomic(path) as handle, tqdm(total=len(sentences), unit="line", unit_scale=True, disable=None) as bar:
-        npy.write_array_header_1_0(handle, {"descr": descr, "fortran_order": False, "shape": (len(sentences), dim)})
-        for begin, end in blocks(len(sentences), _EMBED_ROWS):
+    count, kind = len(sentences), settings.vector_type
+    with (
+        write_array(path, kind.value, (count, dim)) as write,
+        tqdm(total=count, unit="line", unit_scale=True, disable=None) as bar,
+    ):
+        for begin, end in blocks(count, _EMBED_ROWS):
             rows = content.embed_texts(model, sentences.texts(range(begin, end)))
-            where = f"{source}, sentences from {begin + 1}"
-            handle.write(pack(rows, settings.vector_type, where).tobytes())
+            write(pack(rows, kind, f"{source}, sentences from {begin + 1}"))
             bar.update(end - begin)
     return dim
 

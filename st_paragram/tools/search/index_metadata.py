@@ -13,9 +13,9 @@ from typing import Any, get_type_hints
 
 from st_paragram.core.checksums import content_digests
 from st_paragram.core.damage import DAMAGED, one_line, short
-from st_paragram.core.files import FileDescription, digest, write_json
+from st_paragram.core.files import FileDescription, describe_files, digest, write_json
 from st_paragram.core.json_files import read_json
-from st_paragram.core.npy_files import map_npy
+from st_paragram.core.vectors.npy_shards import map_array
 from st_paragram.errors import MiningError
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.settings import FLAT
@@ -153,6 +153,42 @@ def check(folder: Path) -> IndexMetadata:
     return metadata
 
 
+@dataclass(frozen=True)
+class IndexDescription:
+    """What there is to tell of an index folder.
+
+    Args:
+        name: of the folder.
+        properties: its metadata: model, text, sentences, dimension, kind of index, recall; see `IndexMetadata`.
+        files: by their names.
+    """
+
+    name: str
+    properties: dict[str, Any]
+    files: dict[str, FileDescription]
+
+
+def describe_index(folder: Path) -> IndexDescription:
+    """Describe an index folder.
+
+    Raises:
+        MiningError: it is none, or is damaged.
+    """
+    properties = asdict(read_metadata(folder))
+    del properties["files"]
+    return IndexDescription(folder.resolve().name, properties, describe_files(folder))
+
+
+def check_index(folder: Path) -> str:
+    """Compare the content of all files of an index folder with its metadata; says what was found.
+
+    Raises:
+        MiningError: it is none, or is damaged.
+    """
+    metadata = check(folder)
+    return f"{metadata.sentences:,} sentences, and all files are what was written"
+
+
 def _names(metadata: IndexMetadata) -> list[str]:
     texts = [f"{SENTENCES}/{name}" for name in ("text", "text.json", "starts.npy", "ends.npy", "lines.npy")]
     return [*texts, VECTORS, *(part_name(number) for number in range(len(metadata.parts)))]
@@ -189,9 +225,6 @@ def _check_sizes(folder: Path, metadata: IndexMetadata) -> None:
 
 def _check_vectors(path: Path, metadata: IndexMetadata) -> None:
     try:
-        stored = map_npy(path, [kind.value for kind in VectorType], 2)
+        map_array(path, metadata.vector_type, (metadata.sentences, metadata.dimension))
     except DAMAGED as error:
-        raise MiningError(f"{path}: damaged ({one_line(error)}); {_AGAIN}") from error
-    if stored.shape != (metadata.sentences, metadata.dimension) or stored.dtype != metadata.vector_type:
-        wanted = f"{metadata.vector_type} {(metadata.sentences, metadata.dimension)}"
-        raise MiningError(f"{path}: {stored.dtype} {stored.shape} where index.json says {wanted}; {_AGAIN}")
+        raise MiningError(f"{path}: damaged, or not what index.json says ({one_line(error)}); {_AGAIN}") from error

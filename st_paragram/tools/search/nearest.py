@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from st_paragram.errors import EvaluationError, SettingsError
-from st_paragram.tools.search.exact import HeldRows, exact, exact_both_ways
+from st_paragram.tools.search.exact import exact, exact_both_ways
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
+from st_paragram.tools.search.vectors import HeldRows
 
 # Squared lengths of embeddings normalised in float32, or in float16 and back, stay well within this of 1.
 _LENGTH_TOLERANCE = 0.01

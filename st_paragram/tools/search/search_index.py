@@ -24,13 +24,13 @@ from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, 
 from st_paragram.tools.search import index_folder, indexes
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import Effort, find_effort
-from st_paragram.tools.search.exact import HeldRows, exact
+from st_paragram.tools.search.exact import exact
 from st_paragram.tools.search.index_metadata import SENTENCES, VECTORS, check_files, part_name, read_metadata
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
 from st_paragram.tools.search.sentences import Sentences
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 from st_paragram.tools.search.stored_search import approximate, rows_at_a_time
-from st_paragram.tools.search.vectors import StoredVectors
+from st_paragram.tools.search.vectors import HeldVectors, StoredVectors, unit_rows
 
 DEFAULT_MEMORY = SearchSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
@@ -259,41 +259,3 @@ class SearchIndex:
             seen = f"sentences are damaged ({one_line(error)})"
             raise MiningError(f"{self.folder}: {seen}; build the index again") from error
         return [Hit(*each) for each in zip(scores, map(int, lines), texts, strict=True)]
-
-
-class HeldVectors(StoredVectors):
-    """Stored vectors that are unpacked once and kept in memory."""
-
-    @cached_property
-    def _held(self) -> Vectors:
-        held = super().rows(0, len(self))
-        if not np.isfinite(held.sum(axis=1)).all():
-            raise MiningError(f"{self.shards[0]}: holds vectors that are not finite; build the index again")
-        return held
-
-    def rows(self, begin: int, end: int) -> Vectors:
-        """As of `StoredVectors`."""
-        return self._held[begin:end]
-
-    def take(self, rows: NDArray[np.int64]) -> Vectors:
-        """As of `StoredVectors`."""
-        return self._held[rows]
-
-    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """As of `StoredVectors`."""
-        return HeldRows(self._held).cosines(queries, rows)
-
-
-def unit_rows(vectors: Vectors, where: str) -> Vectors:
-    """Embeddings (n, D) at length 1.
-
-    Raises:
-        MiningError: One is not finite, or of length 0; the message says which of `where`.
-    """
-    vectors = np.asarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
-    if len(bad):
-        seen = f"the embedding of number {bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
-        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly, take another")
-    return vectors / lengths

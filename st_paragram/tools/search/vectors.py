@@ -1,7 +1,7 @@
-"""Embeddings on disk, in shards of half-precision or 8-bit numbers, read as unit vectors.
+"""Embeddings that a search goes through as unit vectors: on disk in shards, or in memory.
 
-A shard is a `.npy` file of shape (n, D). Only the direction of an embedding counts here, so 8-bit rows need no scale:
-each is stretched to use the whole range, and brought to length 1 when it is read.
+A shard is a `.npy` file of half-precision or 8-bit numbers, shape (n, D). Only the direction of an embedding counts
+here, so 8-bit rows need no scale (see `packing.stretch`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.npy_files import map_npy
+from st_paragram.core.vectors.packing import row_lengths, stretch, unit_vectors
+from st_paragram.core.vectors.shards import ShardedRows
 from st_paragram.errors import MiningError
 from st_paragram.tools.search.cosines import candidate_cosines
 from st_paragram.tools.search.neighbours import Vectors
 
-_BLOCK = 1 << 10  # rows converted at a time: they stay in the cache
 _AGAIN = "remove the work folder and start again"
 
 
@@ -34,46 +35,64 @@ class VectorType(str, Enum):
 
 
 def pack(vectors: Vectors, kind: VectorType, where: str) -> NDArray[Any]:
-    """Bring embeddings to what is stored.
+    """What is stored of embeddings, float16 or int8 (n, D); arguments and errors as of `unit_rows`."""
+    units = unit_rows(vectors, where)
+    return units.astype(np.float16) if kind is VectorType.FLOAT16 else stretch(units)
+
+
+def unit_rows(vectors: Vectors, where: str) -> Vectors:
+    """Embeddings at length 1.
 
     Args:
         vectors: float32 (n, D), of any length but 0.
-        kind: Of the result.
         where: What they are embeddings of, for messages.
 
     Raises:
         MiningError: An embedding is not finite, or of length 0.
     """
+    vectors = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
     if len(bad):
-        seen = f"the embedding of sentence {bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
+        seen = f"the embedding of number {bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
         raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly, take another")
-    units = vectors / lengths
-    if kind is VectorType.FLOAT16:
-        return units.astype(np.float16)
-    return np.rint(units * (127 / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
+    return vectors / lengths
 
 
-def unpack(stored: NDArray[Any], into: Vectors | None = None) -> Vectors:
-    """Unit vectors, float32 (n, D), of what is stored; written into an array of this shape if there is one."""
-    vectors = np.empty(stored.shape, dtype=np.float32) if into is None else into
-    for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK]
-        block[...] = stored[start : start + _BLOCK]
-        block /= _lengths(block)[:, None]
-    return vectors
+class HeldRows:
+    """Rows that are in memory."""
 
+    def __init__(self, vectors: Vectors) -> None:
+        """Take them as they are.
 
-def _lengths(vectors: Vectors) -> Vectors:
-    """Of rows, float32 (n,)."""
-    lengths: Vectors = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    return lengths
+        Args:
+            vectors: float32 (m, D), of length 1.
+        """
+        self._vectors, self._ones = vectors, np.ones(len(vectors), dtype=np.float32)
+
+    def __len__(self) -> int:
+        """Number of rows, m."""
+        return len(self._vectors)
+
+    @property
+    def dim(self) -> int:
+        """Components of a vector, D."""
+        return int(self._vectors.shape[1])
+
+    def rows(self, begin: int, end: int) -> Vectors:
+        """The rows `begin` to `end`, float32 (end - begin, D)."""
+        return self._vectors[begin:end]
+
+    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
+        """As of `StoredVectors`."""
+        return candidate_cosines(queries, [self._vectors], self._ones, rows)
 
 
 @dataclass(frozen=True)
-class StoredVectors:
+class StoredVectors(ShardedRows):
     """Embeddings of a text: n rows of D numbers in shards of equal numbers of rows, the last of which may be smaller.
+
+    `rows` and `take` give unit vectors.
 
     Attributes:
         shards: The files, in order.
@@ -88,12 +107,7 @@ class StoredVectors:
     @cached_property
     def lengths(self) -> Vectors:
         """What stored rows are divided by to become unit vectors, float32 (n,)."""
-        parts = [
-            _lengths(stored[begin:end].astype(np.float32))
-            for stored in self._maps
-            for begin, end in blocks(len(stored), _BLOCK)
-        ]
-        return np.concatenate(parts)
+        return np.concatenate([row_lengths(stored) for stored in self._maps])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the maps behind: every process opens its own."""
@@ -102,40 +116,16 @@ class StoredVectors:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Row at which each shard begins, and the number of rows: int64 (shards + 1,)."""
-        return np.concatenate([[0], np.cumsum([len(stored) for stored in self._maps])]).astype(np.int64)
-
-    def __len__(self) -> int:
-        """Number of rows, n."""
-        return int(self.starts[-1])
+        return np.cumsum([0, *(len(stored) for stored in self._maps)], dtype=np.int64)
 
     @property
     def dim(self) -> int:
         """Components of a vector, D."""
         return int(self._maps[0].shape[1])
 
-    def rows(self, begin: int, end: int) -> Vectors:
-        """Unit vectors of the rows `begin` to `end`, float32 (end - begin, D)."""
-        result = np.empty((end - begin, self.dim), dtype=np.float32)
-        first = int(np.searchsorted(self.starts, begin, side="right")) - 1
-        position = begin
-        while position < end:
-            stored, start = self._maps[first], int(self.starts[first])
-            stop = min(end, start + len(stored))
-            unpack(stored[position - start : stop - start], result[position - begin : stop - begin])
-            position, first = stop, first + 1
-        return result
-
-    def take(self, rows: NDArray[np.int64]) -> Vectors:
-        """Unit vectors of any rows, float32 (len(rows), D)."""
-        result = np.empty((len(rows), self.dim), dtype=np.float32)
-        which = np.searchsorted(self.starts, rows, side="right") - 1
-        order = np.argsort(which, kind="stable")
-        edges = np.searchsorted(which[order], np.arange(len(self._maps) + 1))
-        for number, stored in enumerate(self._maps):
-            positions = order[edges[number] : edges[number + 1]]
-            if len(positions):
-                result[positions] = unpack(stored[rows[positions] - self.starts[number]])
-        return result
+    def fill(self, out: Vectors, shard: int, rows: slice | NDArray[np.int64]) -> None:
+        """Put unit vectors of a shard's rows into an array float32 (rows, D)."""
+        unit_vectors(self._maps[shard][rows], out)
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
         """Cosine of each query with the rows given for it.
@@ -151,7 +141,30 @@ class StoredVectors:
             return candidate_cosines(queries, self._maps, self.lengths, rows)
         distinct, where = np.unique(np.maximum(rows, 0), return_inverse=True)  # too few for a pass over all
         taken = np.where(rows < 0, -1, where.reshape(rows.shape))
-        return candidate_cosines(queries, [self.take(distinct)], np.ones(len(distinct), dtype=np.float32), taken)
+        return HeldRows(self.take(distinct)).cosines(queries, taken)
+
+
+class HeldVectors(StoredVectors):
+    """Stored vectors that are unpacked once and kept in memory."""
+
+    @cached_property
+    def _held(self) -> HeldRows:
+        held = super().rows(0, len(self))
+        if not np.isfinite(held.sum(axis=1)).all():
+            raise MiningError(f"{self.shards[0]}: holds vectors that are not finite; build the index again")
+        return HeldRows(held)
+
+    def rows(self, begin: int, end: int) -> Vectors:
+        """As of `StoredVectors`."""
+        return self._held.rows(begin, end)
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """As of `StoredVectors`."""
+        return self.rows(0, len(self))[rows]
+
+    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
+        """As of `StoredVectors`."""
+        return self._held.cosines(queries, rows)
 
 
 def _mapped(path: Path) -> NDArray[Any]:

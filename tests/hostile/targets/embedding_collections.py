@@ -66,4 +66,6 @@ def attempt(shared: dict[Path, Any], rng: np.random.Generator, folder: Path) -> 
         return f"wrong: {rows.shape} of {len(found)} rows, or other ones by their numbers"
     if "parquet" in original.name and len(found.texts(0, len(found))) != len(found):
         return "wrong: another number of texts than of rows"
-    return "unharmed" if np.array_equal(rows, shared[original]) else "other content"
+    if np.array_equal(rows, shared[original]):
+        return "unharmed"
+    return "other content" if path.suffix == ".json" else f"wrong: other rows, and {path.name} was not refused"

@@ -19,14 +19,15 @@ from support.mining_process import mine_until_killed
 
 from st_paragram.cli import mine as command
 from st_paragram.cli.main import main
+from st_paragram.core.vectors.packing import unit_vectors
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, unordered
-from st_paragram.tools.bitext_mining.found_files import read_found
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.miner import mine
+from st_paragram.tools.bitext_mining.search_stage import read_found
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.exact import exact, ranked
@@ -34,7 +35,7 @@ from st_paragram.tools.search.neighbours import Neighbours
 from st_paragram.tools.search.sentences import Sentences, write_sentences
 from st_paragram.tools.search.settings import parse_memory
 from st_paragram.tools.search.stored_search import approximate, without_self
-from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack, unpack
+from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack
 from st_paragram.tools.stages import executors
 from st_paragram.tools.stages.executors import LocalExecutor
 from st_paragram.tools.stages.work import Work
@@ -260,7 +261,7 @@ def test_embeddings_without_a_direction_are_refused():
     for bad in (np.nan, np.inf, 0):
         spoilt = good.copy()
         spoilt[1] = bad
-        with pytest.raises(MiningError, match="x: the embedding of sentence 2 has length"):
+        with pytest.raises(MiningError, match="x: the embedding of number 2 has length"):
             pack(spoilt, VectorType.FLOAT16, "x")
 
 
@@ -276,7 +277,7 @@ def test_stored_vectors_are_the_vectors(tmp_path_factory, count, rows, kind, see
     read = StoredVectors(tuple(paths))
     assert (len(read), read.dim) == (count, 8)
     whole = read.rows(0, count)
-    np.testing.assert_array_equal(whole, unpack(stored))
+    np.testing.assert_array_equal(whole, unit_vectors(stored))
     expected = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     np.testing.assert_allclose(whole, expected, atol=0.001 if kind is VectorType.FLOAT16 else 0.01)
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
@@ -375,7 +376,7 @@ def test_which_index_is_chosen():
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path, tmp_path_factory):
-    stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "index_search_stage:2", "pair_stage:1")
+    stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "search_stage:2", "pair_stage:1")
     points = ["search.sentences:2", *(f"bitext_mining.{each}" for each in stages)]
     settings = replace(PLAIN, index="IVF4,Flat")
     for number, point in enumerate(points):

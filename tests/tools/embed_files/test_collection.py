@@ -12,11 +12,13 @@ import pytest
 from filelock import FileLock
 
 from st_paragram.cli.main import main
+from st_paragram.core import known_files
+from st_paragram.core.vectors.packing import NumberType
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tools.embed_files import CollectionSettings, assembly, embed_collection, read_embeddings, row_encoder
+from st_paragram.tools.embed_files import CollectionSettings, collection, embed_collection, read_embeddings, row_encoder
 from st_paragram.tools.embed_files.shard_stage import ShardStage
 from st_paragram.tools.stages.distributed import Cluster, ClusterExecutor
 from st_paragram.tools.stages.executors import LocalExecutor
@@ -179,7 +181,7 @@ def test_what_is_kept_is_done_again_where_it_changed(model, texts, lines, tmp_pa
 
 def test_files_that_cannot_be_linked_are_copied(model, texts, tmp_path, monkeypatch):
     embed_collection(texts, tmp_path / "one", model, SMALL)
-    monkeypatch.setattr(assembly.os, "link", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
+    monkeypatch.setattr(collection.os, "link", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
     embed_collection(texts, tmp_path / "two", model, SMALL)
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
@@ -222,6 +224,17 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(model, texts, tmp_p
     with FileLock(tmp_path / ".out.lock"), pytest.raises(ParagramError, match="another run is writing"):
         embed_collection(texts, tmp_path / "out", model, SMALL)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".out.lock") == before
+
+
+def test_what_cannot_be_stored_is_told_by_line():
+    rows = np.ones((3, 2), np.float32)
+    rows[1, 1] = np.nan
+    for kind in NumberType:
+        with pytest.raises(ParagramError, match=r"a\.txt: the embedding of line 12 is not finite"):
+            row_encoder.pack_lines(rows, kind, "a.txt", 11)
+    rows[1, 1] = 70_000
+    with pytest.raises(SettingsError, match="line 12 has components above 65,504, which float16 cannot hold"):
+        row_encoder.pack_lines(rows, NumberType.FLOAT16, "a.txt", 11)
 
 
 def test_settings_are_checked():
@@ -268,6 +281,49 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
     assert "damaged" in refused(described(dimension=7)) and "checksums" in refused(described(dtype="float32"))
     assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.npy").write_bytes(b"\x93NUMPY"))
     assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.scales.npy").unlink())
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (CollectionSettings("int8", shard_lines=50), "shard-00001.npy"),
+        (CollectionSettings("int8", shard_lines=50), "shard-00001.scales.npy"),
+        (CollectionSettings(format="parquet", with_text=True, shard_lines=50), "shard-00001.parquet"),
+    ],
+)
+def test_shards_are_compared_when_they_are_first_read(model, texts, tmp_path, settings, name):
+    if settings.with_text:
+        pytest.importorskip("pyarrow")
+    embed_collection(texts, tmp_path / "out", model, settings)
+    path = tmp_path / "out" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 if settings.with_text else -1] ^= 1  # another number, or letter, that could well be there
+    path.write_bytes(data)
+    stored = read_embeddings(tmp_path / "out")
+    assert stored.rows(0, 40).shape == (40, 6)  # of the first shard, which is what was written
+    for reading in (lambda: stored.rows(39, 41), lambda: stored.take([80]), lambda: stored.texts(40, 41)):
+        with pytest.raises(StoreError, match=f"damaged .*SHA-256 of {name}.*make the embeddings again") as raised:
+            reading()
+        assert "\n" not in str(raised.value)
+    assert read_embeddings(tmp_path / "out", compare=False).rows(0, 90).shape == (90, 6)
+
+
+def test_a_shard_is_compared_once_while_its_file_stays_the_same(model, texts, tmp_path, monkeypatch):
+    embed_collection(texts, tmp_path / "out", model, CollectionSettings(shard_lines=50))
+    read, digest = [], known_files.content_digest
+    monkeypatch.setattr(known_files, "content_digest", lambda path: read.append(path.name) or digest(path))
+    for _ in range(2):
+        read_embeddings(tmp_path / "out").take([0, 89, 3])
+    assert read == ["shard-00000.npy", "shard-00001.npy"]
+    (tmp_path / "out/shard-00001.npy").touch()
+    read_embeddings(tmp_path / "out").rows(0, 90)
+    assert read[2:] == ["shard-00001.npy"]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "out/embeddings.json"))  # where nothing can be kept
+    stored = read_embeddings(tmp_path / "out")
+    for row in (0, 89, 0, 89):
+        stored.take([row])
+        stored._opened.cache_clear()  # as where there are many shards
+    assert read[3:] == ["shard-00000.npy", "shard-00001.npy"]
 
 
 def test_the_command(model, texts, lines, tmp_path, capsys):

@@ -9,11 +9,11 @@ from st_paragram.core.native import kernels
 from st_paragram.tools.search import best_rows, cosines, exact
 from st_paragram.tools.search.best_rows import BestRows
 from st_paragram.tools.search.cosines import candidate_cosines, sums_in_lanes
-from st_paragram.tools.search.exact import HeldRows, exact_both_ways, exact_within
+from st_paragram.tools.search.exact import exact_both_ways, exact_within
 from st_paragram.tools.search.nearest import nearest_both_ways, nearest_neighbours
 from st_paragram.tools.search.neighbours import Neighbours, united
 from st_paragram.tools.search.threads import at_most, threads
-from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack
+from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack
 
 COUNTS = st.integers(1, 40)
 

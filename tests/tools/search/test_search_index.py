@@ -9,6 +9,7 @@ import pytest
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.vectors.packing import unit_vectors
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -16,7 +17,7 @@ from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEm
 from st_paragram.tools.search import index_metadata, search_index
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import SearchSettings
-from st_paragram.tools.search.vectors import VectorType, pack, unpack
+from st_paragram.tools.search.vectors import VectorType, pack
 
 pytest.importorskip("faiss")
 
@@ -64,7 +65,7 @@ def brute_force(texts, queries, model, k, kind=VectorType.FLOAT16):
     """Cosines and first lines, by comparing everything; lines begin after two that are left out."""
     distinct = list(dict.fromkeys(texts))
     encoder = model_directory.load(model)
-    stored = unpack(pack(encoder.encode(distinct), kind, "")).astype(float)
+    stored = unit_vectors(pack(encoder.encode(distinct), kind, "")).astype(float)
     rows = encoder.encode(queries).astype(float)
     cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ stored.T
     best = [sorted(range(len(distinct)), key=lambda i: (-round(each[i], 6), i))[:k] for each in cosines]

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from st_paragram.core.extras import require
 from st_paragram.core.files import atomic
+from st_paragram.core.vectors.npy_shards import ShardShape, Write
+from st_paragram.core.vectors.packing import NumberType, Packed
 from st_paragram.errors import SettingsError
-from st_paragram.tools.embed_files.number_types import NumberType, Packed
-from st_paragram.tools.embed_files.shard_files import ShardShape, Write
 
 _PURPOSE = "a Parquet table"
 

@@ -1,0 +1,1 @@
+"""Vectors in fewer bytes, and in shards on disk."""
