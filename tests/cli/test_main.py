@@ -6,11 +6,13 @@ import ast
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from st_paragram.cli.main import _FILES, COMMANDS, main
+from st_paragram.core.families import commands
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
 
@@ -59,8 +61,12 @@ def test_the_list_of_commands_imports_none_of_them():
 
 def test_every_command_has_its_file_and_its_parts():
     folder = Path(main.__code__.co_filename).parent
+    of_families = {name: Path(find_spec(entry.package).origin).parent for name, (entry, _) in commands().items()}
     for command in COMMANDS:
-        tree = ast.parse((folder / f"{_FILES.get(command, command)}.py").read_text())
+        path = folder / f"{_FILES.get(command, command)}.py"
+        if command in of_families:
+            path = of_families[command] / f"{command}_command.py"
+        tree = ast.parse(path.read_text())
         names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         names |= {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
         assert {"DESCRIPTION", "EPILOG", "add_options", "run"} <= names, command

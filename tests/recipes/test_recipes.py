@@ -222,6 +222,33 @@ def test_finished_points_of_a_grid_are_not_trained_again(folder, monkeypatch, ca
     assert trained == [1, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--dim", 4], "begun with dim 8, not 4; resume with the same settings"),
+        (["--data", "others.tsv"], "begun on other data"),
+    ],
+)
+def test_finished_points_of_other_settings_or_data_are_refused(folder, monkeypatch, capsys, change, message):
+    monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0,))
+    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (1, 2))
+    (folder / "others.tsv").write_text((folder / "pairs.tsv").read_text().replace("ba", "du"))
+    train, trained = tune.train, []
+
+    def stopped(*args):
+        trained.append(1)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return train(*args)
+
+    monkeypatch.setattr(tune, "train", stopped)
+    grid = ["--lang", "es", "--vocab-size", 200, "--tune", *QUICK]
+    assert recipe("train_bitext", *grid, "--data", "pairs.tsv") == 130
+    data = [] if "--data" in change else ["--data", "pairs.tsv"]
+    assert recipe("train_bitext", *grid, *data, *change, "--resume") == 1
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_a_store_of_another_language_is_refused(folder, capsys):
     from st_paragram.cli.main import main
 

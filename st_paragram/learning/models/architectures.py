@@ -49,17 +49,15 @@ class Architecture(Protocol):
         """Fill a pipeline of the same kind and shape from a folder."""
 
 
-_BEFORE_FAMILIES: dict[str, Architecture] = {AVERAGING: averaging_directory}
-_AFTER_FAMILIES: dict[str, Architecture] = {STOCK: stock, OWN_MODULES: own_modules}
+_OWN: dict[str, Architecture] = {AVERAGING: averaging_directory, STOCK: stock, OWN_MODULES: own_modules}
 
 
 def _architectures() -> Iterator[Architecture]:
-    """All of them, in the order in which a pipeline is offered to them."""
-    yield from _BEFORE_FAMILIES.values()
+    """All of them, in the order in which a pipeline is offered to them: what a family has of its own comes first."""
     for _, entry in entries():
-        for _ in entry.architectures:
+        if entry.architectures:
             yield cast("Architecture", entry.module("directory"))
-    yield from _AFTER_FAMILIES.values()
+    yield from _OWN.values()
 
 
 def architecture_of(model: SentenceTransformer) -> Architecture:
@@ -76,4 +74,4 @@ def architecture_named(name: str, folder: Path) -> Architecture:
     check_architecture(name, folder)
     if entry := entry_of_architecture(name):
         return cast("Architecture", entry.module("directory"))
-    return (_BEFORE_FAMILIES | _AFTER_FAMILIES)[name]
+    return _OWN[name]
