@@ -64,3 +64,12 @@ def store(tmp_path_factory, pairs, vocabulary) -> PairStore:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def one_thread():
+    """One thread of torch: an LSTM's many small steps gain nothing by more, and lose much on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -46,6 +46,8 @@ class LatentDecoder(nn.Module):
         self.output = nn.Embedding(vocabulary, shape.dim)
         self.latent_output = nn.Embedding(vocabulary, latent_dim) if at_logits else None
         initialise(self, special)
+        for layer in self.layers:
+            layer.initialise_latent()
         for table in (self.output, self.latent_output):
             if table is not None:
                 nn.init.normal_(table.weight, std=shape.dim**-0.5)
@@ -87,7 +89,10 @@ class LatentDecoder(nn.Module):
 
 
 class _Layer(nn.Module):
-    """Self-attention, the latent vector, a feed-forward network; each with dropout, a residual and a norm behind."""
+    """Self-attention, the latent vector, a feed-forward network; each with dropout, a residual and a norm behind.
+
+    Attention weights are not dropped, as in the authors' code and in the encoder.
+    """
 
     def __init__(self, shape: TransformerShape, latent_dim: int) -> None:
         super().__init__()
@@ -100,6 +105,14 @@ class _Layer(nn.Module):
         if latent_dim:
             self.of_state, self.of_latent = nn.Linear(dim, dim), nn.Linear(latent_dim, dim, bias=False)
 
+    def initialise_latent(self) -> None:
+        """Xavier's uniform range of the whole W in W [x; z], whose two parts are kept apart."""
+        if self.latent_norm is not None:
+            parts = (self.of_state.weight, self.of_latent.weight)
+            bound = (6 / (len(parts[0]) + sum(part.shape[1] for part in parts))) ** 0.5
+            for part in parts:
+                nn.init.uniform_(part, -bound, bound)
+
     def forward(self, x: Tensor, latents: Tensor) -> Tensor:
         x = self.attention_norm(x + self._drop(self._attention(x)))
         if self.latent_norm is not None:
@@ -111,9 +124,7 @@ class _Layer(nn.Module):
         query, key, value = (
             part.view(rows, length, self.heads, -1).transpose(1, 2) for part in self.query_key_value(x).chunk(3, -1)
         )
-        found = F.scaled_dot_product_attention(
-            query, key, value, dropout_p=self.dropout if self.training else 0.0, is_causal=True
-        )
+        found = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         return self.attended(found.transpose(1, 2).reshape(rows, length, dim))
 
     def _drop(self, x: Tensor) -> Tensor:

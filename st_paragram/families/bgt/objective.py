@@ -18,7 +18,7 @@ from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, Dec
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.families.bgt.trainer import GenerativeTrainer
+from st_paragram.families.bgt.trainer import HELD_OUT_LOSS, GenerativeTrainer
 from st_paragram.families.bgt.translation_elbo import TranslationElbo
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
 from st_paragram.learning.training.initial_rows import initial_rows
@@ -122,6 +122,7 @@ def trainer(
 def arguments(settings: GenerativeSettings, folder: Path, evaluate: bool = True) -> GenerativeTrainingArguments:
     """The trainer's arguments for these settings; `evaluate` now and then, or never."""
     strategy = ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no"
+    held_out = settings.held_out if evaluate else 0
     warmed = settings.schedule == "constant" and settings.warmup_updates > 0
     return GenerativeTrainingArguments(
         str(folder),
@@ -138,8 +139,14 @@ def arguments(settings: GenerativeSettings, folder: Path, evaluate: bool = True)
         precision=settings.precision,
         logging_steps=_LOGGED,
         logging_first_step=True,
+        held_out=held_out,
         eval_strategy=strategy,
         eval_steps=settings.evaluate_steps or None,
+        save_strategy=strategy if held_out else "epoch",
+        save_steps=settings.evaluate_steps or 500,
+        load_best_model_at_end=held_out > 0,
+        metric_for_best_model=HELD_OUT_LOSS if held_out else None,
+        greater_is_better=False if held_out else None,
         use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
     )
 

@@ -84,6 +84,12 @@ class GenerativeSettings:
         metavar="MODEL",
     )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
+    held_out: int = setting(
+        500,
+        "pairs that are left out of training, at most a twentieth of all; each evaluation measures their loss, and the "
+        "checkpoint with the lowest is the model that is saved; 0: none, and the last one is saved",
+        least=0,
+    )
     evaluate_steps: int = setting(
         0, "updates between evaluations on the development pairs; 0: one at the end of each epoch", least=0
     )

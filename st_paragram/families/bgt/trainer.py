@@ -17,7 +17,7 @@ from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.arguments import GenerativeTrainingArguments
 from st_paragram.families.bgt.gaussian_latent import active_units
-from st_paragram.families.bgt.generative_objective import SIDES
+from st_paragram.families.bgt.generative_objective import SIDES, Side
 from st_paragram.families.bgt.token_batches import TokenBatches
 from st_paragram.families.bgt.translation_elbo import ElboTerms, TranslationElbo, annealed
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
@@ -27,7 +27,13 @@ from st_paragram.learning.training.store_trainer import StoreTrainer
 
 logger = logging.getLogger(__name__)
 
+#: What an evaluation calls the loss of the pairs that are not trained on.
+HELD_OUT_LOSS = "eval_held_out_loss"
+
+_PARTS = ("reconstruction", "translation", "smoothing", "divergence", "kl_semantic", "kl_a", "kl_b")
+_BOUND = ("reconstruction", "translation", "divergence")
 _MEANS_KEPT = 2000  # sentences whose means tell how many units are active
+_EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
 
 
@@ -72,7 +78,9 @@ class GenerativeTrainer(StoreTrainer):
         if not first.shares_rows(second):
             raise SettingsError(f"{train_dataset.path}: a vocabulary for each side; prepare the text with a joint one")
         self._max_length = loss.generator.max_length
-        self.batches = TokenBatches(len(train_dataset), self._lengths, args.batch_tokens, args.seed)
+        rows = len(train_dataset) - min(args.held_out, len(train_dataset) // 20)
+        self._held_out = np.arange(rows, len(train_dataset))
+        self.batches = TokenBatches(rows, self._lengths, args.batch_tokens, args.seed)
         self._sums: dict[str, Tensor | float] = {}
         self._means: deque[Tensor] = deque()
         self._warned = False
@@ -104,7 +112,7 @@ class GenerativeTrainer(StoreTrainer):
         sum_gradients(self.loss.parameters())
         sum_over_processes(loss)
         self._add("pairs", pairs / self.args.world_size)
-        self._add("seconds", time.perf_counter() - started)
+        self._add("seconds", (time.perf_counter() - started) / self.args.world_size)
         return loss, pairs
 
     def _numbers(self, step: int) -> range:
@@ -118,12 +126,7 @@ class GenerativeTrainer(StoreTrainer):
         process, processes = self.args.process_index, self.args.world_size
         if process >= len(rows):
             return None
-        device = self.args.device
-        special, share = self.loss.generator.special, rows[process::processes]
-        batches = {
-            side: SentenceBatch.of(*self.store.take(side, share), special, self._max_length).to(device)
-            for side in SIDES
-        }
+        device, batches = self.args.device, self._sides(rows[process::processes])
         source = torch.Generator().manual_seed(seed_of(self.args.seed, number, -1))
         noise = torch.randn(len(rows), *self.loss.noise_shape, generator=source)[process::processes].to(device)
         annealing = annealed(self.state.global_step, self.args.anneal_updates)
@@ -133,12 +136,51 @@ class GenerativeTrainer(StoreTrainer):
         self._add("pieces", sum(len(batch.targets) for batch in batches.values()))
         return terms
 
-    # What is told.
+    def _sides(self, rows: NDArray[np.int64]) -> dict[Side, SentenceBatch]:
+        special = self.loss.generator.special
+        return {
+            side: SentenceBatch.of(*self.store.take(side, rows), special, self._max_length).to(self.args.device)
+            for side in SIDES
+        }
+
+    # Evaluation.
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Evaluate as `StoreTrainer` does, and measure the loss of the pairs that are not trained on."""
+        metrics = super().evaluate(*args, **kwargs)
+        if len(self._held_out):
+            found = {HELD_OUT_LOSS: self.held_out_loss()}
+            self.log(dict(found))
+            metrics |= found
+        return metrics
+
+    @torch.no_grad()
+    def held_out_loss(self) -> float:
+        """Mean loss of the pairs that are not trained on, in nats a pair: full KL terms, no label smoothing.
+
+        Noise of the latent variables is the same each time, and so is the result for the same weights.
+        """
+        training = self.loss.training
+        self.loss.eval()
+        lengths = np.concatenate([self._lengths(row, row + 1) for row in self._held_out])
+        rows = self._held_out[np.argsort(lengths, kind="stable")]
+        source, total = torch.Generator().manual_seed(seed_of(self.args.seed, -1, -1)), 0.0
+        for number, some in enumerate(np.array_split(rows, -(-len(rows) // _EVALUATED))):
+            noise = torch.randn(len(some), *self.loss.noise_shape, generator=source).to(self.args.device)
+            parts = self.loss(self._sides(some), self.loss.inferring_side(number), noise).parts
+            total += sum(
+                float(parts[name]) for name in ("reconstruction", "translation", "divergence") if name in parts
+            )
+        self.loss.train(training)
+        return total / len(rows)
+
+    # What is logged.
 
     def _add(self, name: str, value: Tensor | float) -> None:
         self._sums[name] = self._sums.get(name, 0.0) + value
 
     def _note(self, terms: ElboTerms) -> None:
+        self._add("total", terms.loss.detach())
         for name, part in terms.parts.items():
             self._add(name, part)  # as a tensor: a GPU is not waited for
         self._means.append(terms.means)
@@ -146,12 +188,22 @@ class GenerativeTrainer(StoreTrainer):
             self._means.popleft()
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log what the loss is made of, in nats a pair, and how many semantic units are active."""
+        """Log the loss and what it is made of, in nats a pair, and how many semantic units are active.
+
+        All are means over the pairs since the last line, so that `reconstruction`, `translation`, `smoothing` and
+        `divergence` add up to `loss`.
+        """
         if "loss" in logs and self._sums:
-            sums = {name: float(value) for name, value in self._sums.items()}
+            there = [name for name in _PARTS if name in self._sums]
+            names = ("pairs", "seconds", "pieces", "total", *_PARTS)
+            summed = torch.tensor([float(self._sums.get(name, 0.0)) for name in names], dtype=torch.float64)
+            summed = summed.to(self.args.device if self.args.device.type != "mps" else "cpu")
+            sum_over_processes(summed)
             self._sums = {}
-            pairs, seconds, pieces = (sums.pop(name, 0.0) for name in ("pairs", "seconds", "pieces"))
-            logs |= {name: value / max(pairs, 1.0) for name, value in sums.items()}
+            sums = dict(zip(names, summed.tolist(), strict=True))
+            pairs, seconds, pieces = (sums[name] for name in ("pairs", "seconds", "pieces"))
+            logs |= {name: sums[name] / max(pairs, 1.0) for name in there}
+            logs["loss"] = sums["total"] / max(pairs, 1.0)
             logs["active_units"] = active_units(torch.cat(list(self._means))) if self._means else 0
             logs["pieces_per_second"] = pieces / max(seconds, 1e-9)
             self._warn_of_collapse(logs)

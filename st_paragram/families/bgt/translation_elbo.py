@@ -37,8 +37,10 @@ class ElboTerms:
 
     Attributes:
         loss: A scalar that has gradients.
-        parts: Scalars by name, without gradients: `reconstruction` and `translation` (both without label smoothing),
-            `kl_semantic`, and `kl_a` and `kl_b` of the languages; those that the objective has.
+        parts: Scalars by name, without gradients, those that the objective has. Four add up to the loss:
+            `reconstruction`, `translation` (both without label smoothing), `smoothing` (what label smoothing adds) and
+            `divergence` (the KL terms with their weight). `kl_semantic`, and `kl_a` and `kl_b` of the languages, are
+            the KL terms themselves.
         means: Of the semantic variable on the inferring side, or the one that is read; float (B, k), no gradients.
     """
 
@@ -98,7 +100,8 @@ class TranslationElbo(nn.Module):
         losses = [self._generation(batches, meanings, languages, inferring, noise, parts)]
         losses.append(self._translation(batches, meanings, noise, parts))
         if self.parts.prior:
-            losses.append(annealing * self._divergence(meanings, languages, inferring, parts))
+            parts["divergence"] = annealing * self._divergence(meanings, languages, inferring, parts)
+            losses.append(parts["divergence"])
         loss = torch.stack([loss for loss in losses if loss is not None]).sum()
         means = next(iter(meanings.values())).mean.detach()
         return ElboTerms(loss, {name: part.detach() for name, part in parts.items()}, means)
@@ -153,6 +156,8 @@ class TranslationElbo(nn.Module):
             sums.append(self._entropy(decoder, batches[side], meaning, self.smoothing))
         total, plain = _summed(sums)
         parts["translation"] = self.weight * plain
+        if self.smoothing:
+            parts["smoothing"] = self.weight * (total - plain)
         return self.weight * total
 
     def _divergence(

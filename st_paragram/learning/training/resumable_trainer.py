@@ -158,7 +158,9 @@ class ResumableTrainer(SentenceTransformerTrainer):
     def _load_best_model(self) -> None:
         if (optimizer := self.row_lazy_adam()) is not None:
             optimizer.catch_up_all()  # or the last step's sleepers would move the best rows later
-        architecture_of(self.model).read_weights(Path(str(self.state.best_model_checkpoint)), self.model)
+        folder = Path(str(self.state.best_model_checkpoint))
+        architecture_of(self.model).read_weights(folder, self.model)
+        loss_state.load(self.losses(), self.model, folder)
 
     def load_state(self, folder: Path) -> None:
         """Read back what `save_state` wrote.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from sentence_transformers.base.evaluation import BaseEvaluator
 from support.data import make_pairs, write_store
 from support.generative import SHAPE, batches_of, greedy, new_trainer, tiny
 
@@ -129,11 +130,69 @@ def test_what_is_logged(tmp_path, small):
 
 
 def test_parts_that_are_logged_make_the_loss(tmp_path, small):
-    trainer = new_trainer(small, tiny(anneal_updates=0, label_smoothing=0.0), tmp_path, logging_steps=1)
+    """Also over several updates of batches of different sizes, with smoothing, and with KL terms of partial weight."""
+    trainer = new_trainer(small, tiny(anneal_updates=9, epochs=2.0), tmp_path, logging_steps=3)
     trainer.train()
-    for entry in (entry for entry in trainer.state.log_history if "loss" in entry):
-        parts = ("reconstruction", "translation", "kl_semantic", "kl_a", "kl_b")
+    entries = [entry for entry in trainer.state.log_history if "loss" in entry]
+    for entry in entries:
+        parts = ("reconstruction", "translation", "smoothing", "divergence")
         assert entry["loss"] == pytest.approx(sum(entry[name] for name in parts), rel=1e-5)
+    assert entries[0]["divergence"] == 0 < entries[0]["kl_semantic"]
+    kl = sum(entries[-1][name] for name in ("kl_semantic", "kl_a", "kl_b"))
+    assert entries[-1]["divergence"] == pytest.approx(kl, rel=1e-5)  # annealed by then
+
+
+def held_out(store, folder, **changes):
+    settings = tiny(held_out=10, epochs=3.0, learning_rate=0.02, warmup_updates=0, **changes)
+    torch.manual_seed(settings.seed)
+    model = translation_vae.new_model(store, settings)
+    return translation_vae.trainer(model, store, settings, folder, Nothing())
+
+
+class Nothing(BaseEvaluator):
+    """Finds nothing, so that the loss of held-out pairs alone is seen."""
+
+    def __call__(self, model, *args, **kwargs):
+        return {}
+
+
+def test_the_loss_of_held_out_pairs_is_the_bound_by_hand(tmp_path, small):
+    trainer = held_out(small, tmp_path)
+    rows = np.arange(len(small) - min(10, len(small) // 20), len(small))
+    assert trainer._held_out.tolist() == rows.tolist()
+    trained = {row for number in range(len(trainer.batches)) for row in trainer.batches.at(number)}
+    assert trained == set(range(len(small))) - set(rows.tolist())
+    assert trainer.held_out_loss() == trainer.held_out_loss()
+    seen, forward = [], trainer.loss.forward
+
+    def noted(batches, inferring, noise, annealing=1.0):
+        seen.append((batches, inferring, noise))
+        assert annealing == 1.0 and not trainer.loss.training
+        return forward(batches, inferring, noise, annealing)
+
+    trainer.loss.forward = noted
+    found = trainer.held_out_loss()
+    trainer.loss.forward, trainer.loss.smoothing = forward, 0.0
+    trainer.loss.eval()
+    assert found == pytest.approx(sum(forward(*each).loss.item() for each in seen) / len(rows), rel=1e-5)
+
+
+def test_the_best_checkpoint_is_the_model(tmp_path, small, monkeypatch):
+    """The second evaluation is made the best: what is saved is what the model and its decoders were then."""
+    trainer = held_out(small, tmp_path)
+    losses, states = iter([5.0, 3.0, 4.0]), []
+
+    def loss():
+        states.append({name: tensor.clone() for name, tensor in trainer.loss.state_dict().items()})
+        return next(losses)
+
+    monkeypatch.setattr(trainer, "held_out_loss", loss)
+    trainer.train()
+    found = [entry["eval_held_out_loss"] for entry in trainer.state.log_history if "eval_held_out_loss" in entry]
+    assert found == [5.0, 3.0, 4.0]
+    for name, tensor in trainer.loss.state_dict().items():
+        assert torch.equal(tensor, states[1][name]), name
+    assert any(not torch.equal(tensor, states[2][name]) for name, tensor in trainer.loss.state_dict().items())
 
 
 def test_a_collapse_is_told_once(tmp_path, small, caplog):

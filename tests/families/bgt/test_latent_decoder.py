@@ -1,5 +1,7 @@
 """The decoder: causal, without its padding, and equal to one that concatenates its states with latent vectors."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -8,7 +10,7 @@ from torch import nn
 
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
 from st_paragram.families.bgt.linear_softmax import LinearSoftmax
-from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
+from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
 
 TWO_LAYERS = TransformerShape(dim=16, layers=2, heads=4, ffn_dim=24, dropout=0.4, max_length=40)
 WAYS = [(True, True), (True, False), (False, True)]
@@ -200,3 +202,26 @@ def test_without_latent_vectors():
     smaller, places = layer.among(TARGETS, 10)
     assert smaller.logits().shape == (9, 6 + 10) and smaller.of_latents is None
     torch.testing.assert_close(smaller.logits().gather(1, places[:, None]), layer.logits().gather(1, TARGETS[:, None]))
+
+
+def test_attention_weights_are_not_dropped_in_training(vocabulary):
+    decoder = LatentDecoder(len(vocabulary), replace(SHAPE, dropout=0.5), LATENT, special_ids(vocabulary))
+    layer = decoder.layers[0].train()
+    x = torch.randn(2, 5, SHAPE.dim)
+    torch.testing.assert_close(layer._attention(x), layer._attention(x))
+
+
+def test_where_matrices_begin(vocabulary):
+    """Xavier's ranges of the matrices as the authors' code has them: [x; z] in one, queries, keys and values in one."""
+    shape = TransformerShape(dim=64, layers=1, heads=4, ffn_dim=64)
+    torch.manual_seed(0)
+    layer = LatentDecoder(len(vocabulary), shape, 128, special_ids(vocabulary)).layers[0]
+    for weight in (layer.of_state.weight, layer.of_latent.weight):
+        assert weight.abs().max().item() == pytest.approx((6 / (64 + 64 + 128)) ** 0.5, rel=0.02)
+    bound = (6 / (64 + 3 * 64)) ** 0.5
+    assert layer.query_key_value.weight.abs().max().item() == pytest.approx(bound, rel=0.02)
+    encoder = transformer_pipeline(vocabulary, shape, 8, "cpu")[0].model
+    attention = encoder.layers[0].self_attn
+    for part in (attention.q_proj, attention.k_proj, attention.v_proj):
+        assert part.weight.abs().max().item() == pytest.approx(bound, rel=0.02)
+    assert attention.out_proj.weight.abs().max().item() == pytest.approx((6 / 128) ** 0.5, rel=0.02)
