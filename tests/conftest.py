@@ -66,7 +66,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def one_thread():
     """One thread of torch: an LSTM's many small steps gain nothing by more, and lose much on a busy machine."""
     threads = torch.get_num_threads()

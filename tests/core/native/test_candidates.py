@@ -62,3 +62,17 @@ def test_a_result_that_would_be_read_is_refused():
 def test_tables_of_another_shape_are_refused(values, ids):
     with pytest.raises(ValueError, match=r"values|ids"):
         kernels().keep_best(np.zeros((4, 9), F32), 0, np.zeros(values, F32), np.zeros(ids, I64), False, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("of_columns", [True, False])
+def test_the_best_of_many_columns_by_any_number_of_threads(threads, of_columns):
+    """More columns than a thread is given at a time: one thread alone is given all of them."""
+    tile = np.random.default_rng(0).standard_normal((700, 1500)).astype(F32)
+    rows = 1500 if of_columns else 700
+    values, ids = np.full((rows, 3), -np.inf, F32), np.full((rows, 3), -1, I64)
+    kernels().keep_best(tile, 10, values, ids, of_columns, threads)
+    table = tile.T if of_columns else tile
+    expected = np.argsort(-table, axis=1, kind="stable")[:, :3]
+    np.testing.assert_array_equal(ids, expected + 10)
+    np.testing.assert_array_equal(values, np.take_along_axis(table, expected, axis=1))

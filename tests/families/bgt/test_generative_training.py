@@ -131,7 +131,7 @@ def test_what_is_logged(tmp_path, small):
 
 def test_parts_that_are_logged_make_the_loss(tmp_path, small):
     """Also over several updates of batches of different sizes, with smoothing, and with KL terms of partial weight."""
-    trainer = new_trainer(small, tiny(anneal_updates=9, epochs=2.0), tmp_path, logging_steps=3)
+    trainer = new_trainer(small, tiny(anneal_updates=2, epochs=2.0), tmp_path, logging_steps=3)
     trainer.train()
     entries = [entry for entry in trainer.state.log_history if "loss" in entry]
     for entry in entries:
@@ -226,7 +226,7 @@ INTERRUPTED = tiny(
 
 
 @pytest.fixture(scope="module")
-def straight(tmp_path_factory, small):
+def straight(tmp_path_factory, small, one_thread):
     """A run that nothing interrupts."""
     trainer = new_trainer(small, INTERRUPTED, tmp_path_factory.mktemp("straight"))
     trainer.train()

@@ -58,7 +58,7 @@ void keep_best(const Array<float>& tile, int64_t first, Array<float>& values, Ar
         });
         return;
     }
-    parallel_for(columns, kColumnGrain, usable_threads(threads), [=](int64_t begin, int64_t end, int) {
+    const auto block = [=](int64_t begin, int64_t end) {
         float least[kColumnGrain];
         for (int64_t c = begin; c < end; ++c) least[c - begin] = best(c).least();
         for (int64_t r = 0; r < rows; ++r) {
@@ -69,6 +69,10 @@ void keep_best(const Array<float>& tile, int64_t first, Array<float>& values, Ar
                 least[c] = own.least();
             }
         }
+    };
+    // A single thread is given all columns at once.
+    parallel_for(columns, kColumnGrain, usable_threads(threads), [=](int64_t begin, int64_t end, int) {
+        for (; begin < end; begin += kColumnGrain) block(begin, std::min(begin + kColumnGrain, end));
     });
 }
 
