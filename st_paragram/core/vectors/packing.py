@@ -81,21 +81,20 @@ def pack(rows: Packed, kind: NumberType) -> Packed:
     """
     if rows.numbers.dtype == kind.value:
         return rows
-    packed = Packed(
-        np.empty(rows.numbers.shape, kind.value), np.empty(len(rows), np.float32) if kind is NumberType.INT8 else None
-    )
+    scales = np.empty(len(rows), np.float32) if kind is NumberType.INT8 else None
+    packed = Packed(np.empty(rows.numbers.shape, kind.value), scales)
     for begin in range(0, len(rows), _BLOCK):
         some = slice(begin, begin + _BLOCK)
         if kind is NumberType.FLOAT32:
             unpack(rows[some], packed.numbers[some])
             continue
         block = rows.numbers[some] if rows.numbers.dtype == np.float32 else unpack(rows[some])
-        if packed.scales is None:
+        if scales is None:
             with np.errstate(over="ignore"):
                 packed.numbers[some] = block
         else:
-            packed.scales[some] = np.abs(block).max(axis=1, initial=0) / np.float32(_LARGEST)
-            packed.numbers[some] = to_int8(block, packed.scales[some])
+            scales[some] = np.abs(block).max(axis=1, initial=0) / np.float32(_LARGEST)
+            packed.numbers[some] = to_int8(block, scales[some])
     return packed
 
 

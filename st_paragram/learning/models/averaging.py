@@ -17,7 +17,7 @@ from st_paragram.core.encoding.configuration import WEIGHTS_FILE, file_of
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.encoding.weights_file import map_table
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.learning.models import weights_file
+from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.row_means import in_numpy
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
@@ -119,7 +119,7 @@ def read(
         SettingsError: a `truncate_dim` below 1.
     """
     model = files.read(folder, values, truncate_dim)
-    table = weights_file.in_torch(model.table)
+    table = in_torch(model.table)
     return token_embedding(model.tokenizer, weights=table, dropout=model.dropout), model
 
 

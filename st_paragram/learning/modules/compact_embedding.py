@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules import huge_pages
 
@@ -36,23 +37,6 @@ class CompactEmbedding(nn.Module):
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
 
-    @classmethod
-    def from_rows(cls, table: Tensor, kind: TableType) -> CompactEmbedding:
-        """Round a table, see `Table.converted`.
-
-        Args:
-            table: float32 (V, D) on the CPU.
-            kind: float16 or int8.
-
-        Raises:
-            SettingsError: another kind, or a component too large for float16.
-        """
-        if kind is TableType.FLOAT32:
-            raise SettingsError("float32 is not a compact type; keep the table as it is")
-        rounded = Table(table.detach().numpy()).converted(kind)
-        weight = huge_pages.copy_of(torch.from_numpy(rounded.weight))
-        return cls(weight, None if rounded.scale is None else torch.from_numpy(rounded.scale))
-
     @property
     def num_embeddings(self) -> int:
         """V."""
@@ -82,6 +66,16 @@ class CompactEmbedding(nn.Module):
     def extra_repr(self) -> str:
         """What `print(model)` shows."""
         return f"{self.num_embeddings}, {self.embedding_dim}, {self.kind.value}"
+
+
+def in_torch(table: Table) -> Tensor | CompactEmbedding:
+    """A copy in huge pages: float32 (V, D), or a compact table where there are kernels that read it as it is."""
+    if table.kind is not TableType.FLOAT32 and kernels() is None:
+        table = table.converted(TableType.FLOAT32)
+    weight = huge_pages.copy_of(torch.from_numpy(table.weight))
+    if table.kind is TableType.FLOAT32:
+        return weight
+    return CompactEmbedding(weight, None if table.scale is None else torch.from_numpy(table.scale))
 
 
 def is_finite(table: Tensor) -> bool:

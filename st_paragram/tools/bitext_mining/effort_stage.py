@@ -30,7 +30,7 @@ class EffortStage(Stage):
 
     def digests(self) -> list[str]:
         """One for each direction."""
-        return [self.plan.digest(direction) for direction in range(len(self.plan.directions))]
+        return self.plan.digests()
 
     def results(self) -> list[Path]:
         """One for each direction with an inexact index."""

@@ -29,7 +29,7 @@ class IndexStage(Stage):
 
     def digests(self) -> list[str]:
         """One for each direction."""
-        return [self.plan.digest(direction) for direction in range(len(self.plan.directions))]
+        return self.plan.digests()
 
     def results(self) -> list[Path]:
         """An index for each part, direction by direction."""

@@ -105,6 +105,10 @@ class SearchPlan:
         inexact = [] if factory == FLAT else [self.parts(direction), self.settings.recall, self.settings.seed]
         return digest(VERSION, sides, factory, self.k(direction), inexact)
 
+    def digests(self) -> list[str]:
+        """One for each direction."""
+        return [self.digest(direction) for direction in range(len(self.directions))]
+
     @property
     def _dim(self) -> int:
         return self.embed.vectors(0).dim

@@ -83,8 +83,7 @@ class _ExactSearch(Stage):
 
     def digests(self) -> list[str]:
         """The one digest."""
-        searches = [self.plan.digest(direction) for direction in range(len(self.plan.directions))]
-        return [digest(searches, self.plan.settings.rows)]
+        return [digest(self.plan.digests(), self.plan.settings.rows)]
 
     def results(self) -> list[Path]:
         """A file for each shard of the first text."""
@@ -155,8 +154,7 @@ class _IndexSearch(Stage):
 
     def digests(self) -> list[str]:
         """One for each direction."""
-        rows = self.plan.settings.shard_rows
-        return [digest(self.plan.digest(direction), rows) for direction in range(len(self.plan.directions))]
+        return [digest(each, self.plan.settings.shard_rows) for each in self.plan.digests()]
 
     def results(self) -> list[Path]:
         """A file for each shard of queries, direction by direction."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pydantic
 
-from st_paragram.core.checksums import content_digests
+from st_paragram.core.checksums import check_content
 from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.files import FileDescription, write_json
+from st_paragram.core.files import FileDescription, FolderDescription, write_json
 from st_paragram.core.json_files import read_json
 from st_paragram.core.vectors.npy_shards import ShardShape
 from st_paragram.core.vectors.packing import NumberType
@@ -162,22 +161,7 @@ def _check(description: Description) -> None:
             raise ValueError(f"{shard.file}: not the checksums of its files")
 
 
-@dataclass(frozen=True)
-class EmbeddingsSummary:
-    """What there is to tell of a folder of embeddings.
-
-    Args:
-        name: of the folder.
-        properties: rows, dimension, type of the numbers, model, texts; see `Description`.
-        files: of the shards by their names, with the checksums that were written down.
-    """
-
-    name: str
-    properties: dict[str, Any]
-    files: dict[str, FileDescription]
-
-
-def describe_embeddings(folder: Path) -> EmbeddingsSummary:
+def describe_embeddings(folder: Path) -> FolderDescription:
     """Describe a folder of embeddings; no shard is read.
 
     Raises:
@@ -189,7 +173,7 @@ def describe_embeddings(folder: Path) -> EmbeddingsSummary:
         files = {name: FileDescription((folder / name).stat().st_size, sha256) for name, sha256 in written.items()}
     except OSError as error:
         raise StoreError(f"{folder}: a shard is missing ({one_line(error)}); {_AGAIN}") from error
-    return EmbeddingsSummary(folder.resolve().name, properties, files)
+    return FolderDescription(folder.resolve().name, properties, files)
 
 
 def check_embeddings(folder: Path) -> str:
@@ -199,11 +183,5 @@ def check_embeddings(folder: Path) -> str:
         StoreError: see `describe_embeddings`; or a shard holds something else, or cannot be read.
     """
     summary = describe_embeddings(folder)
-    try:
-        found = content_digests([folder / name for name in summary.files])
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be read ({one_line(error)}); {_AGAIN}") from error
-    for (name, written), sha256 in zip(summary.files.items(), found, strict=True):
-        if sha256 != written.sha256:
-            raise StoreError(f"{folder / name}: damaged, its SHA-256 is not the one in {DESCRIPTION_FILE}; {_AGAIN}")
+    check_content(folder, summary.files, DESCRIPTION_FILE, StoreError, _AGAIN)
     return f"{summary.properties['rows']:,} embeddings, and all shards are what was written"

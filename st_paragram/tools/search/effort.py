@@ -18,7 +18,7 @@ from st_paragram.tools.search.exact import exact
 from st_paragram.tools.search.neighbours import Neighbours
 from st_paragram.tools.search.settings import SearchSettings
 from st_paragram.tools.search.stored_search import approximate, without_self
-from st_paragram.tools.search.vectors import StoredVectors
+from st_paragram.tools.search.vectors import Rows
 
 #: Lists (IVF) or nodes (HNSW) looked at for a query: the first with enough recall is taken.
 EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)
@@ -45,8 +45,8 @@ class Effort:
 
 
 def find_effort(
-    queries: StoredVectors,
-    corpus: StoredVectors,
+    queries: Rows,
+    corpus: Rows,
     parts: Sequence[tuple[int, Any]],
     k: int,
     settings: SearchSettings,

@@ -8,35 +8,18 @@ parts, shards or threads. One product serves both directions of a search.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.tools.search.best_rows import BestRows
+from st_paragram.core.native import kernels
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
-from st_paragram.tools.search.vectors import HeldRows, blocks
+from st_paragram.tools.search.threads import threads
+from st_paragram.tools.search.vectors import HeldRows, Rows, blocks
 
 # Products are wrong by 1e-7 or so, differently for equal vectors at different places; that must not decide.
 SPARE = 12
 _SIDE = 2048  # rows and columns of a tile of similarities, which stays in the cache
-
-
-class Rows(Protocol):
-    """Vectors of length 1 that are searched, m rows of D components."""
-
-    def __len__(self) -> int:
-        """Number of rows, m."""
-
-    @property
-    def dim(self) -> int:
-        """Components of a vector, D."""
-
-    def rows(self, begin: int, end: int) -> Vectors:
-        """The rows `begin` to `end`, float32 (end - begin, D)."""
-
-    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """Cosine of each query with the rows given for it, -1 where that is -1: float32 (n, c)."""
 
 
 def exact(queries: Vectors, corpus: Rows, k: int, part_rows: int) -> Neighbours:
@@ -161,3 +144,56 @@ def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> N
     cosines = corpus.cosines(queries, rows)
     order = np.lexsort((rows, -cosines), axis=1)[:, :k]
     return Neighbours(np.take_along_axis(cosines, order, 1), np.maximum(np.take_along_axis(rows, order, 1), 0))
+
+
+class BestRows:
+    """The c candidates most similar to each of n rows, best first; of equally similar ones the earlier.
+
+    Tiles must come in the order of their candidates.
+
+    Attributes:
+        similarities: float32 (n, c), minus infinity where no candidate was seen yet.
+        rows: Their numbers, int64 (n, c), -1 where no candidate was seen yet.
+    """
+
+    def __init__(self, count: int, kept: int) -> None:
+        """Begin with no candidates.
+
+        Args:
+            count: n.
+            kept: c, at least 1.
+        """
+        self.similarities = np.full((count, kept), -np.inf, dtype=np.float32)
+        self.rows = np.full((count, kept), -1, dtype=np.int64)
+
+    def see(self, begin: int, tile: Vectors, first: int) -> None:
+        """Look at a tile, (h, w): similarities of the rows from `begin` on with the candidates from `first` on."""
+        self._see(slice(begin, begin + tile.shape[0]), tile, first, of_columns=False)
+
+    def see_columns(self, begin: int, tile: Vectors, first: int) -> None:
+        """Look at a tile, (h, w): similarities of the candidates from `first` on with the rows from `begin` on."""
+        self._see(slice(begin, begin + tile.shape[1]), tile, first, of_columns=True)
+
+    def _see(self, own: slice, tile: Vectors, first: int, of_columns: bool) -> None:
+        values, rows = self.similarities[own], self.rows[own]
+        if (native := kernels()) is not None:
+            native.keep_best(tile, first, values, rows, of_columns, threads())
+        else:
+            _keep_best(tile.T if of_columns else tile, first, values, rows)
+
+
+def _keep_best(tile: Vectors, first: int, values: Vectors, rows: NDArray[np.int64]) -> None:
+    """What the kernel of the same name does: few similarities of a later tile are better than what is there."""
+    kept, least = values.shape[1], values[:, -1]
+    if tile.shape[1] > kept and np.isneginf(least).any():
+        least = np.maximum(least, np.partition(tile, -kept, axis=1)[:, -kept])
+    own, columns = np.nonzero(tile >= least[:, None])
+    touched = np.unique(own)
+    all_own = np.concatenate([np.repeat(touched, kept), own])
+    all_values = np.concatenate([values[touched].ravel(), tile[own, columns]])
+    all_rows = np.concatenate([rows[touched].ravel(), columns + first])
+    order = np.lexsort((all_rows, -all_values, all_own))
+    starts = np.flatnonzero(np.diff(all_own[order], prepend=-1))
+    chosen = order[(starts[:, None] + np.arange(kept)).ravel()]
+    values[touched] = all_values[chosen].reshape(-1, kept)
+    rows[touched] = all_rows[chosen].reshape(-1, kept)

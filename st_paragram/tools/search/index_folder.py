@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +12,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
-from st_paragram.core.files import check_output_folder, locked, output_lock
+from st_paragram.core.files import atomic_folder, check_output_folder, output_lock
 from st_paragram.core.vectors.npy_shards import write_array
 from st_paragram.errors import MiningError
 from st_paragram.tools.search import indexes
@@ -49,7 +46,8 @@ def build(
     path = find(model)
     encoder = load_encoder(path)
     content.check(encoder, model)
-    with output_lock(output, check, MiningError), _unfinished(output) as part:
+    with output_lock(output, check, MiningError), atomic_folder(output) as part:
+        part.mkdir()
         counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
         dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, encoder, settings, content, source)
         metadata = IndexMetadata(
@@ -73,34 +71,6 @@ def build(
             metadata = _add_parts(part, metadata, settings)
         write_metadata(part, metadata)
     return metadata
-
-
-@contextmanager
-def _unfinished(output: Path) -> Iterator[Path]:
-    """An empty folder that takes its name when all went well, and goes otherwise."""
-    part = output.with_name(f"{output.name}.part")
-    with locked(part):
-        try:
-            for path in part.iterdir():
-                if path.is_dir():
-                    shutil.rmtree(path)
-                elif path.suffix != ".lock":
-                    path.unlink()
-            yield part
-            for path in part.glob("*.lock"):
-                path.unlink()
-            _rename(part, output)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-
-
-def _rename(part: Path, output: Path) -> None:
-    old = output.with_name(f"{output.name}.old.part")
-    if output.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        output.rename(old)
-    part.rename(output)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_vectors(

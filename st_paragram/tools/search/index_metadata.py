@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from st_paragram.core.checksums import content_digests
+from st_paragram.core.checksums import check_content, content_digests
 from st_paragram.core.damage import DAMAGED, one_line, short
-from st_paragram.core.files import FileDescription, describe_files, digest, write_json
+from st_paragram.core.files import FileDescription, FolderDescription, describe_files, digest, write_json
 from st_paragram.core.json_files import read_json
 from st_paragram.core.vectors.npy_shards import map_array
 from st_paragram.errors import MiningError
@@ -133,42 +133,10 @@ def check_files(folder: Path, metadata: IndexMetadata) -> None:
     Raises:
         MiningError: A file holds something else, or cannot be read.
     """
-    try:
-        found = content_digests([folder / name for name in metadata.files])
-    except OSError as error:
-        raise MiningError(f"{folder}: cannot be read ({one_line(error)}); {_AGAIN}") from error
-    for (name, written), sha256 in zip(metadata.files.items(), found, strict=True):
-        if sha256 != written.sha256:
-            raise MiningError(f"{folder / name}: damaged, its SHA-256 is not the one in index.json; {_AGAIN}")
+    check_content(folder, metadata.files, METADATA_FILE, MiningError, _AGAIN)
 
 
-def check(folder: Path) -> IndexMetadata:
-    """Read `index.json`, and compare sizes and content of all files with it.
-
-    Raises:
-        MiningError: See `read_metadata` and `check_files`.
-    """
-    metadata = read_metadata(folder)
-    check_files(folder, metadata)
-    return metadata
-
-
-@dataclass(frozen=True)
-class IndexDescription:
-    """What there is to tell of an index folder.
-
-    Args:
-        name: of the folder.
-        properties: its metadata: model, text, sentences, dimension, kind of index, recall; see `IndexMetadata`.
-        files: by their names.
-    """
-
-    name: str
-    properties: dict[str, Any]
-    files: dict[str, FileDescription]
-
-
-def describe_index(folder: Path) -> IndexDescription:
+def describe_index(folder: Path) -> FolderDescription:
     """Describe an index folder.
 
     Raises:
@@ -176,7 +144,7 @@ def describe_index(folder: Path) -> IndexDescription:
     """
     properties = asdict(read_metadata(folder))
     del properties["files"]
-    return IndexDescription(folder.resolve().name, properties, describe_files(folder))
+    return FolderDescription(folder.resolve().name, properties, describe_files(folder))
 
 
 def check_index(folder: Path) -> str:
@@ -185,7 +153,8 @@ def check_index(folder: Path) -> str:
     Raises:
         MiningError: it is none, or is damaged.
     """
-    metadata = check(folder)
+    metadata = read_metadata(folder)
+    check_files(folder, metadata)
     return f"{metadata.sentences:,} sentences, and all files are what was written"
 
 

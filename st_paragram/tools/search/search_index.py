@@ -30,7 +30,7 @@ from st_paragram.tools.search.neighbours import Neighbours, Vectors
 from st_paragram.tools.search.sentences import Sentences
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 from st_paragram.tools.search.stored_search import approximate, rows_at_a_time
-from st_paragram.tools.search.vectors import HeldVectors, StoredVectors, unit_rows
+from st_paragram.tools.search.vectors import HeldRows, Rows, StoredVectors, unit_rows
 
 DEFAULT_MEMORY = SearchSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
@@ -97,7 +97,7 @@ class SearchIndex:
         Args:
             source: A sentence a line, plain or compressed, or `-`. Identical ones are one; those of fewer than two
                 letters or digits are left out.
-            output: The folder to make; `<output>.part` until it is complete.
+            output: The folder to make.
             model: Directory, name or hub id.
             settings: How vectors are kept and searched.
             overwrite: Replace an index that is there.
@@ -130,11 +130,19 @@ class SearchIndex:
         return load_encoder(self.model)
 
     @cached_property
-    def vectors(self) -> StoredVectors:
-        """Of the sentences; in memory if all are compared and take no more than half of it."""
-        shards = (self.folder / VECTORS,)
-        fits = self.metadata.factory == FLAT and len(self) * self.metadata.dimension * 4 <= self.memory // 2
-        return HeldVectors(shards) if fits else StoredVectors(shards)
+    def vectors(self) -> Rows:
+        """Of the sentences; in memory if all are compared and take no more than half of it.
+
+        Raises:
+            MiningError: Those that are held in memory are not finite.
+        """
+        stored = StoredVectors((self.folder / VECTORS,))
+        if self.metadata.factory != FLAT or len(self) * self.metadata.dimension * 4 > self.memory // 2:
+            return stored
+        held = stored.rows(0, len(self))
+        if not np.isfinite(held.sum(axis=1)).all():
+            raise MiningError(f"{stored.shards[0]}: holds vectors that are not finite; build the index again")
+        return HeldRows(held)
 
     def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
         """The sentences nearest to each query, best first, of equally good ones the earlier.
@@ -198,7 +206,7 @@ class SearchIndex:
             raise MiningError(f"{self.folder}: holds vectors that are not finite; build the index again")
         return found
 
-    def tune(self, queries: StoredVectors, k: int, settings: SearchSettings) -> Effort:
+    def tune(self, queries: Rows, k: int, settings: SearchSettings) -> Effort:
         """Look from now on as hard as it takes to find enough neighbours of these queries; for an inexact index.
 
         Args:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,51 +76,34 @@ class Sentences:
 
     def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Sentences by their rows."""
-        return self._take(self._text, self._starts, self._ends, rows)
+        return self._take("text", "starts", "ends", rows)
 
     def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Ids of sentences, of their first occurrence; without ids the numbers of their lines, from 1."""
         if not self.has_ids:
-            return list(map(str, (self._lines[np.asarray(rows, dtype=np.int64)] + 1).tolist()))
-        return self._take(self._ids, self._id_starts, self._id_ends, rows)
+            return list(map(str, (self._array("lines")[np.asarray(rows, dtype=np.int64)] + 1).tolist()))
+        return self._take("ids", "id_starts", "id_ends", rows)
 
-    @staticmethod
-    def _take(
-        text: mmap, starts: NDArray[Any], ends: NDArray[Any], rows: Sequence[int] | NDArray[np.int64]
-    ) -> list[str]:
-        rows = np.asarray(rows, dtype=np.int64)
-        cuts = zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+    def _take(self, name: str, starts: str, ends: str, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        rows, text = np.asarray(rows, dtype=np.int64), self._text(name)
+        cuts = zip(self._array(starts)[rows].tolist(), self._array(ends)[rows].tolist(), strict=True)
         return [text[begin:end].decode("utf-8") for begin, end in cuts]
 
     @cached_property
-    def _text(self) -> mmap:
-        with (self.folder / "text").open("rb") as handle:
-            return mmap(handle.fileno(), 0, access=ACCESS_READ)
+    def _maps(self) -> dict[str, Any]:
+        """The files that were opened, by their names."""
+        return {}
 
-    @cached_property
-    def _ids(self) -> mmap:
-        with (self.folder / "ids").open("rb") as handle:
-            return mmap(handle.fileno(), 0, access=ACCESS_READ)
+    def _text(self, name: str) -> mmap:
+        if name not in self._maps:
+            with (self.folder / name).open("rb") as handle:
+                self._maps[name] = mmap(handle.fileno(), 0, access=ACCESS_READ)
+        return cast("mmap", self._maps[name])
 
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return _mapped(self.folder / "starts.npy")
-
-    @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        return _mapped(self.folder / "ends.npy")
-
-    @cached_property
-    def _id_starts(self) -> NDArray[np.int64]:
-        return _mapped(self.folder / "id_starts.npy")
-
-    @cached_property
-    def _id_ends(self) -> NDArray[np.int64]:
-        return _mapped(self.folder / "id_ends.npy")
-
-    @cached_property
-    def _lines(self) -> NDArray[np.int64]:
-        return _mapped(self.folder / "lines.npy")
+    def _array(self, name: str) -> NDArray[np.int64]:
+        if name not in self._maps:
+            self._maps[name] = _mapped(self.folder / f"{name}.npy")
+        return cast("NDArray[np.int64]", self._maps[name])
 
 
 def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None) -> SentenceCounts:

@@ -16,7 +16,7 @@ from st_paragram.tools.search import indexes
 from st_paragram.tools.search.exact import ranked
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
 from st_paragram.tools.search.settings import QUERY_BLOCK
-from st_paragram.tools.search.vectors import StoredVectors, blocks
+from st_paragram.tools.search.vectors import Rows, blocks
 
 _SPARE = 28  # candidates beyond k: codes of a few bits order them roughly
 
@@ -26,9 +26,7 @@ def rows_at_a_time(memory: int, dim: int) -> int:
     return max(1024, memory // 2 // (4 * dim))
 
 
-def approximate(
-    queries: Vectors, corpus: StoredVectors, parts: Iterable[tuple[int, Any]], k: int, effort: int
-) -> Neighbours:
+def approximate(queries: Vectors, corpus: Rows, parts: Iterable[tuple[int, Any]], k: int, effort: int) -> Neighbours:
     """Search indexes of neighbouring parts of the corpus.
 
     Args:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,26 @@ def unit_rows(vectors: Vectors, where: str) -> Vectors:
     return vectors / lengths
 
 
+class Rows(Protocol):
+    """Vectors of length 1 that are searched, m rows of D components."""
+
+    def __len__(self) -> int:
+        """Number of rows, m."""
+
+    @property
+    def dim(self) -> int:
+        """Components of a vector, D."""
+
+    def rows(self, begin: int, end: int) -> Vectors:
+        """The rows `begin` to `end`, float32 (end - begin, D)."""
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """Rows by their numbers, float32 (len(rows), D)."""
+
+    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
+        """Cosine of each query with the rows given for it, -1 where that is -1: float32 (n, c)."""
+
+
 class HeldRows:
     """Rows that are in memory."""
 
@@ -82,6 +102,10 @@ class HeldRows:
     def rows(self, begin: int, end: int) -> Vectors:
         """The rows `begin` to `end`, float32 (end - begin, D)."""
         return self._vectors[begin:end]
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors:
+        """Rows by their numbers, float32 (len(rows), D)."""
+        return self._vectors[rows]
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
         """As of `StoredVectors`."""
@@ -142,29 +166,6 @@ class StoredVectors(ShardedRows):
         distinct, where = np.unique(np.maximum(rows, 0), return_inverse=True)  # too few for a pass over all
         taken = np.where(rows < 0, -1, where.reshape(rows.shape))
         return HeldRows(self.take(distinct)).cosines(queries, taken)
-
-
-class HeldVectors(StoredVectors):
-    """Stored vectors that are unpacked once and kept in memory."""
-
-    @cached_property
-    def _held(self) -> HeldRows:
-        held = super().rows(0, len(self))
-        if not np.isfinite(held.sum(axis=1)).all():
-            raise MiningError(f"{self.shards[0]}: holds vectors that are not finite; build the index again")
-        return HeldRows(held)
-
-    def rows(self, begin: int, end: int) -> Vectors:
-        """As of `StoredVectors`."""
-        return self._held.rows(begin, end)
-
-    def take(self, rows: NDArray[np.int64]) -> Vectors:
-        """As of `StoredVectors`."""
-        return self.rows(0, len(self))[rows]
-
-    def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """As of `StoredVectors`."""
-        return self._held.cosines(queries, rows)
 
 
 def _mapped(path: Path) -> NDArray[Any]:

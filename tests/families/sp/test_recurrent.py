@@ -14,14 +14,14 @@ import st_paragram
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.encoding.configuration import OWN_MODULES
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.sp.bilstm import BiLSTM
 from st_paragram.families.sp.directory import RECURRENT, recurrent_modules, recurrent_pipeline
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
@@ -125,7 +125,7 @@ def test_which_pipelines_are_recurrent(model, vocabulary):
     assert architecture_of(model) is architecture_named(RECURRENT, Path("x"))
     assert averaging_embedding(model) is None
     embedding = SentencePieceEmbedding(vocabulary, 12)
-    table = CompactEmbedding.from_rows(torch.ones(len(vocabulary), 12), TableType.INT8)
+    table = in_torch(Table(torch.ones(len(vocabulary), 12).numpy()).converted(TableType.INT8))
     compact = SentencePieceEmbedding(vocabulary, weights=table)
     for modules in ([embedding, BiLSTM(12, 5), Pooling(10)], [compact, BiLSTM(12, 5), MeanPool(10)]):
         other = SentenceTransformer(modules=modules, device="cpu")

@@ -17,12 +17,12 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from support import forked
 
 import st_paragram
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models import encoder
 from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
@@ -48,7 +48,7 @@ def model(request, vocabulary):
     torch.manual_seed(1)
     table = torch.randn(len(vocabulary), DIMENSION)
     if request.param is not TableType.FLOAT32:
-        table = CompactEmbedding.from_rows(table, request.param)
+        table = in_torch(Table(table.numpy()).converted(request.param))
     model = pipeline(SentencePieceEmbedding(vocabulary, weights=table), device="cpu")
     model.prompts.update(PROMPTS)
     model.eval()

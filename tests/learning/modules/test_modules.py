@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
 from st_paragram.learning.modules.flat_features import join_features
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.row_means import kernel_serves, row_means
@@ -151,7 +151,7 @@ def test_bad_settings_are_refused(vocabulary, arguments):
 def test_small_tables_stay_near_the_rows(kind):
     rows = torch.randn(5000, 9) * torch.logspace(-6, 3, 5000)[:, None]
     rows[3], rows[4] = 0, 1e-44
-    compact = CompactEmbedding.from_rows(rows, kind)
+    compact = in_torch(Table(rows.numpy()).converted(kind))
     largest = rows.abs().amax(1, keepdim=True)
     error = (compact.to_float32() - rows).abs()
     assert (error <= largest * (2**-11 if kind is TableType.FLOAT16 else 0.5001 / 127) + 3e-8).all()
@@ -180,7 +180,7 @@ def make_table(kind, rows, dimension):
     table = torch.randn(rows, dimension)
     if kind is TableType.FLOAT32:
         return torch.nn.Embedding.from_pretrained(table, freeze=False)
-    return CompactEmbedding.from_rows(table, kind)
+    return in_torch(Table(table.numpy()).converted(kind))
 
 
 def means_of(rows, offsets):

@@ -7,11 +7,11 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
 from support.tokenizer import WordTokenizer
 
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.core.tokenizers import base
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["ba ce di", "", "Ω", "CE ce Ω", "di ba"]
@@ -47,7 +47,7 @@ def test_encode_is_the_plain_mean(embedding):
 def test_save_and_load(embedding, tokenizer, tmp_path, monkeypatch, kind):
     monkeypatch.setitem(base.KINDS, "words-of-tests", "support.tokenizer:WordTokenizer")
     if kind is not TableType.FLOAT32:
-        compact = CompactEmbedding.from_rows(embedding.embedding.weight.detach(), kind)
+        compact = in_torch(Table(embedding.embedding.weight.detach().numpy()).converted(kind))
         embedding = TokenEmbedding(WordTokenizer(tokenizer.content, lower_case=False), weights=compact, dropout=0.2)
     embedding.save(str(tmp_path))
     loaded = TokenEmbedding.load(str(tmp_path))

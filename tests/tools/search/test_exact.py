@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.native import kernels
-from st_paragram.tools.search import best_rows, cosines, exact
-from st_paragram.tools.search.best_rows import BestRows
+from st_paragram.tools.search import cosines, exact
 from st_paragram.tools.search.cosines import candidate_cosines, sums_in_lanes
-from st_paragram.tools.search.exact import exact_both_ways, exact_within
+from st_paragram.tools.search.exact import BestRows, exact_both_ways, exact_within
 from st_paragram.tools.search.nearest import nearest_both_ways, nearest_neighbours
 from st_paragram.tools.search.neighbours import Neighbours, united
 from st_paragram.tools.search.threads import at_most, threads
@@ -29,7 +28,7 @@ def way(request, monkeypatch):
 
 
 def without_kernels(monkeypatch):
-    for module in (best_rows, cosines):
+    for module in (exact, cosines):
         monkeypatch.setattr(module, "kernels", lambda: None)
 
 

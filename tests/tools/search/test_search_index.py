@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import main
@@ -14,10 +15,10 @@ from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, 
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tools.search import index_metadata, search_index
+from st_paragram.tools.search import index_metadata
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import SearchSettings
-from st_paragram.tools.search.vectors import VectorType, pack
+from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack
 
 pytest.importorskip("faiss")
 
@@ -135,7 +136,7 @@ def test_parts_of_an_index_are_one_corpus(tmp_path, source, model, texts, flat, 
 
 def test_vectors_that_do_not_fit_are_read_in_parts(flat, texts):
     small = SearchIndex(flat.folder, memory=1)
-    assert not isinstance(small.vectors, search_index.HeldVectors)
+    assert isinstance(small.vectors, StoredVectors) and isinstance(flat.vectors, HeldRows)
     assert small.search(texts[:9]) == flat.search(texts[:9])
 
 
@@ -248,12 +249,12 @@ def test_a_bit_of_a_file_is_missed_when_the_index_is_opened(inexact, tmp_path, n
     data = bytearray((folder / name).read_bytes())
     data[-2] ^= 1
     (folder / name).write_bytes(data)
-    for opened in (SearchIndex, index_metadata.check):
+    for opened in (SearchIndex, index_metadata.check_index):
         with pytest.raises(MiningError, match=rf"{name}: damaged, its SHA-256 .*build the index again") as caught:
             opened(folder)
         assert "\n" not in str(caught.value)
     if name != "sentences/text.json":
-        assert SearchIndex(folder, compare=False).metadata == index_metadata.check(inexact.folder)
+        assert SearchIndex(folder, compare=False).metadata == index_metadata.read_metadata(inexact.folder)
 
 
 @pytest.mark.parametrize(
@@ -321,8 +322,9 @@ def test_nothing_is_left_of_a_build_that_fails(tmp_path, source, model, monkeypa
 
 
 def test_what_a_killed_build_left_is_cleared_away(tmp_path, source, model):
-    (tmp_path / "i.part" / "sentences").mkdir(parents=True)
-    (tmp_path / "i.part" / "part-0000.faiss").write_text("torn")
+    left = tmp_path / ".i.0123456789ab.part"
+    (left / "new" / "sentences").mkdir(parents=True)
+    (left / "new" / "part-0000.faiss").write_text("torn")
     SearchIndex.build(source, tmp_path / "i", model)
     assert sorted(path.name for path in (tmp_path / "i").iterdir()) == ["index.json", "sentences", "vectors.npy"]
     assert [path.name for path in tmp_path.iterdir()] == ["i"]
@@ -394,10 +396,17 @@ def test_bad_commands_are_refused_in_a_line(flat, arguments, message, capsys):
 
 
 def test_another_build_at_the_same_place_is_refused_and_not_disturbed(tmp_path, source, model):
-    from st_paragram.core.files import locked
+    work = tmp_path / ".i.0123456789ab.part"
+    work.mkdir()
+    with FileLock(tmp_path / ".i.lock"), pytest.raises(ParagramError, match="another run"):
+        SearchIndex.build(source, tmp_path / "i", model)
+    assert work.exists()
 
-    with locked(tmp_path / "i.part"):
-        (tmp_path / "i.part" / "work").write_text("of another")
-        with pytest.raises(ParagramError, match="another run"):
-            SearchIndex.build(source, tmp_path / "i", model)
-        assert (tmp_path / "i.part" / "work").exists()
+
+def test_an_index_that_was_about_to_be_replaced_comes_back(tmp_path, source, model):
+    before = SearchIndex.build(source, tmp_path / "i", model).metadata
+    (tmp_path / ".i.0123456789ab.part").mkdir()
+    (tmp_path / "i").rename(tmp_path / ".i.0123456789ab.part" / "old")  # and there the run was killed
+    with pytest.raises(MiningError, match="exists; choose another name"):
+        SearchIndex.build(source, tmp_path / "i", model)
+    assert SearchIndex(tmp_path / "i").metadata == before

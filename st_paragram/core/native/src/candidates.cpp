@@ -1,5 +1,5 @@
 // Nearest rows: the best of a tile of similarities, and the cosines of rows that were found. The references are
-// st_paragram/tools/search/best_rows.py and cosines.py, whose results these are bit by bit.
+// st_paragram/tools/search/exact.py and cosines.py, whose results these are bit by bit.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
