@@ -21,6 +21,7 @@ from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.families.bgt.trainer import HELD_OUT_LOSS, GenerativeTrainer
 from st_paragram.families.bgt.translation_elbo import TranslationElbo
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
+from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows
 
 logger = logging.getLogger(__name__)
@@ -121,33 +122,28 @@ def trainer(
 
 def arguments(settings: GenerativeSettings, folder: Path, evaluate: bool = True) -> GenerativeTrainingArguments:
     """The trainer's arguments for these settings; `evaluate` now and then, or never."""
-    strategy = ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no"
     held_out = settings.held_out if evaluate else 0
-    warmed = settings.schedule == "constant" and settings.warmup_updates > 0
-    return GenerativeTrainingArguments(
-        str(folder),
-        seed=settings.seed,
+    best: dict[str, Any] = {}
+    if held_out:
+        best = {
+            "save_strategy": "steps" if settings.evaluate_steps else "epoch",
+            "save_steps": settings.evaluate_steps or 500,
+            "load_best_model_at_end": True,
+            "metric_for_best_model": HELD_OUT_LOSS,
+            "greater_is_better": False,
+        }
+    return arguments_of(
+        GenerativeTrainingArguments,
+        settings,
+        folder,
+        settings.warmup_updates,
+        evaluate,
         num_train_epochs=settings.epochs,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant_with_warmup" if warmed else settings.schedule,
-        warmup_steps=settings.warmup_updates,
-        weight_decay=settings.weight_decay,
         max_grad_norm=settings.clip_norm,
-        batch_tokens=settings.batch_tokens,
-        accumulate=settings.accumulate,
-        anneal_updates=settings.anneal_updates,
-        precision=settings.precision,
         logging_steps=_LOGGED,
         logging_first_step=True,
         held_out=held_out,
-        eval_strategy=strategy,
-        eval_steps=settings.evaluate_steps or None,
-        save_strategy=strategy if held_out else "epoch",
-        save_steps=settings.evaluate_steps or 500,
-        load_best_model_at_end=held_out > 0,
-        metric_for_best_model=HELD_OUT_LOSS if held_out else None,
-        greater_is_better=False if held_out else None,
-        use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
+        **best,
     )
 
 

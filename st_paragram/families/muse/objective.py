@@ -30,6 +30,7 @@ from st_paragram.families.muse.trainer import DualEncoderTrainer
 from st_paragram.families.muse.training_data import OtherTasks
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
+from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows
 
 logger = logging.getLogger(__name__)
@@ -192,17 +193,14 @@ def _tell(loss: DualEncoderTasks, rows: Sequence[TaskRows], shares: Sequence[flo
 
 def arguments(settings: DualEncoderSettings, folder: Path, evaluate: bool = True) -> DualEncoderTrainingArguments:
     """The trainer's arguments for these settings; `evaluate` now and then, or never."""
-    warmed = settings.schedule == "constant" and settings.warmup_updates > 0
     every = settings.evaluate_steps or -(-settings.steps // _LOOKS)
-    return DualEncoderTrainingArguments(
-        str(folder),
-        seed=settings.seed,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant_with_warmup" if warmed else settings.schedule,
-        warmup_steps=min(settings.warmup_updates, settings.steps),
-        weight_decay=settings.weight_decay,
+    return arguments_of(
+        DualEncoderTrainingArguments,
+        settings,
+        folder,
+        min(settings.warmup_updates, settings.steps),
+        evaluate,
         max_grad_norm=settings.clip_norm,
-        precision=settings.precision,
         mined_negatives=settings.negatives == "mined",
         router_mapping=dict.fromkeys(SIDES, SENTENCE),  # the trainer asks for one, and routes nothing
         logging_steps=_LOGGED,
@@ -211,7 +209,6 @@ def arguments(settings: DualEncoderSettings, folder: Path, evaluate: bool = True
         eval_steps=every,
         save_strategy="steps",
         save_steps=every,
-        use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
@@ -17,6 +16,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.devices import check_device
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
@@ -93,33 +93,18 @@ def trainer(
 
 def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -> MegaBatchTrainingArguments:
     """The trainer's arguments for these settings; `evaluate` now and then, or never."""
-    strategy = ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no"
-    return MegaBatchTrainingArguments(
-        str(folder),
-        seed=settings.seed,
+    return arguments_of(
+        MegaBatchTrainingArguments,
+        settings,
+        folder,
+        settings.warmup,
+        evaluate,
         num_train_epochs=settings.epochs,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type=_schedule(settings),
-        warmup_steps=settings.warmup,
         per_device_train_batch_size=settings.batch_size,
-        megabatch_size=settings.megabatch_size,
-        anneal_interval=settings.anneal_interval,
         negatives_from_both_sides=settings.negatives == "both",
         random_negatives=settings.negatives == "random",
-        mask_duplicates=settings.mask_duplicates,
         row_lazy_adam=settings.optimizer == "row-lazy" and settings.encoder != "blstm",  # which trains a table alone
-        scramble=settings.scramble,
-        mining_precision=settings.mining_precision,
-        eval_strategy=strategy,
-        eval_steps=settings.evaluate_steps or None,
-        use_cpu=settings.device == "cpu" or not torch.cuda.is_available(),
     )
-
-
-def _schedule(settings: TrainingSettings) -> str:
-    """The schedule by transformers' name."""
-    warmed = settings.schedule == "constant" and settings.warmup > 0
-    return "constant_with_warmup" if warmed else settings.schedule
 
 
 def trained(trainer: MegaBatchTrainer) -> SentenceTransformer:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
+import torch
 from sentence_transformers import SentenceTransformerTrainingArguments
 
 from st_paragram.errors import SettingsError
@@ -64,3 +66,40 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
                 f"{max(self.world_size, self.n_gpu)} processes or devices: this training takes one; start without "
                 "torchrun and show one device (CUDA_VISIBLE_DEVICES=0)"
             )
+
+
+Arguments = TypeVar("Arguments", bound=StoreTrainingArguments)
+
+
+def arguments_of(
+    kind: type[Arguments],
+    settings: Any,  # noqa: ANN401
+    folder: Path,
+    warmup: float,
+    evaluate: bool,
+    **others: Any,  # noqa: ANN401
+) -> Arguments:
+    """The arguments of a trainer for the settings of a run: a field with the name of a setting gets its value.
+
+    Args:
+        kind: the class of the arguments.
+        settings: the settings of any family.
+        folder: where checkpoints go.
+        warmup: steps in which the learning rate grows; below 1, their share of all steps.
+        evaluate: whether the model is evaluated now and then.
+        others: arguments whose names differ from those of settings; they override the rest.
+
+    Raises:
+        SettingsError: as `kind` does.
+    """
+    names = {each.name for each in fields(kind)}
+    values = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name in names}
+    warmed = settings.schedule == "constant" and warmup > 0
+    values |= {
+        "lr_scheduler_type": "constant_with_warmup" if warmed else settings.schedule,
+        "warmup_steps": warmup,
+        "eval_strategy": ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no",
+        "eval_steps": settings.evaluate_steps or None,
+        "use_cpu": settings.device == "cpu" or not torch.cuda.is_available(),
+    }
+    return kind(str(folder), **(values | others))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 
 _PYTHONS_VERSION = 3
-_WORDS = 624  # of the Mersenne Twister, which Python and numpy have
+_PARTS = "words", "place", "normal"  # of the Mersenne Twister, which Python and numpy have
 
 
 def save(path: Path) -> None:
@@ -33,10 +32,12 @@ def load(path: Path) -> None:
         Exception: anything, where the file holds something else.
     """
     state = torch.load(path, map_location="cpu", weights_only=True)
-    words, place, normal = _checked(**state["python"])
-    random.setstate((_PYTHONS_VERSION, (*words, place), normal))
-    words, place, normal = _checked(**state["numpy"])
-    np.random.set_state(("MT19937", np.array(words, np.uint32), place, int(normal is not None), normal or 0.0))
+    words, place, normal = (state["python"][name] for name in _PARTS)
+    random.setstate((_PYTHONS_VERSION, (*words.tolist(), place), normal))
+    words, place, normal = (state["numpy"][name] for name in _PARTS)
+    if not 0 <= place <= len(words):  # numpy would read beyond the words
+        raise ValueError(f"a Mersenne Twister at {place} of {len(words)} words")
+    np.random.set_state(("MT19937", words.numpy().astype(np.uint32), place, int(normal is not None), normal or 0.0))
     torch.random.set_rng_state(state["cpu"])
     if torch.cuda.is_available() and "cuda" in state:
         torch.cuda.random.set_rng_state(state["cuda"])
@@ -44,14 +45,3 @@ def load(path: Path) -> None:
 
 def _mersenne_twister(words: list[int], place: int, normal: float | None) -> dict[str, Any]:
     return {"words": torch.tensor(words, dtype=torch.int64), "place": place, "normal": normal}
-
-
-def _checked(words: torch.Tensor, place: int, normal: float | None) -> tuple[list[int], int, float | None]:
-    """A state in its range: numpy believes the place, and would read beyond the words."""
-    if words.dtype != torch.int64 or words.shape != (_WORDS,) or not 0 <= words.min() <= words.max() < 2**32:
-        raise ValueError("not the words of a Mersenne Twister")
-    if type(place) is not int or not 0 <= place <= _WORDS:
-        raise ValueError(f"a Mersenne Twister at {place!r} of {_WORDS} words")
-    if normal is not None and not (type(normal) is float and math.isfinite(normal)):
-        raise ValueError(f"{normal!r} as a number drawn from N(0, 1)")
-    return words.tolist(), place, normal

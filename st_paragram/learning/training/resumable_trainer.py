@@ -12,12 +12,12 @@ from typing import Any, cast
 import torch
 from sentence_transformers import SentenceTransformerTrainer
 from torch import nn
-from transformers.trainer_callback import ExportableState
+from transformers import TrainerState
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.architectures import architecture_of
-from st_paragram.learning.training import checkpoints, loss_state, optimizer_state, random_state, trainer_state
+from st_paragram.learning.training import checkpoints, loss_state, optimizer_state, random_state
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.processes import is_main_process
 from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
@@ -74,7 +74,14 @@ class ResumableTrainer(SentenceTransformerTrainer):
         if written.stores != checkpoints.contents_of(self.stores):
             names = ", ".join(str(store.path) for store in self.stores.values())
             raise SettingsError(f"{checkpoint}: of a run on other data than {names}; resume with the same data")
-        trainer_state.check(checkpoint, self._steps(), self._callbacks_with_state())
+        with checkpoints.reading(checkpoint):
+            done, steps = (
+                TrainerState.load_from_json(str(checkpoint / checkpoints.TRAINER_STATE)).global_step,
+                self._steps(),
+            )
+            if done > steps:
+                seen = f"{checkpoint}: a checkpoint after {done:,} steps, where the run has {steps:,}"
+                raise SettingsError(f"{seen}; resume with the same data and settings")
         return str(checkpoint)
 
     def _steps(self) -> int:
@@ -84,10 +91,6 @@ class ResumableTrainer(SentenceTransformerTrainer):
             if self.args.max_steps > 0
             else math.ceil(self.args.num_train_epochs * self.batches_per_epoch)
         )
-
-    def _callbacks_with_state(self) -> set[str]:
-        all_of_them = [*self.callback_handler.callbacks, self.control]
-        return {type(each).__name__ for each in all_of_them if isinstance(each, ExportableState)}
 
     # Writing.
 
@@ -134,11 +137,8 @@ class ResumableTrainer(SentenceTransformerTrainer):
         if checkpoint is None:
             return
         optimizer = self.plain_optimizer()
-        assert self.lr_scheduler is not None
         with checkpoints.reading(checkpoint):
             options = optimizer_state.options_of(optimizer)
-            schedule = torch.load(Path(checkpoint, checkpoints.SCHEDULER), map_location="cpu", weights_only=True)
-            optimizer_state.check_scheduler(schedule, self.lr_scheduler.state_dict())
             try:
                 super()._load_optimizer_and_scheduler(checkpoint)
                 optimizer_state.check_optimizer(optimizer, options)

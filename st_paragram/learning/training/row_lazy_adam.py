@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules import huge_pages
-from st_paragram.learning.training.row_lazy_state import check_saved, check_state, converges, window
+from st_paragram.learning.training.row_lazy_state import check_saved, converges, window
 
 _BLOCK = 4096  # rows moved at a time where the whole table is walked
 _LONGEST_SLEEP = 4096  # steps after which all rows are woken, so that the sums are kept for as many steps only
@@ -74,14 +74,6 @@ class RowLazyAdam(torch.optim.Optimizer):
             state["moves"] = torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64, device=table.device)
             state["moves_from"] = torch.zeros((), dtype=torch.long)  # the step of the first column
         return state
-
-    def check_state_of(self, table: Tensor) -> None:
-        """Refuse a state of a table that no steps can have led to.
-
-        Raises:
-            SettingsError: says what is wrong with it.
-        """
-        check_state(self.state_of(table), table, self._group(table)["betas"], _LONGEST_SLEEP)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
@@ -223,7 +215,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         """Take over state and tables, so that training is resumed to the bit.
 
         Raises:
-            SettingsError: a state that no steps can have led to; nothing has changed.
+            SettingsError: the state of other tables; nothing has changed.
         """
         tables = [table for group in self.param_groups for table in group["params"]]
         groups = [group["params"] for group in super().state_dict()["param_groups"]]

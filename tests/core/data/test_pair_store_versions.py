@@ -280,10 +280,13 @@ def test_refused_before_anything_is_written(tmp_path, vocabulary, options, messa
         (lambda f: f["row_languages"].attrs.__setitem__("pairs", "["), "not a readable pair store"),
         (lambda f: f["row_languages"].attrs.__setitem__("pairs", '[["en"]]'), "not a readable pair store"),
         (lambda f: (f.__delitem__("labels"), f.create_dataset("labels", data=np.zeros(4))), "4 labels for 6 rows"),
-        (lambda f: (f.__delitem__("labels"), f.create_dataset("labels", data=np.zeros((6, 1)))), "labels is not a"),
+        (
+            lambda f: (f.__delitem__("labels"), f.create_dataset("labels", data=np.zeros((6, 1)))),
+            "labels has the type <f8 and shape \\(6, 1\\)",
+        ),
         (
             lambda f: (f.__delitem__("row_languages"), f.create_dataset("row_languages", data=np.zeros(6))),
-            "row_languages is not a contiguous list of unsigned integers",
+            "row_languages has the type <f8",
         ),
         (lambda f: f["b/tokenizer"].__setitem__(slice(None), 0), "damaged tokenizer"),
         (lambda f: f["b/tokenizer"].attrs.__setitem__("options", '{"stemming": 1}'), "damaged tokenizer .*'stemming'"),

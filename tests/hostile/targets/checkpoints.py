@@ -1,7 +1,7 @@
 """Folders of checkpoints with files damaged, emptied, removed or renamed, then resumed from.
 
 A damaged checkpoint must be passed over or refused. One that was signed again after the damage, as an attacker would,
-may give other weights, but neither a traceback nor a crash.
+may give other weights, or end in any error of Python's, but not in a crash.
 """
 
 from __future__ import annotations
@@ -122,6 +122,10 @@ def attempt(shared: list[Run], rng: np.random.Generator, folder: Path) -> str:
         told = str(where) in str(error) or (attacked and str(error).startswith("loss is "))
         assert "\n" not in str(error) and told, error
         return "attacked: refused" if attacked else "refused"
+    except Exception:
+        if not attacked:
+            raise
+        return "attacked: an error in training"
     same = torch.equal(_weights(trainer), run.weights)
     if attacked:
         return f"attacked: {'the same' if same else 'other'} weights"

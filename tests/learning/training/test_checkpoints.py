@@ -326,46 +326,19 @@ def edited_arrays(**changed):
     return edit
 
 
-def deep(path):
-    values = json.loads(path.read_text())
-    del values["log_history"]
-    path.write_text(json.dumps(values)[:-1] + ', "log_history": ' + "[" * 500 + "]" * 500 + "}")
-
-
 ATTACKS = {
     "cut optimizer": ("optimizer.pt", lambda path: path.write_bytes(path.read_bytes()[:-100])),
     "empty scheduler": ("scheduler.pt", lambda path: path.write_bytes(b"")),
-    "a list for a scheduler": ("scheduler.pt", lambda path: torch.save([1], path)),
-    "a schedule with another step": ("scheduler.pt", edited_state(lambda state: state.update(step=5))),
-    "a schedule of text": ("scheduler.pt", edited_state(lambda state: state.update(last_epoch="x"))),
     "other betas": ("optimizer.pt", edited_state(lambda state: state["param_groups"][0].update(betas=(2.0, 2.0)))),
-    "an epsilon beyond floats": (
-        "optimizer.pt",
-        edited_state(lambda state: state["param_groups"][0].update(eps=10**400)),
-    ),
-    "a rate of text": ("optimizer.pt", edited_state(lambda state: state["param_groups"][0].update(lr="x"))),
-    "no groups": ("optimizer.pt", edited_state(lambda state: state.pop("param_groups"))),
     "empty random state": ("rng_state.pth", lambda path: path.write_bytes(b"")),
     "a generator beyond its words": ("rng_state.pth", edited_state(lambda state: state["numpy"].update(place=10**6))),
-    "a generator before its words": ("rng_state.pth", edited_state(lambda state: state["python"].update(place=-1))),
-    "words of other size": (
+    "few words": (
         "rng_state.pth",
-        edited_state(lambda state: state["numpy"].update(words=torch.zeros(3, dtype=torch.int64))),
+        edited_state(lambda state: state["numpy"].update(words=torch.zeros(3, dtype=torch.int64), place=1)),
     ),
-    "torch's generator": ("rng_state.pth", edited_state(lambda state: state.update(cpu=torch.zeros(3)))),
-    "a drawn text": ("rng_state.pth", edited_state(lambda state: state["python"].update(normal="x"))),
-    "state of a list": ("trainer_state.json", lambda path: path.write_text("[]")),
     "state of text": ("trainer_state.json", lambda path: path.write_text("x")),
-    "state too deep": ("trainer_state.json", lambda path: path.write_text("[" * 100_000)),
-    "history too deep": ("trainer_state.json", deep),
-    "history of text": ("trainer_state.json", edited_json(lambda state: state.update(log_history="x"))),
     "step of text": ("trainer_state.json", edited_json(lambda state: state.update(global_step="4"))),
-    "step before the first": ("trainer_state.json", edited_json(lambda state: state.update(global_step=-4))),
     "step behind the last": ("trainer_state.json", edited_json(lambda state: state.update(global_step=10**15))),
-    "no steps between logs": ("trainer_state.json", edited_json(lambda state: state.update(logging_steps=0))),
-    "no batch size": ("trainer_state.json", edited_json(lambda state: state.update(train_batch_size=None))),
-    "unknown entries": ("trainer_state.json", edited_json(lambda state: state.update(more=1))),
-    "no callbacks": ("trainer_state.json", edited_json(lambda state: state.update(stateful_callbacks={}))),
     "weights": ("model.safetensors", lambda path: path.write_bytes(path.read_bytes()[:50])),
 }
 MEGA_ATTACKS = {
@@ -384,23 +357,9 @@ def _wrong_shape(state):
     state["state"][0]["exp_avg"] = torch.zeros(3)
 
 
-def _wrong_type(state):
-    state["state"][0]["exp_avg"] = "x"
-
-
-def _wrong_step(state):
-    state["state"][0]["step"] = torch.zeros(3)
-
-
 DENSE_ATTACKS = {
-    "a number for an option": (
-        "optimizer.pt",
-        edited_state(lambda state: state["param_groups"][0].update(amsgrad=0)),
-    ),
+    "other options": ("optimizer.pt", edited_state(lambda state: state["param_groups"][0].update(amsgrad=True))),
     "moments of other shape": ("optimizer.pt", edited_state(_wrong_shape)),
-    "moments of text": ("optimizer.pt", edited_state(_wrong_type)),
-    "several steps": ("optimizer.pt", edited_state(_wrong_step)),
-    "no moments": ("optimizer.pt", edited_state(lambda state: state["state"][0].pop("exp_avg"))),
     "parameters of the loss": ("loss.safetensors", lambda path: path.write_bytes(b"\xff" * 20)),
     "other parameters": (
         "loss.safetensors",

@@ -138,22 +138,6 @@ def test_settings_outside_adam_are_refused(bad):
         RowLazyAdam([torch.nn.Parameter(torch.zeros(3, 2))], **bad)
 
 
-@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.0, 0.99), (0.5, 0.9), (0.99, 0.9999)])
-@pytest.mark.parametrize("rate", [lambda step: 1e-2, lambda step: max(0.0, 1e-2 * (step - 3)), lambda step: 0.0])
-def test_no_steps_lead_to_a_state_that_is_refused(monkeypatch, betas, rate):
-    monkeypatch.setattr("st_paragram.learning.training.row_lazy_adam._LONGEST_SLEEP", 40)
-    table = torch.nn.Parameter(torch.randn(ROWS, DIM))
-    optimizer = RowLazyAdam([table], betas=betas)
-    optimizer.check_state_of(table)
-    for step, (rows, values) in enumerate(gradients(130, seed=3)):
-        optimizer.param_groups[0]["lr"] = rate(step)
-        table.grad = sparse(rows, values.float() * (1e-25 if step % 50 > 40 else 1))
-        optimizer.step()
-        if step % 5 == 0:
-            optimizer.catch_up(table, torch.arange(step % ROWS))
-        optimizer.check_state_of(table)
-
-
 def test_a_step_without_rows_is_none():
     lazy, optimizer, _ = run(20)
     before = lazy.detach().clone()
@@ -162,76 +146,30 @@ def test_a_step_without_rows_is_none():
     assert torch.equal(lazy, before) and int(optimizer.state[lazy]["step"]) == 20
 
 
-@pytest.fixture(scope="module")
-def saved():
-    """The state after 150 steps: rows of 0 slept last in step 32, before it no row could."""
-    return run(150)[1].state_dict()
-
-
-STATE_DAMAGE = {
-    "a later step": (lambda s: s["step"].fill_(10**7), "moves_from is 0 at step 10000000"),
-    "a step a little later": (lambda s: s["step"].fill_(160), "last_step goes from 32 to 150 where .* to 160 only"),
-    "an earlier step": (lambda s: s["step"].fill_(140), "last_step goes from 32 to 150 where .* to 140 only"),
-    "a step before all": (lambda s: s["step"].fill_(-1), "step is -1"),
-    "sums from long ago": (lambda s: s["moves_from"].fill_(-(10**9)), "moves_from is -1000000000 at step 150"),
-    "sums from now": (lambda s: s["moves_from"].fill_(150), "moves_from is 150 at step 150"),
-    "an early sleep": (lambda s: s["last_step"][0:1].fill_(1), "last_step goes from 1 to 150 where"),
-    "a negative sleep": (lambda s: s["last_step"][0:1].fill_(-5), "last_step goes from -5 to 150"),
-    "a sleep to come": (lambda s: s["last_step"][0:1].fill_(2**62), "last_step goes from 32 to 4611686018427387904"),
-    "a row never seen": (lambda s: s["last_step"][2:3].zero_(), "last_step is 0 where"),
-    "few sums": (lambda s: s.update(moves=s["moves"][:, :9].clone()), r"moves is float64 \[4, 9\], not float64"),
-    "negative sums": (lambda s: s["moves"][0, 3:4].neg_(), "moves has numbers below zero"),
-    "sums that are none": (lambda s: s["moves"][2, 3:4].fill_(float("nan")), "moves has numbers .* not finite"),
-    "sums to come": (lambda s: s["moves"][0, 150:151].fill_(1.0), "moves has sums of steps that are yet to come"),
-    "impossible sums": (lambda s: s["moves"][1, 3:4].mul_(3), "moves has sums that no steps add up to"),
-    "negative squares": (lambda s: s["exp_avg_sq"][2, 1:2].fill_(-1), "exp_avg_sq has components below zero"),
-    "infinite squares": (lambda s: s["exp_avg_sq"][2, 1:2].fill_(float("inf")), "exp_avg_sq has .* not finite"),
-    "moments that are none": (lambda s: s["exp_avg"][2, 1:2].fill_(float("nan")), "exp_avg has .* not finite"),
-    "extreme moments": (lambda s: s["exp_avg"][2, 1:2].fill_(1e30), "exp_avg has components too large for"),
-    "another type": (lambda s: s.update(exp_avg=s["exp_avg"].double()), "exp_avg is float64"),
-    "another shape": (lambda s: s.update(last_step=s["last_step"][:-1]), r"last_step is int64 \[119\]"),
-    "a sparse array": (lambda s: s.update(exp_avg=s["exp_avg"].to_sparse()), "exp_avg is no array"),
-    "no array": (lambda s: s.update(step=150), "step is no array"),
-    "a name less": (lambda s: s.pop("moves"), "it holds .*, not exp_avg, exp_avg_sq"),
-}  # fmt: skip
-
-OTHER_DAMAGE = {
-    "no tables": (lambda d: d.pop("tables"), "it lacks"),
-    "a table of one row": (lambda d: d.update(tables=[d["tables"][0][:1]]), r"the table is float32 \[1, 6\]"),
-    "a table that is none": (lambda d: d["tables"][0][3].fill_(float("nan")), "the table has .* not finite"),
-    "a table more": (lambda d: d.update(tables=d["tables"] * 2), "does not hold 1 tables"),
-    "a state more": (lambda d: d["state"].update({7: {}}), "state names other tables"),
-    "a state that is none": (lambda d: d["state"].update({0: 3}), "state is no dictionary of states"),
-    "a rate that is none": (lambda d: d["param_groups"][0].update(lr=float("nan")), "lr nan"),
-    "betas": (lambda d: d["param_groups"][0].update(betas=(0.99, 0.5)), r"betas \(0.99, 0.5\)"),
-    "other parameters": (lambda d: d["param_groups"][0].update(params=[0, 1]), "not that of the same tables"),
-    "no groups": (lambda d: d.update(param_groups=None), "param_groups is no list"),
+UNUSABLE = {
+    "sums from now on": (lambda saved, s: s["moves_from"].fill_(151), "moves_from is 151 at step 150"),
+    "sums from long ago": (lambda saved, s: s["moves_from"].fill_(-5), "moves_from is -5 at step 150"),
+    "more steps than sums": (lambda saved, s: s["step"].fill_(10**7), "moves_from is 0 at step 10000000"),
+    "few sums": (lambda saved, s: s.update(moves=s["moves"][:, :9]), r"moves is torch.float64 \[4, 9\]"),
+    "another type": (lambda saved, s: s.update(exp_avg=s["exp_avg"].double()), "exp_avg is torch.float64"),
+    "rows of another table": (lambda saved, s: s.update(last_step=s["last_step"][:-1]), r"last_step is .* \[119\]"),
+    "another table": (lambda saved, s: saved.update(tables=[saved["tables"][0][:1]]), r"the table is .* \[1, 6\]"),
+    "a table more": (lambda saved, s: saved.update(tables=saved["tables"] * 2), "not that of the same tables"),
+    "other groups": (lambda saved, s: saved["param_groups"][0].update(params=[0, 1]), "not that of the same tables"),
+    "betas": (lambda saved, s: saved["param_groups"][0].update(betas=(0.99, 0.5)), "not those of an Adam"),
 }  # fmt: skip
 
 
-def refuse(damaged, message):
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_the_state_of_another_table_is_refused(kind):
+    saved, (change, message) = copy.deepcopy(run(150)[1].state_dict()), UNUSABLE[kind]
+    change(saved, saved["state"][0])
     lazy, optimizer, _ = run(10)
     before = lazy.detach().clone()
-    with pytest.raises(
-        SettingsError, match=f"the optimiser's state is damaged: .*{message}.*; resume from another"
-    ) as error:
-        optimizer.load_state_dict(damaged)
-    assert "\n" not in str(error.value) and len(str(error.value)) < 300
+    with pytest.raises(SettingsError, match=f"the optimizer's state cannot be used: .*{message}") as error:
+        optimizer.load_state_dict(saved)
+    assert "\n" not in str(error.value)
     assert torch.equal(lazy, before) and int(optimizer.state[lazy]["step"]) == 10
-
-
-@pytest.mark.parametrize("kind", STATE_DAMAGE)
-def test_a_state_that_no_steps_lead_to_is_refused(saved, kind):
-    damaged, (damage, message) = copy.deepcopy(saved), STATE_DAMAGE[kind]
-    damage(damaged["state"][0])
-    refuse(damaged, message)
-
-
-@pytest.mark.parametrize("kind", OTHER_DAMAGE)
-def test_what_is_no_state_is_refused(saved, kind):
-    damaged, (damage, message) = copy.deepcopy(saved), OTHER_DAMAGE[kind]
-    damage(damaged)
-    refuse(damaged, message)
 
 
 @pytest.mark.parametrize(("name", "value"), [("last_step", -(2**40)), ("moves_from", -(10**9)), ("step", 10**7)])

@@ -17,10 +17,12 @@ from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeL
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.batch_order import EpochPermutation
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
 from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.settings import TrainingSettings
 
 SETTINGS = {
     "per_device_train_batch_size": 8,
@@ -366,3 +368,10 @@ def _train(pairs):
     from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 
     return train_vocabulary((text for pair in pairs for text in pair), 200)
+
+
+def test_a_setting_reaches_the_argument_of_its_name(tmp_path):
+    settings = TrainingSettings(megabatch_size=7, mask_duplicates=False, seed=3, warmup=0.1, evaluate_steps=5)
+    made = arguments_of(MegaBatchTrainingArguments, settings, tmp_path, settings.warmup, True, anneal_interval=2)
+    assert (made.megabatch_size, made.mask_duplicates, made.seed, made.anneal_interval) == (7, False, 3, 2)
+    assert (made.lr_scheduler_type, made.eval_strategy, made.eval_steps) == ("constant_with_warmup", "steps", 5)

@@ -1,17 +1,20 @@
-"""What a pair store says of itself, and where its arrays stand in the file."""
+"""What a pair store says about itself, and where its arrays stand in the file."""
 
 from __future__ import annotations
 
+import json
 import re
-from contextlib import suppress
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import h5py
+import numpy as np
 
-from st_paragram.core.damage import one_line
-from st_paragram.core.data.pair_store import plain_hdf5
+from st_paragram.core.damage import one_line, short
+from st_paragram.core.data.pair_store import hdf5
 from st_paragram.core.data.pair_store.format import (
     DIGEST,
     FORMAT,
@@ -22,16 +25,18 @@ from st_paragram.core.data.pair_store.format import (
     SIDES,
     TOKENIZER,
     VERSIONS,
+    Content,
 )
-from st_paragram.core.data.pair_store.global_heaps import check_heaps
-from st_paragram.core.data.pair_store.mapped_file import Extent
+from st_paragram.core.json_files import parse_json
 from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
-from st_paragram.errors import StoreError
+from st_paragram.errors import MissingExtraError, ParagramError, StoreError
 
-#: The arrays, with the kinds of numpy's types that they may have, and how many bytes a number may take.
-_ARRAYS = {f"{side}/{name}": ("u", widest) for side in SIDES for name, widest in (("ids", 4), ("offsets", 8))}
-_ARRAYS |= {ROW_LANGUAGES: ("u", 8), LABELS: ("iuf", 8)}
-_TOKENIZERS = (SENTENCEPIECE_MODEL, TOKENIZER, *(f"{side}/{TOKENIZER}" for side in SIDES))
+_WHOLE = ("u1", "u2", "u4", "u8")
+_NUMBERS = (*_WHOLE, "i1", "i2", "i4", "i8", "f2", "f4", "f8")
+_NEEDED = {"a/ids": _WHOLE[:3], "a/offsets": _WHOLE, "b/ids": _WHOLE[:3], "b/offsets": _WHOLE}
+#: The types of numpy that the numbers of each array may have.
+_ARRAYS = _NEEDED | {ROW_LANGUAGES: _WHOLE, LABELS: _NUMBERS}
+_TOKENIZERS = dict.fromkeys((SENTENCEPIECE_MODEL, TOKENIZER, *(f"{side}/{TOKENIZER}" for side in SIDES)), ("u1",))
 
 
 class StoredTokenizer(NamedTuple):
@@ -47,34 +52,22 @@ class StoredTokenizer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Header:
+class Header(Content):
     """The head of a pair store.
 
     Attributes:
         size: of the file, in bytes.
         format_version: of the file.
-        languages: names of side a and side b.
-        pairs: rows.
-        max_length: where sentences were cut, in ids, if they were.
-        seed: of the shuffle.
-        settings: what the preparation noted.
-        tokenizers: the one that both sides share, or that of each side.
-        language_pairs: the pairs of languages that rows may have.
-        extents: the arrays of the file by their names in it.
-        digest: of the content, as the file says; None in files that were written before there was one.
+        extents: the arrays of the file by their names in it; they fit the number of rows, and the file.
+        stated_digest: of the content, as the file says; None in files that were written before there was one.
     """
 
-    size: int
-    format_version: int
-    languages: tuple[str, str]
-    pairs: int
-    max_length: int | None
-    seed: int
-    settings: dict[str, Any]
     tokenizers: tuple[StoredTokenizer, ...]
     language_pairs: tuple[tuple[str, str], ...]
-    extents: dict[str, Extent]
-    digest: str | None
+    size: int
+    format_version: int
+    extents: dict[str, hdf5.Extent]
+    stated_digest: str | None
 
 
 def read_header(path: Path) -> Header:
@@ -82,121 +75,160 @@ def read_header(path: Path) -> Header:
 
     Raises:
         StoreError: the file is missing, no pair store, of another version, incomplete or empty, has what no store has,
-            or its tokenizer is of an unknown kind.
+            its tokenizer is of an unknown kind, or an array has another length than it must have.
     """
     if not path.is_file():
         raise StoreError(f"{path}: no such pair store; make it with `st-paragram prepare`")
     try:
         with h5py.File(path, "r") as file:
-            check_heaps(path, _places(file))
             header = _header(path, file)
-    except plain_hdf5.UNREADABLE as error:
+    except hdf5.UNREADABLE as error:
         raise StoreError(f"{path}: not a readable pair store ({one_line(error)}); {REMAKE}") from error
     for tokenizer in header.tokenizers:
         if tokenizer.kind not in KINDS:
             seen = f"its tokenizer is of the kind {tokenizer.kind!r}, this st_paragram knows {', '.join(KINDS)}"
             raise StoreError(f"{path}: {seen}; update st_paragram")
+    _check_lengths(path, header)
     return header
 
 
+def load_tokenizers(path: Path, header: Header) -> tuple[Tokenizer, Tokenizer]:
+    """Make the tokenizers of side a and side b, one and the same object if the sides share it.
+
+    Raises:
+        StoreError: a tokenizer is damaged.
+        MissingExtraError: a tokenizer needs a package that is not installed.
+    """
+    try:
+        loaded = [tokenizer.load() for tokenizer in header.tokenizers]
+        for tokenizer in loaded:
+            # What is no text is found here, not in training.
+            deque(map(tokenizer.piece, range(len(tokenizer))), maxlen=0)
+    except MissingExtraError:
+        raise
+    except ParagramError as error:
+        raise StoreError(f"{path}: damaged tokenizer ({one_line(error)}); {REMAKE}") from error
+    return loaded[0], loaded[-1]
+
+
 def _header(path: Path, file: h5py.File) -> Header:
+    size, places = path.stat().st_size, _places(file)
+    for name, place in places.items():
+        if place.end > size:
+            raise StoreError(f"{path}: truncated, {name} ends beyond the file; {REMAKE}")
+    hdf5.check_heaps(path, places.values())
     version = _check_root(path, file)
-    languages, extents = _names(plain_hdf5.two_texts(file, "languages")), _extents(file)
+    if missing := sorted(_NEEDED.keys() - places.keys()):
+        raise ValueError(f"there is no data set {missing[0]}")
+    languages = _names(np.asarray(file.attrs["languages"]).tolist())
+    max_length = hdf5.attribute(file, "max_length", int)
+    if max_length < 0:
+        raise ValueError(f"max_length is {max_length}")
     return Header(
-        size=path.stat().st_size,
-        format_version=version,
         languages=languages,
-        pairs=plain_hdf5.whole(file, "pairs"),
-        max_length=plain_hdf5.whole(file, "max_length", least=0) or None,
-        seed=plain_hdf5.whole(file, "seed"),
-        settings=plain_hdf5.json_value(plain_hdf5.text(file, "settings"), dict),
-        tokenizers=_tokenizers(path, file) if version > 1 else (_sentencepiece(path, file),),
-        language_pairs=_language_pairs(file, languages),
-        extents=extents,
-        digest=_digest(file),
+        pairs=hdf5.attribute(file, "pairs", int),
+        max_length=max_length or None,
+        seed=hdf5.attribute(file, "seed", int),
+        settings=_json(hdf5.attribute(file, "settings", str), dict),
+        tokenizers=_tokenizers(path, file, places) if version > 1 else (_sentencepiece(path, file, places),),
+        language_pairs=_language_pairs(file) if ROW_LANGUAGES in places else (languages,),
+        size=size,
+        format_version=version,
+        extents={name: place for name, place in places.items() if name in _ARRAYS},
+        stated_digest=_digest(file),
     )
 
 
-def _places(file: h5py.File) -> list[Extent]:
-    """Where the arrays and tokenizers stand, as far as they are what they should be; no text is read for that."""
+def _places(file: h5py.File) -> dict[str, hdf5.Extent]:
+    """Where arrays and tokenizers stand; no text is read for that."""
     if file.id.get_create_plist().get_sizes() != (8, 8):
         raise ValueError("addresses of other than 64 bits")
-    places = []
-    for name in (*_ARRAYS, *_TOKENIZERS):
-        with suppress(*plain_hdf5.UNREADABLE):
-            place, _, own = name.rpartition("/")
-            kinds, widest = _ARRAYS.get(name, ("u", 1))
-            places.append(plain_hdf5.extent(plain_hdf5.group(file, place) if place else file, own, kinds, widest))
-    return places
+    found = {name: hdf5.dataset(file, name) for name in (*_ARRAYS, *_TOKENIZERS)}
+    types = _ARRAYS | _TOKENIZERS
+    return {name: hdf5.extent(data, name, types[name]) for name, data in found.items() if data is not None}
 
 
 def _check_root(path: Path, file: h5py.File) -> int:
     """The version of a complete store with rows."""
-    if "format" not in file.attrs or plain_hdf5.text(file, "format") != FORMAT:
+    if "format" not in file.attrs or hdf5.attribute(file, "format", str) != FORMAT:
         raise StoreError(f"{path}: HDF5, but not a pair store of st_paragram; {REMAKE}")
-    version = plain_hdf5.whole(file, "format_version")
+    version = hdf5.attribute(file, "format_version", int)
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
         seen = f"pair store of format version {version}, this st_paragram reads versions {known}"
         raise StoreError(f"{path}: {seen}; {REMAKE}")
-    if "complete" not in file.attrs or not plain_hdf5.yes_or_no(file, "complete"):
+    if "complete" not in file.attrs or not hdf5.attribute(file, "complete", bool):
         raise StoreError(f"{path}: incomplete, its preparation did not finish; {REMAKE}")
-    if plain_hdf5.whole(file, "pairs") < 1:
+    if hdf5.attribute(file, "pairs", int) < 1:
         raise StoreError(f"{path}: holds no pairs; {REMAKE} from text with pairs in it")
     return version
 
 
-def _names(names: tuple[str, str]) -> tuple[str, str]:
+def _check_lengths(path: Path, header: Header) -> None:
+    for name, extent in header.extents.items():
+        side, _, kind = name.partition("/")
+        if kind == "offsets" and extent.length != header.pairs + 1:
+            raise StoreError(f"{path}: side {side} has {extent.length - 1} sentences, not {header.pairs}; {REMAKE}")
+        if kind == "ids" and not extent.length:
+            raise StoreError(f"{path}: side {side} has no ids; {REMAKE}")
+        if not kind and extent.length != header.pairs:
+            raise StoreError(f"{path}: {extent.length} {name} for {header.pairs} rows; {REMAKE}")
+
+
+def _names(names: object) -> tuple[str, str]:
     """Two names of languages, which will be printed and become parts of file names."""
-    if not all(name.isprintable() for name in names):
-        raise ValueError(f"languages named {names}")
-    return names
+    match names:
+        case [str(first), str(second)] if first.isprintable() and second.isprintable():
+            return first, second
+    raise ValueError(f"languages named {short(names)}")
 
 
-def _sentencepiece(path: Path, file: h5py.File) -> StoredTokenizer:
+def _json(written: str, kind: type) -> Any:  # noqa: ANN401
+    """A value written as JSON, of a certain type, that can be written as UTF-8 again."""
+    value = parse_json(written.encode("utf-8"))
+    json.dumps(value, ensure_ascii=False).encode("utf-8")
+    if not isinstance(value, kind):
+        raise ValueError(f"{short(value)} where JSON of another type is expected")
+    return value
+
+
+def _content(path: Path, places: Mapping[str, hdf5.Extent], name: str) -> bytes:
+    if (place := places.get(name)) is None:
+        raise ValueError(f"there is no data set {name}")
+    with path.open("rb") as file:
+        file.seek(place.position)
+        return file.read(place.length)
+
+
+def _sentencepiece(path: Path, file: h5py.File, places: Mapping[str, hdf5.Extent]) -> StoredTokenizer:
     """The tokenizer of version 1."""
     options = {
-        "lower_case": plain_hdf5.yes_or_no(file, "lower_case"),
-        "segmentation": plain_hdf5.text(file, "segmentation"),
+        "lower_case": hdf5.attribute(file, "lower_case", bool),
+        "segmentation": hdf5.attribute(file, "segmentation", str),
     }
-    return StoredTokenizer("sentencepiece", plain_hdf5.content(path, file, SENTENCEPIECE_MODEL), options)
+    return StoredTokenizer("sentencepiece", _content(path, places, SENTENCEPIECE_MODEL), options)
 
 
-def _tokenizers(path: Path, file: h5py.File) -> tuple[StoredTokenizer, ...]:
+def _tokenizers(path: Path, file: h5py.File, places: Mapping[str, hdf5.Extent]) -> tuple[StoredTokenizer, ...]:
     """The tokenizers of version 2."""
-    shared = plain_hdf5.member(file, TOKENIZER) is not None
-    places = [file] if shared else [plain_hdf5.group(file, side) for side in SIDES]
-    return tuple(_tokenizer(path, place) for place in places)
+    names = [TOKENIZER] if TOKENIZER in places else [f"{side}/{TOKENIZER}" for side in SIDES]
+    return tuple(_tokenizer(_content(path, places, name), file[name]) for name in names)
 
 
-def _tokenizer(path: Path, place: h5py.Group) -> StoredTokenizer:
-    data = plain_hdf5.dataset(place, TOKENIZER)
-    options = plain_hdf5.json_value(plain_hdf5.text(data, "options"), dict)
-    return StoredTokenizer(plain_hdf5.text(data, "kind"), plain_hdf5.content(path, place, TOKENIZER), options)
+def _tokenizer(content: bytes, data: h5py.Dataset) -> StoredTokenizer:
+    options = _json(hdf5.attribute(data, "options", str), dict)
+    return StoredTokenizer(hdf5.attribute(data, "kind", str), content, options)
 
 
-def _language_pairs(file: h5py.File, languages: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    if plain_hdf5.member(file, ROW_LANGUAGES) is None:
-        return (languages,)
-    pairs = plain_hdf5.json_value(plain_hdf5.text(plain_hdf5.dataset(file, ROW_LANGUAGES), "pairs"), list)
-    return tuple(_names((str(first), str(second))) for first, second in pairs)
-
-
-def _extents(file: h5py.File) -> dict[str, Extent]:
-    extents = {}
-    for name, (kinds, widest) in _ARRAYS.items():
-        place, _, own = name.rpartition("/")
-        if place:
-            extents[name] = plain_hdf5.extent(plain_hdf5.group(file, place), own, kinds, widest)
-        elif plain_hdf5.member(file, own) is not None:
-            extents[name] = plain_hdf5.extent(file, own, kinds, widest)
-    return extents
+def _language_pairs(file: h5py.File) -> tuple[tuple[str, str], ...]:
+    pairs = _json(hdf5.attribute(file[ROW_LANGUAGES], "pairs", str), list)
+    return tuple(map(_names, pairs))
 
 
 def _digest(file: h5py.File) -> str | None:
     if DIGEST not in file.attrs:
         return None
-    digest = plain_hdf5.text(file, DIGEST)
+    digest = hdf5.attribute(file, DIGEST, str)
     if not re.fullmatch("[0-9a-f]{64}", digest):
         raise ValueError(f"{DIGEST} is {digest[:80]!r}, no SHA-256")
     return digest

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.pair_store.checks import check_languages, check_rows, check_shapes, load_tokenizers
-from st_paragram.core.data.pair_store.content import digest_of
+from st_paragram.core.data.pair_store.arrays import MappedFile, check_languages, check_rows, digest_of
 from st_paragram.core.data.pair_store.format import LABELS, REMAKE, ROW_LANGUAGES, SIDES
-from st_paragram.core.data.pair_store.header import read_header
-from st_paragram.core.data.pair_store.mapped_file import MappedFile
+from st_paragram.core.data.pair_store.header import load_tokenizers, read_header
 from st_paragram.core.known_files import KnownDigest
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers import flat_ids
@@ -55,7 +53,6 @@ class PairStore:
             raise SettingsError(f"a limit of {limit} pairs; at least 1 is needed")
         self.path = Path(path)
         self._header = header = read_header(self.path)
-        check_shapes(self.path, header)
         self.pairs = header.pairs if limit is None else min(header.pairs, limit)
         self.format_version = header.format_version
         self.languages = header.languages
@@ -86,7 +83,7 @@ class PairStore:
     @property
     def stated_digest(self) -> str | None:
         """What the file says that the digest of its content is; None if it was written before there was one."""
-        return self._header.digest
+        return self._header.stated_digest
 
     def compute_digest(self) -> str:
         """Read all of the file, and make the digest of what it holds; `format` says of what it is made.

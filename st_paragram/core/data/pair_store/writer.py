@@ -1,4 +1,7 @@
-"""Write a pair store, part by part."""
+"""Write a pair store, part by part.
+
+Its arrays grow in raw files until their lengths are known and they can go into the store.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from st_paragram.core.data.pair_store.content import Content
 from st_paragram.core.data.pair_store.format import (
+    CHUNK,
     DIGEST,
     FORMAT,
     FORMAT_VERSION,
@@ -26,15 +29,49 @@ from st_paragram.core.data.pair_store.format import (
     SIDES,
     TOKENIZER,
     VERSION_1_TOKENIZER,
+    ArrayDigest,
+    Content,
 )
-from st_paragram.core.data.pair_store.plain_hdf5 import as_utf8
-from st_paragram.core.data.pair_store.spool import SideSpool, Spool
+from st_paragram.core.data.pair_store.hdf5 import as_utf8
 from st_paragram.core.files import temporary_folder
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 
 _OVERHEAD = 1 << 16  # bytes of a store beside its arrays, tokenizers and settings, at most
+_OF_SIDES = ("a/ids", "a/offsets", "b/ids", "b/offsets")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class _Spool:
+    """A raw file of numbers of one type, and their digest."""
+
+    def __init__(self, file: BinaryIO, dtype: np.dtype[Any]) -> None:
+        self.dtype, self.length, self.digest = dtype, 0, ArrayDigest(dtype)
+        self._file = file
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Append numbers, converted to the type of the array."""
+        converted = values.astype(self.dtype)
+        self._file.write(converted.tobytes())
+        self.digest.add(converted)
+        self.length += len(values)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the numbers."""
+        return self.length * self.dtype.itemsize
+
+    def move_into(self, file: h5py.File, name: str) -> h5py.Dataset:
+        """Make a contiguous data set of the numbers, and remove the raw file."""
+        self._file.close()
+        data = file.create_dataset(name, shape=(self.length,), dtype=self.dtype)
+        path = Path(self._file.name)
+        with path.open("rb") as raw:
+            for start in range(0, self.length, CHUNK):
+                piece = np.fromfile(raw, dtype=self.dtype, count=CHUNK)
+                data[start : start + len(piece)] = piece
+        path.unlink()
+        return data
 
 
 class PairStoreWriter:
@@ -77,15 +114,23 @@ class PairStoreWriter:
         self._language_pairs = _different(row_languages or [languages])
         first, second = tokenizer if isinstance(tokenizer, tuple) else (tokenizer, tokenizer)
         self._tokenizers = (first,) if first == second else (first, second)
-        types = {ROW_LANGUAGES: self._language_type(), LABELS: None if labels is None else _label_type(labels)}
+        types = {
+            "a/ids": _id_type(first),
+            "a/offsets": np.dtype(np.uint64),
+            "b/ids": _id_type(second),
+            "b/offsets": np.dtype(np.uint64),
+            ROW_LANGUAGES: self._language_type(),
+            LABELS: None if labels is None else _label_type(labels),
+        }
         self._unfinished = ExitStack()
         self.part = self._unfinished.enter_context(temporary_folder(self.path)) / "store"
-        self._sides = [SideSpool(self.part, side, len(each)) for side, each in zip(SIDES, (first, second), strict=True)]
-        self._columns = {
-            name: Spool(self.part.with_name(f"{self.part.name}.{name}"), dtype)
-            for name, dtype in types.items()
-            if dtype is not None
-        }
+        self._arrays = {name: self._spool(name, dtype) for name, dtype in types.items() if dtype is not None}
+        for side in SIDES:
+            self._arrays[f"{side}/offsets"].append(np.zeros(1, np.uint64))
+
+    def _spool(self, name: str, dtype: np.dtype[Any]) -> _Spool:
+        file = self.part.with_name(name.replace("/", ".")).open("wb")
+        return _Spool(self._unfinished.enter_context(file), dtype)
 
     def _language_type(self) -> np.dtype[Any] | None:
         """The type of the numbers of rows' pairs of languages; None if all rows are of the store's languages."""
@@ -121,14 +166,13 @@ class PairStoreWriter:
         rows = len(a_offsets) - 1
         if len(b_offsets) - 1 != rows:
             raise ValueError(f"{rows} sentences on side a, {len(b_offsets) - 1} on side b")
-        columns = {ROW_LANGUAGES: self._language_numbers(pairs, rows), LABELS: self._label_values(labels, rows)}
-        a, b = self._sides
-        a.check(a_ids)
-        b.check(b_ids)
-        a.append(a_ids, a_offsets)
-        b.append(b_ids, b_offsets)
-        for name, spool in self._columns.items():
-            spool.append(columns[name])
+        new = {ROW_LANGUAGES: self._language_numbers(pairs, rows), LABELS: self._label_values(labels, rows)}
+        for side, ids, offsets in zip(SIDES, (a_ids, b_ids), (a_offsets, b_offsets), strict=True):
+            spool = self._arrays[f"{side}/ids"]
+            _check_ids(side, ids, spool.dtype)
+            new |= {f"{side}/ids": ids, f"{side}/offsets": offsets[1:] + spool.length}
+        for name, spool in self._arrays.items():
+            spool.append(new[name])
 
     def _language_numbers(self, pairs: NDArray[np.integer[Any]] | None, rows: int) -> NDArray[np.integer[Any]]:
         """The number of each row's pair of languages, checked."""
@@ -146,13 +190,13 @@ class PairStoreWriter:
 
     def _label_values(self, labels: NDArray[Any] | None, rows: int) -> NDArray[Any]:
         """The labels in the type of the store, checked."""
-        if LABELS not in self._columns:
+        if LABELS not in self._arrays:
             if labels is not None:
                 raise ValueError("labels for a store without labels; give their type when it is opened for writing")
             return np.zeros(0)
         if labels is None or len(labels) != rows:
             raise ValueError(f"{0 if labels is None else len(labels)} labels for {rows} rows")
-        dtype = self._columns[LABELS].dtype
+        dtype = self._arrays[LABELS].dtype
         with np.errstate(invalid="ignore", over="ignore"):
             values = labels.astype(dtype)
         good = np.isfinite(values) if dtype.kind == "f" else values == labels
@@ -163,7 +207,7 @@ class PairStoreWriter:
 
     def __len__(self) -> int:
         """Rows appended so far."""
-        return len(self._sides[0])
+        return self._arrays["a/offsets"].length - 1
 
     def __enter__(self) -> PairStoreWriter:
         """Return the writer."""
@@ -181,10 +225,6 @@ class PairStoreWriter:
                     self._write(file)
                 self.part.replace(self.path)
         finally:
-            for side in self._sides:
-                side.remove()
-            for column in self._columns.values():
-                column.remove()
             self._unfinished.close()
 
     def _make_sure_of_room(self) -> None:
@@ -193,14 +233,14 @@ class PairStoreWriter:
         Raises:
             OSError: there is no room for the file.
         """
-        arrays = [size for side in self._sides for size in side.sizes] + [each.size for each in self._columns.values()]
+        arrays = [spool.size for spool in self._arrays.values()]
         rest = sum(len(each.content) for each in self._tokenizers) + len(json.dumps(self.settings)) + _OVERHEAD
         with self.part.open("wb") as file:
             file.truncate(sum(arrays) + rest)  # whether a file may be so large; this takes no room
             _reserve(file.fileno(), max(arrays) + rest)  # an array is removed once it is in the file
 
     def _write(self, file: h5py.File) -> None:
-        version = FORMAT_VERSION if self._columns or not _suits_version_1(self._tokenizers) else 1
+        version = FORMAT_VERSION if len(self._arrays) > len(_OF_SIDES) or not _suits_version_1(self._tokenizers) else 1
         options = self._tokenizers[0].options if version == 1 else {}
         file.attrs.update(
             format=FORMAT,
@@ -212,12 +252,12 @@ class PairStoreWriter:
         )
         if version == 1:
             file[SENTENCEPIECE_MODEL] = _bytes(self._tokenizers[0].content)
-        for side, spool in zip(SIDES, self._sides, strict=True):
-            spool.move_into(file.create_group(side))
+        for name in _OF_SIDES:
+            self._arrays[name].move_into(file, name)
         if version > 1:
             self._write_tokenizers(file)
-        for name, column in self._columns.items():
-            data = column.move_into(file, name)
+        for name in [name for name in self._arrays if name not in _OF_SIDES]:
+            data = self._arrays[name].move_into(file, name)
             if name == ROW_LANGUAGES:
                 data.attrs["pairs"] = json.dumps(self._language_pairs, ensure_ascii=False)
         settings = as_utf8(json.dumps(self.settings, ensure_ascii=False))
@@ -236,8 +276,7 @@ class PairStoreWriter:
             self._tokenizers,
             self._language_pairs,
         )
-        sides = {name: digest for side in self._sides for name, digest in side.digests().items()}
-        return content.digest(sides | {name: column.digest for name, column in self._columns.items()})
+        return content.digest_with({name: spool.digest for name, spool in self._arrays.items()})
 
     def _write_tokenizers(self, file: h5py.File) -> None:
         places = [file] if len(self._tokenizers) == 1 else [file[side] for side in SIDES]
@@ -255,6 +294,18 @@ def _reserve(file: int, size: int) -> None:
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise
+
+
+def _id_type(tokenizer: Tokenizer) -> np.dtype[Any]:
+    return np.min_scalar_type(len(tokenizer) - 1)
+
+
+def _check_ids(side: str, ids: NDArray[np.integer[Any]], dtype: np.dtype[Any]) -> None:
+    """Refuse ids that the array cannot hold."""
+    largest = np.iinfo(dtype).max
+    if len(ids) and not 0 <= ids.min() <= ids.max() <= largest:
+        wrong = ids.max() if ids.max() > largest else ids.min()
+        raise ValueError(f"side {side}: id {wrong} is not in 0..{largest}")
 
 
 def _different(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
