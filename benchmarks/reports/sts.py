@@ -143,7 +143,7 @@ def _mean(result: StsResult, column: str, value: float | None) -> str:
     if value is not None:
         return hundredths(value)
     year = re.match(r"(?:20|STS)(1[2-6])\b", column)
-    if not year and not column.startswith(AVERAGE):
+    if not year and not column.startswith((AVERAGE, "all sets")):
         return MISSING
     years = (f"20{year[1]}",) if year else YEARS
     sets = [of for name, of in result.sets.items() if name.startswith(years)]

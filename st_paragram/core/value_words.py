@@ -43,3 +43,8 @@ def _in_brackets(value: Any) -> str:  # noqa: ANN401
 def counted(count: int, thing: str) -> str:
     """How many there are of a thing whose plural ends in s."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -16,11 +16,11 @@ from st_paragram.core.damage import one_line, short
 from st_paragram.core.encoding.find import find
 from st_paragram.errors import SettingsError
 from st_paragram.hub import repository as repositories
+from st_paragram.hub.card import hub_card
 from st_paragram.hub.errors import HubError, told_in_a_line
-from st_paragram.hub.hub_card import hub_card
 from st_paragram.hub.model_files import model_files
 from st_paragram.hub.repository import DEFAULT_BRANCH, Content, Repository
-from st_paragram.hub.score_records import scores_of
+from st_paragram.hub.scores import scores_of
 
 TOKEN_VARIABLE = "HF_TOKEN"
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.-]*")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import yaml
-from harness.encoder_runs import STS, EncoderRun, Text, read_encoders, run_encoders
+from harness.encoder_runs import STS, STS_SETS, EncoderRun, Text, read_encoders, run_encoders
 from harness.language_runs import LanguageRun, rank_correlation, run_languages, same_english, uriel_distances
 from reports.encoders import encoders_tables
 from reports.languages import correlation_table, language_table, plot_languages
@@ -54,6 +54,9 @@ def test_encoders_are_trained_once_and_tables_have_all_rows(tmp_path, data):
         ("Word", "bitext", 200),
     ]
     assert all(-1 <= run.scores[STS] <= 1 and "2017/en-en" in run.scores for run in found[0])
+    years, sets = encoders_tables(found[0])[1:4:2]
+    assert "ACL 2019" in sets and "ACL 2019" not in years, "the paper's mean is over all sets"
+    assert all(-1 <= run.scores[STS_SETS] <= 1 for run in found[0])
     tables = "\n".join(encoders_tables(found[0]))
     assert "| SP |" in tables and "| Word, random |" in tables and "*Trigram (published, ACL 2019)*" in tables
     assert "| *SP 20k (published, ACL 2019)* | - | *70.0* |" in tables

@@ -181,6 +181,10 @@ def test_the_card_names_file_checksum_and_whose_terms_hold(files, tmp_path):
     assert "\n# theirs\n" in card and "`zip.pt`" in card and report.digest in card
     assert "\nlicense: other\n" in card and "terms are those of the authors of the checkpoint" in card
     assert f"{report.left_out:,} of {len(checkpoint['vocab']) - 1:,} rows" in card
+    assert 'SentenceTransformer("theirs")' in card and "\nlibrary_name: sentence-transformers\n" in card
+    import_checkpoint(folder / "zip.pt", tmp_path / "exact", folder / "pieces.model", EXACT)
+    card = (tmp_path / "exact" / "README.md").read_text()
+    assert "SentenceTransformer(" not in card and "\nlibrary_name: st_paragram\n" in card, "no other reader opens it"
 
 
 def test_another_sentencepiece_model_is_refused(files, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +17,15 @@ from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.hub.card import hub_card
 from st_paragram.hub.errors import HubError, without_token
-from st_paragram.hub.hub_card import hub_card
 from st_paragram.hub.model_files import model_files
 from st_paragram.hub.push import push
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.tools.evaluation.results import StsResult
 
 NAME = "me/p-sp-xx"
 MODEL_FILES = {
@@ -104,6 +107,33 @@ def test_the_card_names_the_repository_and_the_licence(hub, folder):
     assert card.data.datasets == ["their/bitext", "other/bitext"]
     assert card.data.pipeline_tag == "sentence-similarity" and "st_paragram" in card.data.tags
     assert (folder / "README.md").read_text() == CARD
+
+
+RECORD = TrainingRecord("p-sp-xx", ("en", "es"), "a text", 3, {}, "none", {"dim": 12}, 1.0, 3.0, [])
+
+
+def test_a_card_as_it_was_rendered_becomes_the_one_that_the_repository_would_have(folder):
+    (folder / "README.md").write_text(model_card(RECORD))
+    with model_files(folder) as files:
+        card = ModelCard(hub_card(folder, files, NAME, "mit"))
+    rendered = ModelCard(model_card(RECORD, licence="mit", address=NAME))
+    assert (card.text, card.data.to_dict()) == (rendered.text, rendered.data.to_dict())
+
+
+def test_what_was_written_by_hand_stays_on_the_card(folder):
+    mine = "\n## Limits\n\nDo not use it for poems.\n"
+    (folder / "README.md").write_text(model_card(RECORD).replace("## Data\n", "## Data\n\nFrom my desk.\n") + mine)
+    sts = StsResult(mteb={"STS12": 0.5})
+    with model_files(folder) as files:
+        for score in (sts, sts, replace(sts, mteb={"STS12": 0.25})):
+            text = hub_card(folder, files, NAME, results=[score])
+            (folder / "README.md").write_text(text)
+    assert mine in text and "From my desk." in text
+    assert "| STS12 | 25.0 |" in text and "50.0" not in text and text.count("## Scores on test sets") == 1
+    (folder / "README.md").write_text(text + mine)  # a section after the scores
+    with model_files(folder) as files:
+        text = hub_card(folder, files, NAME, results=[sts])
+    assert "| STS12 | 50.0 |" in text and text.endswith(mine)
 
 
 @pytest.mark.parametrize("recorded", [False, True])

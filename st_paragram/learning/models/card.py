@@ -1,77 +1,34 @@
-"""The model card (README.md of a model directory): how to load it, licence, data, settings, scores, what to cite."""
+"""The model card (README.md of a model directory): the facts, and the one template that they are rendered with."""
 
 from __future__ import annotations
 
-import re
+import math
+from dataclasses import dataclass
+from typing import Any
 
-import sentence_transformers
-import torch
+from huggingface_hub import EvalResult, ModelCardData
 
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE
-from st_paragram.core.encoding.training_record import TrainingRecord
-from st_paragram.core.version import installed_version
-from st_paragram.learning.models.card_metadata import card_metadata
-from st_paragram.learning.models.card_tables import source_table, training_parts
-from st_paragram.learning.models.card_texts import JIEBA_NOTE, licence_sentence, listed, plugin_note, summary
-from st_paragram.learning.models.citations import citations
 
-__all__ = ["model_card", "openings"]
+#: Two lines of Python with a `model`.
+USAGE = """\
+embeddings = model.encode(["a first sentence", "a second one"])
+print(model.similarity(embeddings, embeddings))"""
+#: Follows a name in the snippets that stands for the model's own directory.
+PATH_COMMENT = "  # a path to this directory"
+#: Stands on a card until a licence is chosen, see `licence_sentence`.
+NO_LICENCE = """\
+No licence has been stated for this model yet. Whoever publishes it chooses one that the licences of the training text
+allow: `st-paragram push --licence` puts it here."""
 
-_CARD = """\
----
-{metadata}
----
-
-# {name}
-
-Sentence embeddings for {language_names}: {summary} {dim} components,
-compared by cosine.
-
-{openings}
-{reader_note}
-`{checksums}` holds checksums of the model's files: `sha256sum -c {checksums}` compares them, and `st_paragram.load`
-does so whenever it reads the model.
-
-## Licence
-
-{licence}
-
-## Data
-
-{data}: {pairs:,} pairs of {first} and {second} after preparation.
-{sources}{tasks}
-{preparation}
-
-## Training
-{beginning}
-{settings}
-
-{seconds:.0f} s of wall time with evaluation and checkpoints; {rate:.0f} pairs/s while training, on {machine}.
-
-## Scores
-
-Correlation of cosines with graded similarity, x 100, on development pairs (watched during training: no benchmark).
-
-{scores}
-{translations}
-Made with st_paragram {version}, sentence-transformers {st_version}, torch {torch_version}.
-
-## Citation
-
-```bibtex
-{citations}
-```
-"""
-
-_STOCK_OPENING = """\
+_STOCK = """\
 With [sentence-transformers](https://sbert.net) alone:
 
 ```python
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("{address}"){path}
-embeddings = model.encode(["a first sentence", "a second one"])
-print(model.similarity(embeddings, embeddings))
+{usage}
 ```
 
 Or with st_paragram:
@@ -80,74 +37,145 @@ Or with st_paragram:
 import st_paragram
 
 model = st_paragram.load("{address}")
-```
-"""
-
-_PLUGIN_OPENING = """\
+```"""
+_PLUGIN = """\
 With st_paragram:
 
 ```python
 import st_paragram
 
 model = st_paragram.load("{address}"){path}
-embeddings = model.encode(["a first sentence", "a second one"])
-print(model.similarity(embeddings, embeddings))
-```
-"""
+{usage}
+```"""
+_CHECKSUMS = (
+    f"`{CHECKSUMS_FILE}` holds checksums of the model's files: `sha256sum -c {CHECKSUMS_FILE}` compares them, and "
+    "`st_paragram.load`\ndoes so whenever it reads the model."
+)
 
-#: Follows a name in the snippets that stands for the model's own directory.
-PATH_COMMENT = "  # a path to this directory"
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What the cards of a family of models have in common.
+
+    Attributes:
+        description: what an embedding is and where that comes from, after "Sentence embeddings for ...: ".
+        network: its kind in one word, a tag on the hub.
+        citations: BibTeX entries of the papers whose method the training followed.
+        plugin_only: why sentence-transformers alone cannot open the model; empty if it can.
+        usage: lines of Python with a `model`.
+    """
+
+    description: str
+    network: str
+    citations: tuple[str, ...]
+    plugin_only: str = ""
+    usage: str = USAGE
 
 
-def model_card(
-    record: TrainingRecord,
-    dim: int | None = None,
-    licence: str | None = None,
-    address: str | None = None,
-    sources: bool = True,
-) -> str:
-    """Render the card in Markdown, with the metadata of the Hugging Face hub on top.
+@dataclass(frozen=True)
+class Card:
+    """Everything that a card says.
 
-    Args:
-        record: of the training run.
-        dim: components of the model, where they are fewer than were trained.
-        licence: an identifier of the hub, such as "cc-by-4.0"; without one the card says that none has been stated.
+    Attributes:
+        name: of the model.
+        summary: the first paragraph.
+        stock: sentence-transformers alone opens the model.
+        network: its kind in one word, a tag on the hub.
+        usage: lines of Python with a `model`.
+        note: what to know when loading the model.
         address: on the hub, `owner/name`; without one the snippets name the model's directory.
-        sources: list the texts that the pairs were prepared of, as far as the record knows them.
+        licence: an identifier of the hub, such as "cc-by-4.0".
+        licence_name: that of a licence "other".
+        terms: what the section on the licence says, if not the usual sentence.
+        sections: title and text of each, in Markdown.
+        languages: codes, for the metadata.
+        base_model: the model of the hub that the training began with.
+        scores: for the metadata.
     """
-    languages = list(dict.fromkeys(code for side in record.languages for code in side.split("-")))
-    note = plugin_note(record)
-    card = _CARD.format(
-        metadata=card_metadata(record, not note, licence).to_yaml(),
-        language_names=listed(languages),
-        name=record.name,
-        dim=dim or record.settings["dim"],
-        summary=summary(record.settings, record.tasks),
-        openings=openings(address, record.name, stock=not note),
-        reader_note=(note + (JIEBA_NOTE if record.segmentation == "jieba" else "")).lstrip("\n"),
-        checksums=CHECKSUMS_FILE,
-        licence=licence_sentence(licence),
-        data=record.data,
-        pairs=record.pairs,
-        first=record.languages[0],
-        second=record.languages[1],
-        sources=source_table(record) if sources else "",
-        citations="\n\n".join(citations(record.settings)),
-        **training_parts(record),
-        version=installed_version(),
-        st_version=sentence_transformers.__version__,
-        torch_version=torch.__version__,
+
+    name: str
+    summary: str
+    stock: bool
+    network: str | None = None
+    usage: str = USAGE
+    note: str = ""
+    address: str | None = None
+    licence: str | None = None
+    licence_name: str | None = None
+    terms: str = ""
+    sections: tuple[tuple[str, str], ...] = ()
+    languages: tuple[str, ...] = ()
+    base_model: str | None = None
+    scores: tuple[EvalResult, ...] = ()
+
+
+def render(card: Card) -> str:
+    """The card in Markdown, with the metadata of the Hugging Face hub on top."""
+    opening = (_STOCK if card.stock else _PLUGIN).format(
+        address=card.address or card.name, path="" if card.address else PATH_COMMENT, usage=card.usage
     )
-    return re.sub(r"\n{3,}", "\n\n", card)
+    licence = ("Licence", card.terms or licence_sentence(card.licence))
+    sections = [f"## {title}\n\n{text}" for title, text in (licence, *card.sections)]
+    text = blocks(f"# {card.name}", card.summary, opening, card.note, _CHECKSUMS, *sections)
+    return f"---\n{_metadata(card).to_yaml()}\n---\n\n{text}\n"
 
 
-def openings(address: str | None, name: str, stock: bool) -> str:
-    """The ways of loading a model, in Markdown.
+def blocks(*parts: str) -> str:
+    """Parts of a text with an empty line between them; empty ones are left out."""
+    return "\n\n".join(stripped for part in parts if (stripped := part.strip("\n")))
+
+
+def library_and_tags(stock: bool, *more: str | None) -> tuple[str, list[str]]:
+    """The library that the hub names as a model's reader, and its tags."""
+    library = "sentence-transformers" if stock else "st_paragram"
+    return library, [tag for tag in dict.fromkeys([library, "sentence-similarity", "st_paragram", *more]) if tag]
+
+
+def licence_sentence(licence: str | None) -> str:
+    """The card's sentence about the model's licence, or about there being none."""
+    if licence == "other":
+        return "The model's licence is none of those that the hub lists; the licences of its training text decide."
+    return f"The model is offered under the licence `{licence}`." if licence else NO_LICENCE
+
+
+def score_entry(
+    task: str,
+    name: str,
+    address: str,
+    metric: str,
+    share: float | None,
+    **more: Any,  # noqa: ANN401
+) -> list[EvalResult]:
+    """One score as an entry of the `model-index`, which the hub shows beside the card; none if it does not exist.
 
     Args:
-        address: on the hub, if it is there.
-        name: of its directory.
-        stock: sentence-transformers alone can open it.
+        task: its kind, as the hub calls it ("STS", "BitextMining").
+        name: of the data, for people.
+        address: of the data on the hub, or a short name for data that are not there.
+        metric: e.g. "cosine_spearman".
+        share: the score, -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none.
+        more: further fields of `EvalResult`, such as `dataset_config`.
     """
-    template = _STOCK_OPENING if stock else _PLUGIN_OPENING
-    return template.format(address=address or name, path="" if address else PATH_COMMENT).rstrip("\n") + "\n"
+    if share is None or not math.isfinite(share):
+        return []
+    value = round(100 * share, 2)
+    return [
+        EvalResult(
+            task_type=task, dataset_name=name, dataset_type=address, metric_type=metric, metric_value=value, **more
+        )
+    ]
+
+
+def _metadata(card: Card) -> ModelCardData:
+    library, tags = library_and_tags(card.stock, card.network)
+    return ModelCardData(
+        language=list(card.languages) or None,
+        license=card.licence,
+        license_name=card.licence_name,
+        library_name=library,
+        pipeline_tag="sentence-similarity",
+        base_model=card.base_model,
+        tags=tags,
+        model_name=card.name if card.scores else None,
+        eval_results=list(card.scores) or None,
+    )

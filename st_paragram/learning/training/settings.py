@@ -72,8 +72,8 @@ class TrainingSettings:
     )
     optimizer: Literal["row-lazy", "dense"] = setting(
         "row-lazy",
-        "which rows of the table Adam moves: those of the batch alone (row-lazy), or all (dense); up to rounding, both "
-        "give the same model",
+        "which rows of the table Adam moves: those of the batch alone (row-lazy), or all (dense, slower); without "
+        "dropout, both give the same model up to rounding",
     )
     mining_precision: Literal["auto", "float32", "tf32", "bfloat16", "int8"] = setting(
         "auto",

@@ -18,7 +18,7 @@ from st_paragram.core.families import family_named
 from st_paragram.core.value_words import counted
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.batch_size import batch_size
-from st_paragram.learning.models.card import model_card
+from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.training import progress
 from st_paragram.learning.training.processes import is_main_process
 from st_paragram.tools.evaluation.correlation import correlate

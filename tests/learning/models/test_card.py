@@ -6,9 +6,8 @@ import pytest
 from huggingface_hub import ModelCard
 
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.learning.models.card import model_card
-from st_paragram.learning.models.card_texts import NO_LICENCE
-from st_paragram.learning.models.citations import citations
+from st_paragram.learning.models.card import NO_LICENCE
+from st_paragram.learning.models.training_card import model_card
 
 SOURCES = [
     {
@@ -75,7 +74,7 @@ def test_the_metadata_says_what_the_hub_shows():
 def test_each_system_names_its_papers(settings, papers, tag):
     card = card_of(replace(RECORD, settings={"dim": 4} | settings))
     entries = card.text.partition("```bibtex\n")[2].partition("```")[0]
-    assert entries.count("@inproceedings") == len(papers) == len(citations(settings))
+    assert entries.count("@inproceedings") == len(papers)
     assert all(paper in entries for paper in papers) and entries.count("{") == entries.count("}")
     assert tag in card.data.tags
 

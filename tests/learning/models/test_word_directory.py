@@ -15,9 +15,9 @@ from st_paragram.core.encoding.training_record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.card import model_card
 from st_paragram.learning.models.description import check_model, describe_model
 from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]

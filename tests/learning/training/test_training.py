@@ -146,6 +146,20 @@ def test_random_negatives_need_no_mining_and_are_the_same_in_both_steps(tmp_path
         make_trainer(tmp_path, store, random_negatives=True, negatives_from_both_sides=True)
 
 
+@needs_kernels
+@pytest.mark.parametrize(("dropout", "same"), [(0.0, True), (0.3, False)])
+def test_both_steps_and_dense_adam_give_the_same_model_without_dropout_only(tmp_path, store, dropout, same):
+    tables = []
+    for ways in ({}, {"compiled_step": False}, {"row_lazy_adam": False}):
+        trainer = make_trainer(tmp_path, store, dropout, max_steps=30, **ways)
+        trainer.train()
+        tables.append(table_of(trainer))
+    compiled, torch_steps, dense = tables
+    for other in (torch_steps, dense):
+        assert ((compiled - other).abs().max() < 1e-4) == same
+    assert (torch_steps - dense).abs().max() < 1e-4, "torch draws the same masks for both optimisers"
+
+
 def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
     store = write_store(tmp_path / "twice.h5", make_pairs(60, repeat_every=2) * 3, vocabulary)
     tables = []

@@ -1,12 +1,14 @@
 """The whole training step as one compiled call: catch up, embed, loss, gradients, row-lazy Adam.
 
-It computes what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute together, to
-float32 rounding, on the optimiser's own state, so that each can take over where the other stopped. No tensor of all
-tokens exists, nothing is allocated, and a row's gradient never leaves the processor's first cache.
+Without dropout it computes what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute
+together, to float32 rounding. It works on the optimiser's own state, so that each can take over where the other
+stopped. No tensor of all tokens exists, nothing is allocated, and a row's gradient never leaves the processor's first
+cache.
 
-Dropout draws other masks than torch would, with the same odds: a mask follows from the seed, the number of the step and
-the token's place in the batch, so that it need not be stored for the backward pass, and a resumed run, or one with
-another number of threads, draws the same ones. The probability is rounded to a multiple of 2^-16.
+Dropout draws other masks than torch would, with the same odds, so that the two train different models. A mask follows
+from the seed, the number of the step and the token's place in the batch, so that it need not be stored for the backward
+pass, and a resumed run, or one with another number of threads, draws the same ones. The probability is rounded to a
+multiple of 2^-16.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How the figures of many STS data sets become one: the papers' protocol, Sentence-BERT's, mteb's.
 
-The papers' (Wieting et al.): Pearson per data set, mean over the sets of a year, mean over the years.
+The papers' (Wieting et al.): Pearson per data set, mean over the sets of a year, mean over the years. Table 1 of ACL
+2019 has the mean over all sets of all years instead, which is another figure: years have from 4 to 6 sets.
 Sentence-BERT's (Reimers & Gurevych, EMNLP 2019; so too SimCSE): Spearman over all pairs of a year, without SMT.
 mteb's: Spearman over the pairs of a task; its STS12-STS16 are the same years without SMT.
 """
@@ -15,6 +16,7 @@ from typing import TypeVar
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, SMT, YEARS
 
 AVERAGE = "average"
+ALL_SETS = "all sets"
 Number = TypeVar("Number")
 
 
@@ -47,7 +49,7 @@ def papers_means(sets: Collection[str]) -> list[Mean]:
 
     A year of which sets are missing has a label that names them ("2013 without SMT") and nothing under its own. The
     average with SMT, the one without, and, if sets other than SMT are missing, that of what there is, with a label
-    that says so.
+    that says so. The mean over all sets, with SMT and without, comes last.
     """
     years: list[Mean] = []
     for year in YEARS:
@@ -59,7 +61,7 @@ def papers_means(sets: Collection[str]) -> list[Mean]:
         _average(AVERAGE, [by_label.get(year, Mean(year)) for year in YEARS]),
         _average(f"{AVERAGE} without SMT", without),
     ]
-    return years + averages + _rest(years, averages)
+    return years + averages + _rest(years, averages) + _all_sets(sets)
 
 
 def concatenations(sets: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -108,6 +110,14 @@ def _year(year: str, wanted: list[str], sets: Collection[str]) -> list[Mean]:
 
 def _average(label: str, years: list[Mean]) -> Mean:
     return Mean(label, tuple(mean.groups[0] for mean in years) if all(mean.groups for mean in years) else ())
+
+
+def _all_sets(sets: Collection[str]) -> list[Mean]:
+    """The mean over the sets of all years, whichever year each is of; nothing under a label whose sets are missing."""
+    every = tuple(info.key for year in YEARS for info in BENCHMARKS[year].sets)
+    without = tuple(key for key in every if key != SMT)
+    labels = {ALL_SETS: every, f"{ALL_SETS} without SMT": without}
+    return [Mean(label, (keys,) if set(keys) <= set(sets) else ()) for label, keys in labels.items()]
 
 
 def _rest(years: list[Mean], averages: list[Mean]) -> list[Mean]:

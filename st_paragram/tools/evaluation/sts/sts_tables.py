@@ -6,10 +6,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.tools.evaluation.published import CONCATENATED_STS, ENGLISH_STS, STATIC_MODELS, STS_2017, Published
+from st_paragram.tools.evaluation.published import (
+    ALL_SETS_STS,
+    CONCATENATED_STS,
+    ENGLISH_STS,
+    STATIC_MODELS,
+    STS_2017,
+    Published,
+)
 from st_paragram.tools.evaluation.results import GradedResult, StsResult, StsRun
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, SMT, YEARS
-from st_paragram.tools.evaluation.sts.protocols import AVERAGE, Mean, concatenation_means, papers_means
+from st_paragram.tools.evaluation.sts.protocols import ALL_SETS, AVERAGE, Mean, concatenation_means, papers_means
 
 _Sets = Mapping[str, GradedResult]
 
@@ -70,14 +77,20 @@ def _papers_table(run: StsRun) -> Iterator[str]:
     means = papers_means(_first(run).sets)
     if not any(mean.groups for mean in means):
         return
-    means = _with_all_years(means, (AVERAGE, f"{AVERAGE} without SMT"), f"{SMT[:4]} without SMT")
+    averages = [label + rest for label in (AVERAGE, ALL_SETS) for rest in ("", " without SMT")]
+    means = _with_all_years(means, averages, f"{SMT[:4]} without SMT")
     rows = [
         [name, *(_mean_cell(mean, _pearsons(result.sets), result.sets) for mean in means)]
         for name, result in run.models.items()
     ]
-    rows += _published_rows(ENGLISH_STS, [mean.label for mean in means])
-    title = "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years"
-    note = "Rows marked as published are the papers' own figures, which have SMT in 2013."
+    rows += _published_rows(ENGLISH_STS + ALL_SETS_STS, [mean.label for mean in means])
+    title = (
+        "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years or all sets"
+    )
+    note = (
+        "The average is the mean over the years, as in the papers of 2020 and 2022; the mean over all sets is what ACL "
+        "2019 gives. Rows marked as published are the papers' own figures, which have SMT in 2013."
+    )
     yield _section(title, ["model", *(mean.label for mean in means)], rows, note)
 
 
@@ -192,7 +205,7 @@ def _mean_cell(mean: Mean, figures: Mapping[str, float], sets: _Sets) -> str:
 
 
 def _of_protocol(label: str) -> str:
-    return label if "/" in label or label.startswith(AVERAGE) else f"mean {label}"
+    return label if "/" in label or label.startswith((AVERAGE, ALL_SETS)) else f"mean {label}"
 
 
 def _signed(value: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -14,26 +13,11 @@ from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.directory import table_note
 from st_paragram.core.encoding.training_record import TrainingRecord, read_training_record
-from st_paragram.core.tables import markdown_table
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.hub.model_files import ModelFiles
-from st_paragram.hub.score_entries import TestResult, score_entries, score_rows, section_template
-from st_paragram.learning.models.card import model_card, openings
-from st_paragram.learning.models.card_texts import NO_LICENCE, licence_sentence
-
-_WITHOUT_RECORD = """\
-# {name}
-
-Sentence embeddings of {dimension} components, made with st_paragram.
-
-{openings}
-## Licence
-
-{licence}
-"""
-_SECTION = re.compile(r"\n## Scores on test sets\n.*?(?=\n## |\Z)", re.DOTALL)
-# Cards of earlier versions name the second way of loading in this comment.
-_COMMENT = r"((?:  # a path to this directory[^\n]*)?)"
+from st_paragram.hub.scores import TestResult, score_entries, score_section
+from st_paragram.learning.models.card import NO_LICENCE, PATH_COMMENT, Card, library_and_tags, licence_sentence, render
+from st_paragram.learning.models.training_card import model_card
 
 
 def hub_card(
@@ -45,6 +29,9 @@ def hub_card(
     results: Sequence[TestResult] = (),
 ) -> str:
     """The card to upload: that of the directory with what changes on the hub, or a new one where there is none.
+
+    Whatever else a card says, by hand or by an earlier version, stays. One as it was rendered becomes what rendering
+    with this address and licence would give.
 
     Args:
         folder: the model's directory, whose card is left as it is.
@@ -60,19 +47,15 @@ def hub_card(
     record = read_training_record(folder)
     try:
         card = ModelCard(_text(folder, files, address, record))
-        metadata = cast("ModelCardData", card.data)
-        known = {folder.resolve().name, *([record.name] if record else [])}
-        body = _addressed(card.text, known, address)
+        text = _addressed(card.text, {folder.resolve().name, *([record.name] if record else [])}, address)
         if licence:
-            body = body.replace(NO_LICENCE, licence_sentence(licence))
-        card.text = _scored(body, results)
-        metadata.license = licence or metadata.license
-        metadata.datasets = list(dict.fromkeys([*_listed(metadata.datasets), *datasets])) or None
-        _complete(metadata, files, address, score_entries(results))
+            text = text.replace(NO_LICENCE, licence_sentence(licence))
+        card.text = _scored(text, results)
+        _complete(cast("ModelCardData", card.data), files, address, licence, datasets, score_entries(results))
         return str(card)
     except (yaml.YAMLError, *DAMAGED) as error:
         path = folder / "README.md"
-        raise ModelDirectoryError(f"{path}: not a model card ({one_line(error)}); mend its metadata") from error
+        raise ModelDirectoryError(f"{path}: not a model card ({one_line(error)}); correct its metadata") from error
 
 
 def _text(folder: Path, files: ModelFiles, address: str, record: TrainingRecord | None) -> str:
@@ -83,40 +66,46 @@ def _text(folder: Path, files: ModelFiles, address: str, record: TrainingRecord 
     if record is not None:
         note = table_note(read_configuration(folder).values.get("table_type"))
         return model_card(record, files.dimension, address=address) + note
-    name = address.partition("/")[2]
-    ways = openings(address, name, files.opens_in_stock)
-    return _WITHOUT_RECORD.format(name=name, dimension=files.dimension, openings=ways, licence=NO_LICENCE)
+    summary = f"Sentence embeddings of {files.dimension} components, made with st_paragram."
+    return render(Card(address.partition("/")[2], summary, files.opens_in_stock, address=address))
 
 
 def _addressed(text: str, names: set[str], address: str) -> str:
     """Snippets that load the model by a name of its directory load it from the hub."""
-    either = "|".join(re.escape(name) for name in sorted(names))
-    pattern = r'(SentenceTransformer|st_paragram\.load)\("(?:' + either + r')"\)' + _COMMENT
-
-    def loaded(found: re.Match[str]) -> str:
-        other = f'  # or st_paragram.load("{address}")' if "st_paragram.load" in found[2] else ""
-        return f'{found[1]}("{address}"){other}'
-
-    return re.sub(pattern, loaded, text)
+    there = f'"{address}")'
+    for call in ("SentenceTransformer(", "st_paragram.load("):
+        for name in names:
+            text = text.replace(f'{call}"{name}")', call + there)
+    # cards of earlier versions go on after the comment: "; or st_paragram.load(...)"
+    return text.replace(f"{there}{PATH_COMMENT}; ", f"{there}  # ").replace(there + PATH_COMMENT, there)
 
 
 def _scored(text: str, results: Sequence[TestResult]) -> str:
     """With a section of scores on test sets, in place of the one that there is."""
     if not results:
         return text
-    table = markdown_table(("set", "score"), score_rows(results))
-    section = section_template(results).format(scores=table)
-    if _SECTION.search(text):
-        return _SECTION.sub(lambda _: section.rstrip("\n") + "\n", text, count=1)
-    return text.rstrip("\n") + "\n" + section
+    title, scores = score_section(results)
+    heading = f"\n## {title}\n"
+    before, there, old = text.partition(heading)
+    _, following, after = old.partition("\n## ")
+    start = before if there else before.rstrip("\n") + "\n"
+    return f"{start}{heading}\n{scores}\n{following}{after}"
 
 
-def _complete(metadata: ModelCardData, files: ModelFiles, address: str, entries: list[EvalResult]) -> None:
-    """Fill in what the hub needs, and leave what the card says."""
-    library = "sentence-transformers" if files.opens_in_stock else "st_paragram"
+def _complete(
+    metadata: ModelCardData,
+    files: ModelFiles,
+    address: str,
+    licence: str | None,
+    datasets: Sequence[str],
+    entries: list[EvalResult],
+) -> None:
+    """Add what the hub needs and what was asked for, and leave what the card says."""
+    library, tags = library_and_tags(files.opens_in_stock)
+    metadata.license = licence or metadata.license
+    metadata.datasets = list(dict.fromkeys([*_listed(metadata.datasets), *datasets])) or None
     metadata.library_name = metadata.library_name or library
     metadata.pipeline_tag = metadata.pipeline_tag or "sentence-similarity"
-    tags = [library, "sentence-similarity", "st_paragram"]
     metadata.tags = list(dict.fromkeys([*_listed(metadata.tags), *tags]))
     new = {_set(entry) for entry in entries}
     kept = [entry for entry in metadata.eval_results or [] if _set(entry) not in new]

@@ -1,0 +1,58 @@
+"""What the cards of P-SP and SP say: averages of embeddings."""
+
+from __future__ import annotations
+
+from st_paragram.core.encoding.training_record import TrainingRecord
+from st_paragram.learning.models.card import CardFacts
+
+_DESCRIPTION = """\
+the mean of {averaged}, trained on pairs of sentences with the
+same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022)."""
+
+_AVERAGED = {
+    "sp": "sentencepiece embeddings",
+    "word": "word embeddings",
+    "trigram": "embeddings of character trigrams",
+    "blstm": "the states of a bidirectional LSTM over sentencepiece embeddings",
+}
+
+_OTHER_SPLITTING = """\
+A stock `SentenceTransformer` cannot read this model: its library does not split text in this way."""
+
+_TWO_VOCABULARIES = """\
+Each language has a vocabulary of its own: `model.encode(texts, language="{second}")` reads the second one. A stock
+`SentenceTransformer` cannot read this model."""
+
+_P_SP = """\
+@inproceedings{wieting-etal-2022-paraphrastic,
+  title = {Paraphrastic Representations at Scale},
+  author = {Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor},
+  booktitle = {Proceedings of the 2022 Conference on Empirical Methods in Natural Language Processing: System
+               Demonstrations},
+  year = {2022},
+  url = {https://arxiv.org/abs/2104.15114},
+}"""
+
+_SP = """\
+@inproceedings{wieting-etal-2019-simple,
+  title = {Simple and Effective Paraphrastic Similarity from Parallel Translations},
+  author = {Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor},
+  booktitle = {Proceedings of the 57th Annual Meeting of the Association for Computational Linguistics},
+  year = {2019},
+  url = {https://arxiv.org/abs/1909.13872},
+}"""
+
+
+def card_facts(record: TrainingRecord) -> CardFacts:
+    """Those of a model that averages; its `encoder` says what, and its preparation how text is split."""
+    encoder, prepared, why = record.settings.get("encoder", "sp"), record.preparation, ""
+    if prepared.get("sharing", "joint") != "joint":
+        why = _TWO_VOCABULARIES.format(second=record.languages[1])
+    elif prepared.get("tokens") == "trigram" or prepared.get("splitter", "regex") != "regex":
+        why = _OTHER_SPLITTING
+    return CardFacts(
+        _DESCRIPTION.format(averaged=_AVERAGED.get(encoder, "embeddings")),
+        "static-embeddings",
+        (_P_SP,) if encoder == "sp" else (_P_SP, _SP),
+        why,
+    )
