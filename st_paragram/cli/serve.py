@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.extras import require
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.tools.serving.served_model import ServedModel
-    from st_paragram.tools.serving.worker import Started
+    from st_paragram.tools.serving.workers import Started
 
 DESCRIPTION = (
     "Answer requests for embeddings (in the form of OpenAI's API and of text-embeddings-inference, so that their "
@@ -31,6 +33,7 @@ it where others can reach it.
 """
 
 KEY_VARIABLE = "ST_PARAGRAM_API_KEY"
+_PACKAGES = ("uvicorn", "httptools", "orjson", "prometheus_client")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,18 +67,18 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: model, index, settings, host or port are refused, or a package is missing.
     """
-    from st_paragram.tools.serving.packages import check_packages
-    from st_paragram.tools.serving.settings import ServingSettings
+    from st_paragram.tools.serving.settings import Job, ServingSettings
 
     settings = ServingSettings(**given(arguments, ServingSettings))
     if not 0 <= arguments.port <= 65_535:
         raise SettingsError(f"port is {arguments.port}; it must be from 0 to 65535")
     if arguments.workers < 1:
         raise SettingsError(f"workers is {arguments.workers}; it must be at least 1")
-    check_packages()
+    for package in _PACKAGES:  # before anything is imported
+        if find_spec(package) is None:
+            require(package, "serve")
     find(arguments.model)
 
-    from st_paragram.tools.serving.job import Job
     from st_paragram.tools.serving.listening import address, listen_together
 
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None

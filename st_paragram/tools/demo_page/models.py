@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple
 
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
@@ -14,11 +13,9 @@ from st_paragram.core.encoding.configuration import (
     STOCK,
     read_configuration,
 )
-from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.families import entry_of_architecture
-from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 
 _KINDS = {
@@ -28,32 +25,12 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A model that can be picked.
-
-    Attributes:
-        name: As it was given.
-        folder: Its directory.
-        architecture: As its directory names it.
-    """
+class Choice(NamedTuple):
+    """A model that can be picked: its name as it was given, its directory, and its kind in words."""
 
     name: str
     folder: Path
-    architecture: str
-
-    @property
-    def kind(self) -> str:
-        """What kind of model it is, in words."""
-        entry = entry_of_architecture(self.architecture)
-        kinds = _KINDS if entry is None else entry.architectures
-        return kinds.get(self.architecture, self.architecture)
-
-    @property
-    def generative(self) -> bool:
-        """Whether it can write sentences."""
-        entry = entry_of_architecture(self.architecture)
-        return entry is not None and entry.demo_tab
+    kind: str
 
 
 class Models:
@@ -81,7 +58,10 @@ class Models:
         self._lock = threading.Lock()
         for name in dict.fromkeys(names):
             folder = find(name)
-            choice = Choice(name, folder, read_configuration(folder).architecture)
+            architecture = read_configuration(folder).architecture
+            entry = entry_of_architecture(architecture)
+            kinds = _KINDS if entry is None else entry.architectures
+            choice = Choice(name, folder, kinds.get(architecture, architecture))
             self.choices[_label(choice, self.choices)] = choice
         if not self.choices:
             raise SettingsError("no model to show; name at least one")
@@ -120,22 +100,3 @@ def _label(choice: Choice, taken: Container[str]) -> str:
     path = Path(choice.name)
     short = f"{path.resolve().name if path.is_dir() else choice.name} ({choice.kind})"
     return f"{choice.name} ({choice.kind})" if short in taken else short
-
-
-def languages_of(model: TextEncoder) -> tuple[str, str] | None:
-    """The languages of an averaging model that has a vocabulary of each of two; None for all others."""
-    if not isinstance(model, Encoder) or not isinstance(model.tokenizer, BilingualTokenizer):
-        return None
-    return cast("tuple[str, str]", model.tokenizer.languages)
-
-
-def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
-    """What reads the first text and what reads the second.
-
-    They are the model itself but where it has a vocabulary of each of two languages: then the first text is read in
-    the first of them and the second text in the second.
-    """
-    languages = languages_of(model)
-    if languages is None or not isinstance(model, Encoder):
-        return model, model
-    return model.in_language(languages[0]), model.in_language(languages[1])

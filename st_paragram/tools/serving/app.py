@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache
 
 from st_paragram.tools.serving.batching import Batcher
-from st_paragram.tools.serving.endpoints import embed, openai, pages, rerank, score, search
+from st_paragram.tools.serving.endpoints import embeddings, own, pages, rerank
 from st_paragram.tools.serving.endpoints.service import Service
-from st_paragram.tools.serving.failures import log_stray
-from st_paragram.tools.serving.guard import Guard
-from st_paragram.tools.serving.messages import Answer, Receive, Scope, Send
+from st_paragram.tools.serving.guard import Guard, log_stray
+from st_paragram.tools.serving.messages import Receive, Scope, Send
 from st_paragram.tools.serving.metrics import Metrics
-from st_paragram.tools.serving.openapi import PATH, describe
-from st_paragram.tools.serving.routing import Page, Route, Routes
+from st_paragram.tools.serving.routing import Routes
 from st_paragram.tools.serving.served_model import ServedModel
 from st_paragram.tools.serving.settings import ServingSettings
 
@@ -60,18 +57,7 @@ def build_app(served: ServedModel, settings: ServingSettings | None = None, key:
     batcher = Batcher(served.encode, settings.batch_texts, settings.max_waiting, served.short)
     metrics = Metrics(lambda: batcher.waiting)
     batcher.observe = metrics.encoded
-    routes = Routes(_routes(Service(served, settings, batcher), metrics))
+    service = Service(served, settings, batcher)
+    posted = [*embeddings.endpoints(service), *rerank.endpoints(service), *own.endpoints(service)]
+    routes = Routes([*posted, *pages.pages(service, metrics, posted)])
     return Application(Guard(routes.respond, settings, metrics, routes.by_path, key), batcher)
-
-
-def _routes(service: Service, metrics: Metrics) -> list[Route]:
-    routes: list[Route] = [
-        openai.endpoint(service),
-        embed.endpoint(service),
-        *rerank.endpoints(service),
-        score.endpoint(service),
-        search.endpoint(service),
-        *pages.pages(service, metrics),
-    ]
-    description = lru_cache(maxsize=1)(lambda: Answer.json(describe(routes)))
-    return [*routes, Page(PATH, "This description.", lambda _: description())]

@@ -125,8 +125,8 @@ class Batcher:
 
     async def _answer(self, batch: list[_Job]) -> None:
         texts = [text for job in batch for text in job.texts]
-        self.observe(len(texts))
         try:
+            self.observe(len(texts))
             rows = await self.in_thread(lambda: self.encode(texts, batch[0].kind))
         except Exception as error:  # whatever it is, the next batch is tried
             await self._answer_failed(batch, error)

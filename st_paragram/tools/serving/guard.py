@@ -1,21 +1,30 @@
-"""What every request passes first: the key, the size and the time of its body; and the count of what was answered."""
+"""What every request passes first: the key, the size and the time of its body; and the count of what was answered.
+
+Of what fails, the log has the kind and the places in the code: never a message, which might hold a text of a request,
+and no values.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import time
-from collections.abc import Awaitable, Callable, Container, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Mapping
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
-from st_paragram.tools.serving import errors
-from st_paragram.tools.serving.failures import log_failure
-from st_paragram.tools.serving.messages import Answer, ClientGone, Receive, Request, Scope, Send
+from st_paragram.errors import SettingsError
+from st_paragram.tools.serving.batching import TooBusy
+from st_paragram.tools.serving.messages import Answer, ClientGone, Receive, Refused, Request, Scope, Send
 from st_paragram.tools.serving.metrics import Metrics
 from st_paragram.tools.serving.settings import ServingSettings
 
 HEALTH = "/health"
 BODIES = 64  # times the largest body: what all requests under way may hold together
+_PLACES = 4  # the innermost ones
+logger = logging.getLogger(__name__)
 
 
 class Guard:
@@ -49,27 +58,31 @@ class Guard:
         except ClientGone:
             return
         except asyncio.CancelledError:  # the server stops, and the seconds for requests under way are over
-            answer = errors.answer(503, "the server is being stopped")
+            answer = Answer.error(503, "the server is being stopped")
+        # Not within `except`, where an error would have the first one as its context.
         path = scope["path"] if scope["path"] in self.known else "other"
-        self.metrics.answered(path, answer.status, time.perf_counter() - started)
-        # Not within `except`: an error of sending would have the first one as its context.
+        try:
+            self.metrics.answered(path, answer.status, time.perf_counter() - started)
+        except Exception as error:
+            log_failure("counting a request", error)
         try:
             await answer.send(send)
-        except Exception as error:  # outside it would be logged whole
+        except Exception as error:
             log_failure("sending an answer", error)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         headers = dict(scope["headers"])
-        refusal = self._refusal(scope["path"], headers)
-        if refusal is not None:
-            return _closing(refusal)
         parts: list[bytes] = []
         try:
-            refusal = await self._read(receive, parts)
-            if refusal is not None:
-                return _closing(refusal)
+            self._check(scope["path"], headers)
+            await asyncio.wait_for(self._receive(receive, parts), self.settings.body_seconds)
             body = parts[0] if len(parts) == 1 else b"".join(parts)
             return await self._respond(Request(scope["method"], scope["path"], headers, body, receive))
+        except asyncio.TimeoutError:
+            late = Refused(408, f"the body did not come within {self.settings.body_seconds:g} s")
+            return _closing(late)
+        except Refused as error:
+            return _closing(error)
         finally:
             self._held -= sum(map(len, parts))
 
@@ -78,48 +91,48 @@ class Guard:
             return await self.respond(request)
         except ClientGone:
             raise
+        except Refused as error:
+            return Answer.refusal(error)
+        except TooBusy as error:
+            return Answer.error(503, f"{error}; try again in a second")
+        except SettingsError as error:
+            return Answer.error(400, str(error))
         except Exception as error:
-            answer = errors.expected(error)
-            if answer is None:
-                log_failure("a request", error)
-                answer = errors.failed()
-            return answer
+            log_failure("a request", error)
+            return Answer.error(500, "the server failed; its log has the kind of error")
 
-    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> Answer | None:
-        """The answer to a request that is refused before its body is read."""
+    def _check(self, path: str, headers: Mapping[bytes, bytes]) -> None:
+        """Refuse a request before its body is read.
+
+        Raises:
+            Refused: with status 401 or 413.
+        """
         if not self._knows_key(path, headers.get(b"authorization", b"")):
-            return errors.answer(401, "a key is needed; send it as Authorization: Bearer KEY")
-        if _too_large(headers.get(b"content-length", b""), self.settings.max_body):
-            return self._body_too_large()
-        return None
+            raise Refused(401, "a key is needed; send it as Authorization: Bearer KEY")
+        announced = headers.get(b"content-length", b"")
+        if announced.isdigit() and (len(announced) > 18 or int(announced) > self.settings.max_body):
+            raise self._too_large()
 
-    async def _read(self, receive: Receive, parts: list[bytes]) -> Answer | None:
-        """Read the body into `parts`; the answer if the request is refused.
+    async def _receive(self, receive: Receive, parts: list[bytes]) -> None:
+        """Receive the body into `parts`, or somewhat more than is allowed of it.
 
         Raises:
             ClientGone: before the body was complete.
+            Refused: it is too large, alone (413) or together with those of other requests (503).
         """
-        try:
-            await asyncio.wait_for(self._receive(receive, parts), self.settings.body_seconds)
-        except asyncio.TimeoutError:
-            return errors.answer(408, f"the body did not come within {self.settings.body_seconds:g} s")
-        if sum(map(len, parts)) > self.settings.max_body:
-            return self._body_too_large()
-        if any(parts) and self._is_full():
-            return errors.answer(503, "requests under way are too large together; try again in a second")
-        return None
-
-    async def _receive(self, receive: Receive, parts: list[bytes]) -> None:
-        """Receive the body, or somewhat more than is allowed of it."""
         size, more = 0, True
-        while more and size <= self.settings.max_body:
-            message: MutableMapping[str, Any] = await receive()
+        while more:
+            message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientGone
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             self._held += len(parts[-1])
-            more = message.get("more_body", False) and not self._is_full()
+            more = message.get("more_body", False)
+            if size > self.settings.max_body:
+                raise self._too_large()
+            if size and self._held > BODIES * self.settings.max_body:
+                raise Refused(503, "requests under way are too large together; try again in a second")
 
     def _knows_key(self, path: str, sent: bytes) -> bool:
         if self._key is None or path == HEALTH:
@@ -127,18 +140,28 @@ class Guard:
         scheme, _, given = sent.partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._key)
 
-    def _is_full(self) -> bool:
-        return self._held > BODIES * self.settings.max_body
-
-    def _body_too_large(self) -> Answer:
-        return errors.answer(413, f"the body is larger than {self.settings.max_body} bytes")
+    def _too_large(self) -> Refused:
+        return Refused(413, f"the body is larger than {self.settings.max_body} bytes")
 
 
-def _closing(refusal: Answer) -> Answer:
-    """The same answer, after which the connection is closed: the rest of the body is not read."""
-    refusal.headers["Connection"] = "close"
-    return refusal
+def _closing(refused: Refused) -> Answer:
+    """The answer to a request that is refused, after which the connection is closed: the rest of it is not read."""
+    answer = Answer.refusal(refused)
+    answer.headers["Connection"] = "close"
+    return answer
 
 
-def _too_large(announced: bytes, most: int) -> bool:
-    return announced.isdigit() and (len(announced) > 18 or int(announced) > most)
+def log_failure(what: str, error: BaseException) -> None:
+    """Log that something failed, with the kind of the error and where it was raised, innermost place first."""
+    frames = extract_tb(error.__traceback__)[-_PLACES:]
+    places = [f"{Path(each.filename).name}:{each.lineno} ({each.name})" for each in reversed(frames)]
+    logger.error("%s failed: %s at %s", what, type(error).__name__, ", ".join(places) or "an unknown place")
+
+
+def log_stray(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what nobody waited for, as a handler of an event loop: asyncio itself would write messages and values."""
+    error = context.get("exception")
+    if error is not None:
+        log_failure("something in the background", error)
+    else:
+        logger.error("something in the background failed without an exception")

@@ -1,4 +1,7 @@
-"""Requests and answers as the endpoints see them, and the types of ASGI."""
+"""Requests and answers as the endpoints see them, refusals among them, and the types of ASGI.
+
+Errors have the form that OpenAI's clients expect, and never hold a text of the request.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,22 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _Result = TypeVar("_Result")
 
 JSON = "application/json"
+_TYPES = {401: "authentication_error", 404: "not_found_error", 503: "server_busy"}
+_HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
 
 
 class ClientGone(Exception):
     """The client closed its connection before the answer was ready."""
+
+
+class Refused(Exception):
+    """A request that is refused, with the status of the answer, the field that it is about, and headers."""
+
+    def __init__(
+        self, status: int, message: str, field: str | None = None, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.field, self.headers = status, message, field, headers or {}
 
 
 @dataclass(frozen=True)
@@ -75,9 +90,23 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def json(cls, value: object, status: int = 200) -> Answer:
+    def json(cls, value: object) -> Answer:
         """The answer that holds a value as JSON."""
-        return cls(orjson.dumps(value), status)
+        return cls(orjson.dumps(value))
+
+    @classmethod
+    def error(cls, status: int, message: str, field: str | None = None) -> Answer:
+        """The answer that reports an error, `field` being the part of the request that it is about."""
+        kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+        content = orjson.dumps({"error": {"message": message, "type": kind, "param": field, "code": None}})
+        return cls(content, status, headers=dict(_HEADERS.get(status, {})))
+
+    @classmethod
+    def refusal(cls, refused: Refused) -> Answer:
+        """The answer to a request that is refused."""
+        answer = cls.error(refused.status, refused.message, refused.field)
+        answer.headers.update(refused.headers)
+        return answer
 
     async def send(self, send: Send) -> None:
         """Send status, headers and content."""

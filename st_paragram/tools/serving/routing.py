@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from st_paragram.tools.serving.errors import Refused
-from st_paragram.tools.serving.messages import Answer, Request
-from st_paragram.tools.serving.reading import read_json, validated
-from st_paragram.tools.serving.schemas import RequestSchema
+from st_paragram.tools.serving.messages import Answer, Refused, Request
+from st_paragram.tools.serving.reading import RequestSchema, read_json, validated
 
 _UNKNOWN_ADDRESS = (
     "there is nothing at this address; POST to /v1/embeddings, /v1/rerank, /embed, /score or /search, "

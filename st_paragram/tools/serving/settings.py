@@ -1,7 +1,9 @@
-"""What one request, and all that wait together, may ask of a server."""
+"""What a server is started with, and what one request, and all that wait together, may ask of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -28,3 +30,22 @@ class ServingSettings:
         30.0, "seconds in which the header of a request must have come, and then its body", above=0
     )
     stop_seconds: int = setting(30, "seconds that a server which is stopped gives to requests under way", least=1)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model, an index, limits and a key; small enough to be sent to other processes.
+
+    Attributes:
+        model: directory, name or hub id.
+        name: what requests call it; None: the last part of `model`.
+        index: a folder of `st-paragram index`.
+        settings: limits.
+        key: what clients must send; None: nothing.
+    """
+
+    model: str
+    name: str | None = None
+    index: Path | None = None
+    settings: ServingSettings = field(default_factory=ServingSettings)
+    key: str | None = field(default=None, repr=False)

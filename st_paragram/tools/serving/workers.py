@@ -9,8 +9,11 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
 import socket
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,13 +24,31 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.errors import ParagramError
-from st_paragram.tools.serving.job import Job
 from st_paragram.tools.serving.metrics import SHARED_VARIABLE
-from st_paragram.tools.serving.worker import PRELOADED, Started, work
+from st_paragram.tools.serving.settings import Job
 
+#: What a worker imports; the process that workers are copies of has imported it before.
+_PRELOADED = (
+    "st_paragram.core.encoding.encoder",
+    "st_paragram.core.encoding.models",
+    "st_paragram.tools.serving.run",
+    "st_paragram.core.tokenizers.sentencepiece",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "prometheus_client.multiprocess",
+    "uvloop",
+)
 logger = logging.getLogger(__name__)
 _WAIT = 1.0  # seconds between two attempts to replace a worker
 _SLACK = 10.0  # seconds beyond those for requests under way
+
+
+@dataclass(frozen=True)
+class Started:
+    """What is served."""
+
+    name: str
+    dimension: int
 
 
 @dataclass(eq=False)
@@ -63,9 +84,10 @@ class Workers:
         with tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
             os.environ[SHARED_VARIABLE] = counts
             if self._copies:
-                self._context.set_forkserver_preload(list(PRELOADED))
+                self._context.set_forkserver_preload(list(_PRELOADED))
             try:
-                self._workers = [self._start(listening) for listening in self._sockets]
+                for listening in self._sockets:  # each is in the list at once, so that a signal stops it, too
+                    self._workers.append(self._start(listening))
                 started = [_started(worker) for worker in self._workers]
                 ready(started[0])
                 while True:
@@ -78,7 +100,7 @@ class Workers:
 
     def _start(self, listening: socket.socket) -> _Worker:
         reports, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=work, args=(self._job, listening, theirs), name="st-paragram worker")
+        process = self._context.Process(target=_work, args=(self._job, listening, theirs), name="st-paragram worker")
         process.start()
         theirs.close()
         return _Worker(process, listening, reports)
@@ -96,7 +118,10 @@ class Workers:
                 left.unlink()
             worker.reports.close()
             time.sleep(_WAIT)
-            self._workers[number] = self._start(worker.listening)
+            try:
+                self._workers[number] = self._start(worker.listening)
+            except (OSError, EOFError) as error:  # no room for a process; the dead one is found again
+                logger.warning("a worker cannot be started (%s); trying again", error)
 
     def _stop(self) -> None:
         """Have all workers finish the requests under way, and end."""
@@ -115,7 +140,7 @@ class Workers:
 
 def _last_words(worker: _Worker) -> str:
     """In brackets, the error with which a worker that was started later ended."""
-    with suppress(EOFError):
+    with suppress(EOFError, OSError):
         while worker.reports.poll():
             report = worker.reports.recv()
             if isinstance(report, str):
@@ -138,3 +163,31 @@ def _started(worker: _Worker) -> Started:
     if isinstance(report, str):
         raise ParagramError(report)
     return report  # type: ignore[no-any-return]
+
+
+def _work(job: Job, listening: socket.socket, reports: Connection) -> None:
+    """Serve until SIGINT or SIGTERM, or until the parent process is gone.
+
+    Args:
+        job: what is served.
+        listening: where.
+        reports: gets `Started` when requests are answered, or the message of the error that forbids it.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    try:
+        from st_paragram.tools.serving.run import serve
+
+        serve(job, listening, lambda served: reports.send(Started(served.name, served.dimension)))
+    except ParagramError as error:
+        reports.send(str(error))
+    except KeyboardInterrupt:  # while the model was loaded
+        pass
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

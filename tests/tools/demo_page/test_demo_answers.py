@@ -10,19 +10,18 @@ import torch
 from support.dual_encoder import new_model
 from support.generative import new_generator
 
-import st_paragram
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError, TextError
+from st_paragram.families.bgt import demo_tab
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
-from st_paragram.tools.demo_page import alignment_tab, nearest_tab, sentences_tab, style_tab
-from st_paragram.tools.demo_page.answers import answering
-from st_paragram.tools.demo_page.comparison import _shown, compare, cosine_of
-from st_paragram.tools.demo_page.models import Models, languages_of
-from st_paragram.tools.demo_page.nearest import nearest
+from st_paragram.tools.demo_page import tabs, texts
+from st_paragram.tools.demo_page.comparison import _shown, compare, cosine_of, languages_of, nearest
+from st_paragram.tools.demo_page.models import Models
+from st_paragram.tools.demo_page.tabs import answering
 
 MINI = "p-sp-mini (average of pieces)"
 
@@ -120,22 +119,22 @@ def test_two_vocabularies_read_a_side_each(models, pairs):
     assert compare(model, *pairs[0]).cosine == pytest.approx(expected, abs=1e-5)
     assert nearest(model, pairs[0][0], [pairs[0][1]], 1)[0].cosine == pytest.approx(expected, abs=1e-5)
     with pytest.raises(SettingsError, match="reads en and xx with a vocabulary of each"):
-        alignment_tab.align_html(models, label(models, "both"), "a", "b", alignment_tab.LINES)
+        tabs.align_html(models, label(models, "both"), "a", "b", tabs.LINES)
 
 
 def test_the_answer_on_two_sentences_has_chips_tables_and_the_sum(models):
-    shown = sentences_tab.compare_html(models, MINI, "<b>Hello</b>", "Hallo")
+    shown = tabs.compare_html(models, MINI, "<b>Hello</b>", "Hallo")
     assert re.search(r"Cosine: <strong>0\.\d{3}</strong>", shown)
     assert shown.count("<table") == 2 and shown.count("Sum, which is the cosine") == 2
     assert "<b>" not in shown and "sum to the cosine" not in shown
-    assert "do not sum to the cosine" in sentences_tab.compare_html(models, label(models, "muse"), "a b", "b c")
+    assert "do not sum to the cosine" in tabs.compare_html(models, label(models, "muse"), "a b", "b c")
 
 
 def test_nearest_sentences_come_best_first_and_equal_ones_in_order(models):
     hits = nearest(models.model(MINI), "a dog", ["the moon", "a dog", "ein Hund", "a dog"], 3)
     assert [(hit.line, hit.sentence) for hit in hits] == [(2, "a dog"), (4, "a dog"), (3, "ein Hund")]
     assert hits[0].cosine == pytest.approx(1, abs=1e-6)
-    shown = nearest_tab.nearest_html(models, MINI, nearest_tab.QUERY, nearest_tab.LIST)
+    shown = tabs.nearest_html(models, MINI, texts.QUERY, texts.LIST)
     assert "The nearest of 16 sentences: <strong><bdi>¿A qué hora abre el museo?" in shown
     assert shown.count("<tr>") == 11
 
@@ -143,37 +142,37 @@ def test_nearest_sentences_come_best_first_and_equal_ones_in_order(models):
 def test_an_upload_takes_the_place_of_the_list_or_leaves_it(tmp_path):
     file = tmp_path / "list.txt"
     file.write_text("one\ntwo\n")
-    text, said = nearest_tab.upload_list(str(file), "old")
+    text, said = tabs.upload_list(str(file), "old")
     assert text == "one\ntwo" and "number of sentences: 2." in said
     file.write_bytes(b"\xff")
-    text, said = nearest_tab.upload_list(str(file), "old")
+    text, said = tabs.upload_list(str(file), "old")
     assert text == "old" and "not UTF-8" in said and 'role="alert"' in said
-    assert nearest_tab.upload_list(None, "old")[0] == "old"
+    assert tabs.upload_list(None, "old")[0] == "old"
 
 
 def test_texts_are_aligned_with_what_is_left_over(models):
     pytest.importorskip("faiss")
-    texts = alignment_tab.FIRST_TEXT, alignment_tab.SECOND_TEXT
-    by_line = alignment_tab.align_html(models, MINI, *texts, alignment_tab.LINES)
+    both = texts.FIRST_TEXT, texts.SECOND_TEXT
+    by_line = tabs.align_html(models, MINI, *both, tabs.LINES)
     assert "3 pairs were found in texts of 5 and 4 sentences." in by_line
     assert '<td dir="auto">Nobody is sad about that.</td><td dir="auto">–</td>' in by_line
-    joined = [" ".join(text.split("\n")) for text in texts]
-    by_marks = alignment_tab.align_html(models, MINI, *joined, alignment_tab.MARKS)
+    joined = [" ".join(text.split("\n")) for text in both]
+    by_marks = tabs.align_html(models, MINI, *joined, tabs.MARKS)
     assert by_marks.split("<tbody>")[1] == by_line.split("<tbody>")[1]
     with pytest.raises(SettingsError, match="choose how"):
-        alignment_tab.align_html(models, MINI, *texts, "otherwise")
+        tabs.align_html(models, MINI, *both, "otherwise")
 
 
 def test_style_transfer_is_for_models_that_can_write_it(models, pairs):
-    assert style_tab.written_languages(models.model(label(models, "bgt"))) == ["en", "xx"]
+    assert demo_tab.written_languages(models.model(label(models, "bgt"))) == ["en", "xx"]
     for name in ("trans", "muse", "p-sp-mini"):
-        assert style_tab.written_languages(models.model(label(models, name))) == []
+        assert demo_tab.written_languages(models.model(label(models, name))) == []
         with pytest.raises(SettingsError, match="cannot write"):
-            style_tab.transfer_html(models, label(models, name), "a", "b", "en")
-    shown = style_tab.transfer_html(models, label(models, "bgt"), pairs[0][1], pairs[1][0], "en")
+            demo_tab.transfer_html(models, label(models, name), "a", "b", "en")
+    shown = demo_tab.transfer_html(models, label(models, "bgt"), pairs[0][1], pairs[1][0], "en")
     assert "Written: <strong>" in shown and shown.count("<tr>") == 3
     with pytest.raises(SettingsError, match="cannot write"):
-        style_tab.transfer_html(models, label(models, "bgt"), "a", "b", "fr")
+        demo_tab.transfer_html(models, label(models, "bgt"), "a", "b", "fr")
 
 
 def test_errors_become_messages_and_unexpected_ones_tell_nothing(caplog):
@@ -190,5 +189,5 @@ def test_errors_become_messages_and_unexpected_ones_tell_nothing(caplog):
 
 
 def test_the_first_texts_of_the_page_are_within_its_limits():
-    assert st_paragram.tools.demo_page.limits.checked_lines(nearest_tab.LIST)
-    assert nearest_tab.LIST.count("\n") == 15
+    assert texts.checked_lines(texts.LIST)
+    assert texts.LIST.count("\n") == 15

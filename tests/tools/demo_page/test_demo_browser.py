@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 import pytest
 
 import st_paragram
-from st_paragram.tools.demo_page.html_parts import number
+from st_paragram.tools.demo_page.appearance import number
 
 pytest.importorskip("gradio")
 webdriver = pytest.importorskip("selenium.webdriver")

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.demo_page.contributions import cosine, left_out_contributions, piece_contributions
+from st_paragram.tools.demo_page.comparison import cosine, left_out_contributions, piece_contributions
 
 NUMBERS = st.floats(-10, 10, allow_nan=False, width=32)
 

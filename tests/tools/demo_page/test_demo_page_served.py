@@ -18,11 +18,10 @@ from support.generative import new_generator
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.learning.models import directory
-from st_paragram.tools.demo_page.limits import LIST_BYTES
 from st_paragram.tools.demo_page.models import Models
-from st_paragram.tools.demo_page.page import _picked, build_page
-from st_paragram.tools.demo_page.server import served
-from st_paragram.tools.demo_page.tab import Page
+from st_paragram.tools.demo_page.server import _picked, build_page, served
+from st_paragram.tools.demo_page.tabs import Page
+from st_paragram.tools.demo_page.texts import LIST_BYTES, read_upload
 
 MINI = "p-sp-mini (average of pieces)"
 
@@ -95,8 +94,6 @@ def test_the_page_is_served_with_headers_and_leaves_nothing_behind(monkeypatch):
 
 def test_an_upload_above_the_limit_is_refused_and_one_below_is_gone_when_it_is_read():
     import httpx
-
-    from st_paragram.tools.demo_page.uploads import read_upload
 
     with served(["p-sp-mini"]) as address:
         answer = httpx.post(f"{address}gradio_api/upload", files={"files": ("list.txt", b"a" * (LIST_BYTES + 1))})

@@ -9,16 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import TextError
-from st_paragram.tools.demo_page import limits
-from st_paragram.tools.demo_page.colours import HIGHLIGHT_TEXT, background, contrast
+from st_paragram.tools.demo_page import texts
+from st_paragram.tools.demo_page.appearance import (
+    HIGHLIGHT_TEXT,
+    background,
+    chips,
+    escaped,
+    message,
+    number,
+    signed,
+    table,
+)
 from st_paragram.tools.demo_page.comparison import Part
-from st_paragram.tools.demo_page.html_parts import chips, escaped, message, number, signed, table
-from st_paragram.tools.demo_page.sentence_ends import line_sentences, split_sentences
-from st_paragram.tools.demo_page.uploads import read_upload
+from st_paragram.tools.demo_page.texts import line_sentences, read_upload, split_sentences
 
 
 def test_a_sentence_loses_spaces_around_it_and_lone_surrogates():
-    assert limits.checked_sentence(" a \n b\ud800 ", "sentence") == "a b?"
+    assert texts.checked_sentence(" a \n b\ud800 ", "sentence") == "a b?"
 
 
 @pytest.mark.parametrize(
@@ -31,11 +38,11 @@ def test_a_sentence_loses_spaces_around_it_and_lone_surrogates():
 )
 def test_sentences_that_are_refused(text, said):
     with pytest.raises(TextError, match=re.escape(said)):
-        limits.checked_sentence(text, "query")
+        texts.checked_sentence(text, "query")
 
 
 def test_lists_are_cut_at_line_feeds_alone():
-    assert limits.checked_lines("a\r\n\n  b\u2028c \n") == ["a", "b c"]
+    assert texts.checked_lines("a\r\n\n  b\u2028c \n") == ["a", "b c"]
 
 
 @pytest.mark.parametrize(
@@ -49,15 +56,15 @@ def test_lists_are_cut_at_line_feeds_alone():
 )
 def test_lists_that_are_refused(text, said):
     with pytest.raises(TextError, match=said):
-        limits.checked_lines(text)
+        texts.checked_lines(text)
 
 
 def test_texts_that_are_refused():
-    assert limits.checked_text(["a", "b"], "first") == ["a", "b"]
+    assert texts.checked_text(["a", "b"], "first") == ["a", "b"]
     with pytest.raises(TextError, match="The second text is empty"):
-        limits.checked_text([], "second")
+        texts.checked_text([], "second")
     with pytest.raises(TextError, match="301 sentences, and the page takes 300"):
-        limits.checked_text(["a"] * 301, "first")
+        texts.checked_text(["a"] * 301, "first")
 
 
 def test_an_upload_is_read_and_removed(tmp_path):
@@ -120,6 +127,24 @@ def test_no_text_becomes_markup_or_a_template(text):
         assert shown.count("<script") == 0
         assert not set("{}$`@") & set(shown)
     assert not set("<>\"'") & set(escaped(text))
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, 1 to 21 (WCAG 2.2, "contrast ratio").
+
+    Args:
+        one: "#rrggbb".
+        other: the same.
+    """
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of an sRGB colour, 0 to 1."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_text_on_every_highlight_can_be_read():

@@ -14,7 +14,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
 testclient = pytest.importorskip("starlette.testclient")
 
 from st_paragram.tools.serving.app import build_app  # noqa: E402
-from st_paragram.tools.serving.endpoints import token_input  # noqa: E402
+from st_paragram.tools.serving.endpoints import embeddings  # noqa: E402
 from st_paragram.tools.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.tools.serving.settings import ServingSettings  # noqa: E402
 
@@ -141,14 +141,14 @@ class Encoding:
 def cache(tmp_path, monkeypatch):
     """A folder in which tiktoken would find its vocabularies."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    token_input._encoding.cache_clear()
+    embeddings._encoding.cache_clear()
     yield tmp_path
-    token_input._encoding.cache_clear()
+    embeddings._encoding.cache_clear()
 
 
 def test_token_numbers_are_read_where_the_vocabulary_is(client, cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "tiktoken", SimpleNamespace(get_encoding=lambda name: Encoding()))
-    (cache / token_input.CACHED_AS).touch()
+    (cache / embeddings.CACHED_AS).touch()
 
     def ask(sent):
         return client.post("/v1/embeddings", json={"model": "p-sp-mini", "input": sent})
@@ -156,6 +156,8 @@ def test_token_numbers_are_read_where_the_vocabulary_is(client, cache, monkeypat
     expected = ask(["cat", "dog"]).json()
     assert ask([[99, 97, 116], [100, 111, 103]]).json() == expected
     assert ask([99, 97, 116]).json()["data"][0] == expected["data"][0]
+    assert "text 0 of input has 41 characters" in refusal(ask([[99] * 41, [299]]))  # the next one is not read
+    assert "5 texts; at most 4" in refusal(ask([[299]] * 5))
     assert "list 1 of input has a token number" in refusal(ask([[99], [301]]))
     assert "has a token number that cl100k_base has not" in refusal(ask([[99], [299]]))
     assert "text 1 of input is empty" in refusal(ask([[99], []]))
@@ -170,5 +172,5 @@ def test_token_numbers_are_refused_where_it_is_not(client, cache, monkeypatch, t
 
 
 def test_the_cached_vocabulary_is_found_as_tiktoken_names_it():
-    address = f"https://openaipublic.blob.core.windows.net/encodings/{token_input.ENCODING}.tiktoken"
-    assert hashlib.sha1(address.encode()).hexdigest() == token_input.CACHED_AS
+    address = f"https://openaipublic.blob.core.windows.net/encodings/{embeddings.ENCODING}.tiktoken"
+    assert hashlib.sha1(address.encode()).hexdigest() == embeddings.CACHED_AS

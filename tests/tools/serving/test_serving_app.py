@@ -19,12 +19,18 @@ from st_paragram.errors import MiningError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.tools.search.search_index import SearchIndex
 
-for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
+for package in ("httptools", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
+orjson = pytest.importorskip("orjson")
 testclient = pytest.importorskip("starlette.testclient")
 
 from st_paragram.tools.serving.app import build_app  # noqa: E402
-from st_paragram.tools.serving.schemas import RequestSchema  # noqa: E402
+from st_paragram.tools.serving.endpoints import (
+    embeddings,
+    own,
+    rerank,
+)
+from st_paragram.tools.serving.messages import Answer  # noqa: E402
 from st_paragram.tools.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.tools.serving.settings import ServingSettings  # noqa: E402
 
@@ -213,7 +219,11 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=10,
 )
-FIELDS = st.sampled_from(sorted({field for schema in RequestSchema.__subclasses__() for field in schema.model_fields}))
+SCHEMAS = (
+    *(embeddings.EmbeddingsRequest, embeddings.EmbedRequest, rerank.RerankRequest, rerank.RerankTextsRequest),
+    *(own.ScoreRequest, own.SearchRequest),
+)
+FIELDS = st.sampled_from(sorted({field for schema in SCHEMAS for field in schema.model_fields}))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -257,6 +267,17 @@ def test_a_failing_model_is_told_without_its_texts(served, monkeypatch, caplog):
         assert client.get("/health").status_code == 200
 
 
+def test_an_answer_that_cannot_be_counted_is_sent(served, caplog):
+    def uncountable(*args):
+        raise OSError("no space left on the disk")
+
+    app = build_app(served, SMALL)
+    app.guard.metrics.answered = uncountable
+    with testclient.TestClient(app) as client:
+        assert embed(client, input="a").status_code == 200
+    assert "failed: OSError" in caplog.text
+
+
 def test_a_damaged_index_is_no_fault_of_the_request(served, monkeypatch, caplog):
     def damaged(*args):
         raise MiningError("x/index.json: damaged; build the index again")
@@ -285,65 +306,48 @@ def test_a_large_answer_is_that_of_small_ones(served, monkeypatch, form):
     assert rows(0) == rows(10**9)
 
 
-def ask_over_asgi(app, content, receive_later):
-    """Ask for embeddings; `receive_later` is awaited for what comes behind the body."""
-    sent, given = [], False
+def test_large_answers_do_not_stop_others(served, monkeypatch):
+    """Hits and rankings are written in a thread, as embeddings are."""
+    writers = []
+    dumps = orjson.dumps
+    monkeypatch.setattr("st_paragram.tools.serving.endpoints.service._LARGE", 0)
+    monkeypatch.setattr("orjson.dumps", lambda *given: writers.append(threading.current_thread()) or dumps(*given))
+    with testclient.TestClient(build_app(served, SMALL)) as client:
+        client.post("/search", json={"queries": TEXTS, "k": 2})
+        client.post("/rerank", json={"query": "a", "texts": TEXTS})
+    assert len(writers) == 2 and all(each.name.startswith("asyncio_") for each in writers)
 
-    async def receive():
-        nonlocal given
-        if given:
-            return await receive_later()
-        given = True
-        return {"type": "http.request", "body": content, "more_body": False}
+
+def test_a_body_that_is_refused_for_want_of_room_is_never_read_as_whole(served, monkeypatch):
+    """Even if another request makes room before the refusal."""
+    monkeypatch.setattr("st_paragram.tools.serving.guard.BODIES", 1)
+    sent, room = [], asyncio.Event()
+
+    async def respond(request):
+        await room.wait()
+        return Answer(b"whole" if request.body == b"a" * 90_000 else b"cut")
+
+    async def first():
+        return {"type": "http.request", "body": b"a" * 90_000}
+
+    async def second():
+        room.set()
+        return {"type": "http.request", "body": b"b" * 20_000, "more_body": True}
 
     async def send(message):
-        sent.append(message)
-
-    headers = [(b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/v1/embeddings", "query_string": b"", "headers": headers}
-    return app(scope | {"http_version": "1.1", "scheme": "http", "root_path": ""}, receive, send), sent
-
-
-def test_nothing_is_computed_for_a_client_that_has_gone(served, monkeypatch):
-    """Its texts wait behind another's, and are not encoded when their turn comes."""
-    seen, busy = [], threading.Event()
-
-    def slow(texts, kind):
-        seen.append(texts)
-        busy.wait(10)
-        return np.ones((len(texts), served.dimension), np.float32)
-
-    monkeypatch.setattr(served, "encode", slow)
-    monkeypatch.setattr(ServedModel, "short", 0)  # so that requests wait for each other
+        sent.append(message.get("body", message.get("status")))
 
     async def both():
         app = build_app(served, SMALL)
-        left = asyncio.Event()
-
-        async def stays():
-            await asyncio.Event().wait()
-
-        async def goes():
-            await left.wait()
-            return {"type": "http.disconnect"}
-
-        bodies = [json.dumps({"model": "p-sp-mini", "input": text}).encode() for text in ("first", "second")]
-        first, sent = ask_over_asgi(app, bodies[0], stays)
-        second, nothing = ask_over_asgi(app, bodies[1], goes)
-        first = asyncio.create_task(first)
-        while not seen:
-            await asyncio.sleep(0.01)
-        second = asyncio.create_task(second)
+        app.guard.respond = respond
+        scope = {"type": "http", "method": "POST", "path": "/score", "headers": []}
+        asked = asyncio.create_task(app(scope, first, send))
         await asyncio.sleep(0.1)
-        left.set()
-        await asyncio.wait_for(second, 10)
-        busy.set()
-        await asyncio.wait_for(first, 10)
-        return sent, nothing
+        await app(scope, second, send)
+        await asked
 
-    sent, nothing = asyncio.run(both())
-    assert seen == [["first"]] and not nothing
-    assert sent[0]["status"] == 200
+    asyncio.run(both())
+    assert sent[:2] == [200, b"whole"] and sent[2] == 503
 
 
 def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):

@@ -186,3 +186,12 @@ def test_texts_of_a_client_that_has_gone_wait_no_longer():
         assert batcher.waiting == 0
 
     run(work, encode, most_waiting=10)
+
+
+def test_a_batch_that_cannot_be_counted_is_answered():
+    async def work(batcher):
+        batcher.observe = lambda texts: 1 / 0  # a disk may be full
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(batcher.encoded(["1"]), 5)
+
+    run(work, Encoder())

@@ -232,6 +232,7 @@ def test_headers_of_a_later_request_have_their_own_time(served):
         b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: -4\r\n\r\n",
         b"POST /score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n" + SECRET.encode(),
         SECRET.encode() + b"\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nX-Long: " + b"a" * 70_000 + b"\r\n\r\n",
     ],
 )
 def test_what_is_no_http_is_refused_in_the_form_of_other_errors(served, content, log):
@@ -269,6 +270,57 @@ def test_a_client_that_offers_http_2_is_answered_with_http_1(served, framing, lo
     with running(build_app(served), ServingSettings()) as (port, _), connected(port, sent) as connection:
         assert len(read_json(connection)["data"]) == 1
     assert not log()
+
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+UPGRADE = HEALTH + b"Upgrade: h2c\r\nConnection: Upgrade"
+
+
+@pytest.mark.parametrize(
+    ("content", "answers"),
+    [
+        ((UPGRADE + b"\r\n\r\n") * 500 + HEALTH + b"Connection: close\r\n\r\n", 501),
+        (UPGRADE + b", close\r\n\r\nGET", 1),  # what follows a connection's last request means nothing
+        (UPGRADE.replace(b"HTTP/1.1", b"HTTP/1.0") + b"\r\n\r\n", 1),  # a client of HTTP/1.0 waits for the end
+    ],
+)
+def test_a_declined_upgrade_changes_nothing_else(served, log, content, answers):
+    with running(build_app(served), ServingSettings()) as (port, _), connected(port, content) as connection:
+        connection.settimeout(10)
+        assert connection.makefile("rb").read().count(b"HTTP/1.1 200 OK") == answers
+    assert not log()
+
+
+def test_a_line_end_between_requests_keeps_no_connection(served):
+    settings = ServingSettings(body_seconds=0.5)
+    with running(build_app(served, settings), settings) as (port, _), connected(port, HEALTH + b"\r\n") as connection:
+        assert read_json(connection)["status"] == "ok"
+        connection.sendall(b"\r\n")
+        connection.settimeout(10)
+        assert connection.recv(100) == b""
+
+
+def test_requests_sent_ahead_are_limited_and_answered_in_order(served, slow):
+    """Memory does not grow with what a client sends before it reads."""
+    with running(build_app(served), ServingSettings()) as (port, server):
+        ahead = connected(port, (HEALTH + b"\r\n") * 1_100)
+        assert ahead.makefile("rb").read().count(b'"status":"ok"') == 1_001
+        with connected(port, request("a").replace(b"Connection: close\r\n", b"")) as connection:
+            until(lambda: slow.calls)
+            connection.settimeout(0.5)
+            with pytest.raises(TimeoutError):
+                connection.sendall((HEALTH + b"X: " + b"a" * 50_000 + b"\r\n\r\n") * 1_000)
+            (open_one,) = server.server_state.connections
+            assert len(open_one.pipeline) < 20
+        slow.go.set()
+
+
+def test_an_error_behind_a_request_is_not_its_answer(served, slow):
+    with running(build_app(served), ServingSettings()) as (port, _):
+        connection = connected(port, request("a").replace(b"Connection: close\r\n", b"") + b"\x01X\r\n\r\n")
+        until(lambda: slow.calls)
+        slow.go.set()
+        assert answered(connection)[0] == 200
 
 
 def test_bodies_of_all_requests_together_are_limited(served, slow, monkeypatch):

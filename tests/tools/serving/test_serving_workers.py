@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import multiprocessing
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -15,6 +17,8 @@ import pytest
 
 from st_paragram.errors import SettingsError
 from st_paragram.tools.serving.listening import listen_together
+from st_paragram.tools.serving.settings import Job
+from st_paragram.tools.serving.workers import Started, Workers, _Worker
 
 for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
@@ -94,3 +98,65 @@ def test_processes_listen_at_one_port_that_was_free():
         assert first.getsockname() == second.getsockname()
         with pytest.raises(SettingsError, match="choose another --host or --port"):
             listen_together("127.0.0.1", first.getsockname()[1], 2)
+
+
+class Process:
+    """A worker's process: alive until it is asked to end, unless it is born dead."""
+
+    sentinel, pid, exitcode = 0, 1, -9
+
+    def __init__(self, alive=True):
+        self.alive, self.was_asked = alive, False
+
+    def is_alive(self):
+        return self.alive
+
+    def terminate(self):
+        self.alive, self.was_asked = False, True
+
+    def join(self, seconds=None):
+        assert not self.alive
+
+
+def worker(process):
+    reports, theirs = multiprocessing.Pipe(duplex=False)
+    theirs.send(Started("a", 1))
+    theirs.close()
+    return _Worker(process, socket.socket(), reports)
+
+
+def test_workers_that_have_started_are_stopped_when_the_next_one_is_not(monkeypatch):
+    """A signal while processes are started leaves none behind, which this process would wait for at its end."""
+    first = Process()
+    starts = iter([worker(first), KeyboardInterrupt()])
+
+    def start(self, listening):
+        if isinstance(result := next(starts), BaseException):
+            raise result
+        return result
+
+    monkeypatch.setattr(Workers, "_start", start)
+    Workers(Job("p-sp-mini"), [socket.socket(), socket.socket()]).serve(print)
+    assert first.was_asked
+
+
+def test_a_worker_that_cannot_be_replaced_yet_is_replaced_later(monkeypatch, caplog):
+    """A machine may have no room for a process for a while."""
+    monkeypatch.setattr("st_paragram.tools.serving.workers._WAIT", 0)
+    monkeypatch.setattr("st_paragram.tools.serving.workers.wait", lambda sentinels: None)
+    good = Process()
+    starts = iter([worker(Process(alive=False)), OSError("no room"), worker(good), KeyboardInterrupt()])
+
+    def start(self, listening):
+        if isinstance(result := next(starts), BaseException):
+            raise result
+        if result.process is good:
+            monkeypatch.setattr("st_paragram.tools.serving.workers.wait", stopped)
+        return result
+
+    def stopped(sentinels):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workers, "_start", start)
+    Workers(Job("p-sp-mini"), [socket.socket()]).serve(lambda started: None)
+    assert good.was_asked and "cannot be started" in caplog.text

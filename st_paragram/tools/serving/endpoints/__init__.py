@@ -1,1 +1,1 @@
-"""The endpoints: one file for each API."""
+"""The endpoints: each file has the schemas of its requests, and what answers them."""

@@ -1,18 +1,24 @@
-"""The tab "Style transfer": what one sentence means, written as another one is. For generative models."""
+"""The tab "Style transfer": what one sentence means, written as another one is. For generative models.
+
+The demo page builds it for the models that are shown, whichever they are; others have no such tab.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.generation.settings import GenerationSettings
+from st_paragram.tools.demo_page.appearance import escaped, number, paragraph, summary, table
 from st_paragram.tools.demo_page.comparison import cosine_of
-from st_paragram.tools.demo_page.html_parts import escaped, number, paragraph, summary, table
-from st_paragram.tools.demo_page.limits import checked_sentence
-from st_paragram.tools.demo_page.models import Models
-from st_paragram.tools.demo_page.tab import Page
+from st_paragram.tools.demo_page.texts import checked_sentence
+
+if TYPE_CHECKING:
+    from st_paragram.tools.demo_page.models import Models
+    from st_paragram.tools.demo_page.tabs import Page
 
 MEANING, STYLE = "We are late for the train.", "Are you sure that this is the right way, my friend?"
 _SETTINGS = GenerationSettings(max_length=100)
@@ -67,14 +73,23 @@ def transfer_html(models: Models, label: str, meaning: str, style: str, language
     return summary(said) + shown + paragraph(_NOTE)
 
 
-def build(page: Page, languages: list[str]) -> Any:  # noqa: ANN401 - Gradio's
-    """Put the tab's fields on the page; returns the one that names the language."""
-    with page.gradio.Row():
-        meaning = page.text("Take the meaning of this sentence", MEANING, elem_id="meaning")
-        style = page.text("Take the style of this sentence", STYLE, elem_id="style")
+def build(page: Page, label: str) -> list[Any]:
+    """Put the tab on the page, for the model that is picked at first; returns what changes with the model."""
+    languages = written_languages(page.models.model(label))
+    with page.gradio.Tab("Style transfer", visible=bool(languages)) as tab:
+        with page.gradio.Row():
+            meaning = page.text("Take the meaning of this sentence", MEANING, elem_id="meaning")
+            style = page.text("Take the style of this sentence", STYLE, elem_id="style")
+        first = languages[0] if languages else None
+        language = page.gradio.Radio(languages, value=first, label="Language to write", elem_id="language")
+        button = page.button("Write the sentence", "transfer")
+        fields = [meaning, style, language]
+        page.result("style-result", lambda *given: transfer_html(page.models, *given), button, fields)
+    return [tab, language]
+
+
+def changes(gradio: ModuleType, model: Any = None) -> list[Any]:  # noqa: ANN401 - what `Models` loads
+    """What `build` returned, for another model, or for none: whether the tab is there, and its languages."""
+    languages = [] if model is None else written_languages(model)
     first = languages[0] if languages else None
-    language = page.gradio.Radio(languages, value=first, label="Language to write", elem_id="language")
-    button = page.button("Write the sentence", "transfer")
-    fields = [meaning, style, language]
-    page.result("style-result", lambda *given: transfer_html(page.models, *given), button, fields)
-    return language
+    return [gradio.Tab(visible=bool(languages)), gradio.Radio(choices=languages, value=first)]
