@@ -10,8 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.ablations import read_ablations, score_ablations
-from harness.scripts import write_run
+from harness.families.ablations import read_ablations, score_ablations
+from harness.output import write_run
 from reports.ablations import seeds_table
 
 from st_paragram.cli.main import run_reporting_errors

@@ -15,12 +15,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.encoder_runs import Text, read_encoders, run_encoders
+from harness.families.encoders import Text, read_encoders, run_encoders
+from harness.output import write_result
 from reports.encoders import encoders_tables
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import write_json
-from st_paragram.core.machine import describe_machine
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
 
 CONFIG = Path(__file__).parent / "configs" / "encoders.yaml"
@@ -45,7 +44,7 @@ def main() -> int:
     data = find_sts(arguments.data, only=["2012", "2013", "2014", "2015", "2016", "2017"])
     parts = arguments.output.with_suffix(".parts")
     runs = list(run_encoders(encoders, texts, arguments.seeds, data, parts, arguments.untrained))
-    write_json(arguments.output, {"machine": asdict(describe_machine()), "runs": [asdict(run) for run in runs]})
+    write_result(arguments.output, runs=[asdict(run) for run in runs])
     print("\n\n".join(encoders_tables(runs)))
     return 0
 

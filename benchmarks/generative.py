@@ -13,14 +13,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.generative_runs import Inputs, read_models, run_models
+from harness.families.generative import Inputs, read_models, run_models
+from harness.output import write_result
 from reports.generative import generative_tables, plot_generative
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import write_json
-from st_paragram.core.machine import describe_machine
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
-from st_paragram.tools.evaluation.tatoeba_files import read_tatoeba
+from st_paragram.tools.evaluation.tatoeba import read_tatoeba
 
 CONFIG = Path(__file__).parent / "configs" / "generative.yaml"
 YEARS = ["2012", "2013", "2014", "2015", "2016", "2017"]
@@ -42,7 +41,7 @@ def main() -> int:
     sets = read_tatoeba(arguments.data, [arguments.lang])
     inputs = Inputs(arguments.lang, arguments.store, find_sts(arguments.data, only=YEARS), sets)
     runs = list(run_models(models, arguments.seeds, inputs, arguments.output.with_suffix(".models")))
-    write_json(arguments.output, {"machine": asdict(describe_machine()), "runs": [asdict(run) for run in runs]})
+    write_result(arguments.output, runs=[asdict(run) for run in runs])
     print("\n\n".join(generative_tables(runs, arguments.lang)))
     if arguments.plot:
         plot_generative(runs, arguments.plot)

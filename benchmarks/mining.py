@@ -1,13 +1,11 @@
 """Benchmarks of mining: `python benchmarks/mining.py PART ...`, of which each has its own `--help`.
 
 planted    known pairs hidden among sentences without a translation: precision, recall and F1 by each margin
-bucc       the same on files of the BUCC shared task, beside the figures of benchmarks/bucc.py
 scaling    time by stage and memory against the number of sentences
-indexes    what indexes that are not exact save and lose
 peers      beside a baseline, and beside sentence-transformers' paraphrase mining
 
-Every part prints Markdown, writes a record with `--json FILE` and pictures to `--plot DIR`. Mining is run in processes
-of its own, whose memory is watched (Linux only).
+Every part prints Markdown and writes its figures with `--json FILE`. Mining runs in separate processes, whose memory is
+watched (Linux only).
 """
 
 from __future__ import annotations
@@ -17,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.mining_options import PARTS, build_parser
+from harness.mining.options import PARTS, build_parser
+from harness.output import write_result
 
 from st_paragram.cli.main import run_reporting_errors
 
@@ -29,9 +28,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         found = part.run(arguments, Path(folder))
     if arguments.json:
-        from harness.scripts import write_run
-
-        write_run(found, arguments.json)
+        options = {name: str(value) for name, value in vars(arguments).items()}
+        write_result(arguments.json, part=arguments.part, options=options, found=found)
     return 0
 
 

@@ -3,8 +3,8 @@
 F is a text of two tab-separated columns, plain or compressed. It is repeated, with a word changed in most repeats, to
 the sizes asked for. Each size is prepared by `st-paragram prepare` with each number of workers, in a process of its
 own; the first table has the pairs read per second by stage and the peak of the memory of all its processes. The second
-sets it beside a plain rendering of the steps, row by row (`harness.baseline_preparation`), with the same vocabulary,
-after both were found to have stored the same pairs: medians of several rounds, taken in turn.
+sets it beside a plain rendering of the steps, row by row (`speed/preparation_baseline.py` in harness/), with the
+same vocabulary, after both were found to have stored the same pairs: medians of several rounds, taken in turn.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.growing_table import print_growing
-from harness.preparation_runs import COMPARED_HEAD, HEAD, Preparation, compare, row
+from harness.output import print_growing
+from harness.speed.preparation import COMPARED_HEAD, HEAD, Preparation, compare, row
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.tables import markdown_table

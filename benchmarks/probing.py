@@ -15,13 +15,12 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.probing_runs import find_tasks, run_probing
-from harness.probing_tasks import ProbingSettings
+from harness.output import write_result
+from harness.quality.probing import find_tasks, run_probing
+from harness.quality.probing_tasks import ProbingSettings
 from reports.probing import probing_tables
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import write_json
-from st_paragram.core.machine import describe_machine
 from st_paragram.core.settings import add_setting_options, given
 
 
@@ -42,8 +41,7 @@ def main() -> int:
     tasks, notes = find_tasks(arguments.senteval, arguments.bitext, arguments.lang, arguments.conllu, settings)
     run = run_probing(arguments.model, tasks, notes, arguments.untrained)
     if arguments.json:
-        machine = asdict(describe_machine())
-        write_json(arguments.json, {"machine": machine, "settings": asdict(settings), "run": asdict(run)})
+        write_result(arguments.json, settings=asdict(settings), run=asdict(run))
     print("\n\n".join(probing_tables(run, arguments.published)))
     return 0
 

@@ -16,8 +16,8 @@ import sys
 import time
 
 import numpy as np
-from harness.growing_table import print_growing
-from harness.http_load import Server, Texts, fuzz, load, server
+from harness.output import print_growing
+from harness.speed.serving import Server, Texts, fuzz, load, server
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.data.sample.grammar import sample_pairs

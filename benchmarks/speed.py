@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from harness.options import add_options, options_of
-from harness.run import SECTIONS, run
+from harness.speed.options import add_options, options_of
+from harness.speed.run import SECTIONS, run
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.errors import SettingsError

@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.report import table_markdown
-from harness.startup import measure, processes
+from harness.speed.report import table_markdown
+from harness.speed.startup import measure, processes
 
 from st_paragram.cli.main import run_reporting_errors
 

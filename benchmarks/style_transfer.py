@@ -13,12 +13,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.style_transfer import run_style_transfer, style_tables
+from harness.families.style_transfer import run_style_transfer, style_tables
+from harness.output import write_result
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.find import SHIPPED
-from st_paragram.core.files import write_json
-from st_paragram.core.machine import describe_machine
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.families.bgt.generation.settings import GenerationSettings
 
@@ -36,7 +35,7 @@ def main() -> int:
     settings = GenerationSettings(**given(arguments, GenerationSettings))
     run = run_style_transfer(arguments.model, arguments.pairs, arguments.to, arguments.scorer, settings)
     if arguments.json:
-        write_json(arguments.json, {"machine": asdict(describe_machine()), "run": asdict(run)})
+        write_result(arguments.json, run=asdict(run))
     print("\n\n".join(style_tables(run)))
     return 0
 

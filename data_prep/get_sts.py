@@ -1,4 +1,4 @@
-"""Fetch STS 2012-2017 and the STS Benchmark for benchmarks/sts.py and hard_sts.py: `python data_prep/get_sts.py DIR`.
+"""Fetch STS 2012-2017 and the STS Benchmark for `st-paragram evaluate`: `python data_prep/get_sts.py DIR`.
 
 Makes DIR/sts2012/SMTeuroparl.tsv, ..., DIR/sts2017/track5.en-en.tsv, DIR/stsb/en-dev.tsv with rows
 `grade TAB sentence TAB sentence`. What is there already is not fetched again. Scores are CC BY-SA 4.0; the sentences

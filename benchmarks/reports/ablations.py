@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from statistics import mean
 
-from harness.ablation_results import AblationResult, AblationsRun
-from harness.report import number
+from harness.families.ablation_results import AblationResult, AblationsRun
+from harness.speed.report import number
 
 from reports.sections import CONSTANT, Section, listed
 from reports.sources import Collected, shorten

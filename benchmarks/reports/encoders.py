@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import mean
 
-from harness.encoder_runs import STS, STS_SETS, EncoderRun
+from harness.families.encoders import STS, STS_SETS, EncoderRun
 
 from st_paragram.core.tables import MISSING, markdown_table
-from st_paragram.tools.evaluation.published import STS_2017, STS_BY_TEXT, Source
+from st_paragram.tools.evaluation.published import Source
+from st_paragram.tools.evaluation.sts.benchmark import STS_2017, STS_BY_TEXT
 
 _READING = "Cells have the mean over the seeds (lowest - highest). Rows in italics are published figures."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.encoder_runs import STS
-from harness.generative_runs import GenerativeRun
+from harness.families.encoders import STS
+from harness.families.generative import GenerativeRun
 
 from reports.encoders import spread
 from st_paragram.core.figures import COLOURS, SMALL, new_figure, save, tidy

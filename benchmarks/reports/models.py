@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.ablation_results import AblationsRun
-from harness.report import number
+from harness.families.ablation_results import AblationsRun
+from harness.speed.report import number
 
 from reports.sections import Section, listed
 from reports.sources import KINDS, short_name

@@ -9,8 +9,9 @@ from reports.sections import CONSTANT, Section, published_rows
 from reports.sources import Collected
 from reports.sts import Protocol, protocol_score
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.tools.evaluation import published
-from st_paragram.tools.evaluation.results import MtebResult, MtebScores, StsResult
+from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebScores
+from st_paragram.tools.evaluation.results import StsResult
+from st_paragram.tools.evaluation.sts.benchmark import STATIC_MODELS
 
 _ONLY = "default"  # mteb's name for the subset of a task that has one
 _YEARS = tuple(f"STS{year}" for year in range(12, 17))
@@ -71,7 +72,7 @@ def _single(collected: Collected[MtebResult], tasks: Sequence[str]) -> str:
         known = [year for year in years if year is not None]
         average = mean(known) if with_mean and len(known) == len(_YEARS) else None
         rows.append([model, *map(_shown, found), *([hundredths(average)] * with_mean)])
-    return markdown_table(["model", *head], [*rows, *published_rows(published.STATIC_MODELS, head)])
+    return markdown_table(["model", *head], [*rows, *published_rows(STATIC_MODELS, head)])
 
 
 def _table(collected: Collected[MtebResult], task: str, subsets: Sequence[str]) -> str:
@@ -79,7 +80,7 @@ def _table(collected: Collected[MtebResult], task: str, subsets: Sequence[str]) 
         [model, *(_shown(_scores(result, task, subset)) for subset in subsets)]
         for model, result in collected.results.items()
     ]
-    theirs = published_rows(published.STATIC_MODELS, [f"{task}/{subset}" for subset in subsets])
+    theirs = published_rows(STATIC_MODELS, [f"{task}/{subset}" for subset in subsets])
     rows = [row for row in rows if set(row[1:]) != {MISSING}]
     return markdown_table(["model", *subsets], [*rows, *theirs])
 

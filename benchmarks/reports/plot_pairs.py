@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.ablation_results import AblationResult
+from harness.families.ablation_results import AblationResult
 
 from reports.ablations import PAIRS, average, pairs_of_runs, score_sets, set_name, values
 from reports.labels import Point, label_points

@@ -10,12 +10,13 @@ from reports.labels import Point, label_points
 from reports.plot_pairs import plot_pairs
 from reports.plot_parts import Plot, average_axis, dot, legend, scatter, without_smt
 from reports.sources import Collected, collect
+from reports.speed import PUBLISHED as SPEED
 from reports.sts import AVERAGE, Protocol, average_columns, protocol_score
 from st_paragram.core.figures import OURS, SMALL, THEIRS, check_plots, new_figure, save, tidy
-from st_paragram.tools.evaluation import published
 from st_paragram.tools.evaluation.published import Published
 from st_paragram.tools.evaluation.record import Record
 from st_paragram.tools.evaluation.results import StsResult, StsRun
+from st_paragram.tools.evaluation.sts import benchmark
 
 
 def draw_plots(records: Sequence[Record[Any]], folder: str | Path) -> list[Plot]:
@@ -30,8 +31,8 @@ def draw_plots(records: Sequence[Record[Any]], folder: str | Path) -> list[Plot]
     folder.mkdir(parents=True, exist_ok=True)
     sts = collect(records, StsRun, StsResult)
     plots = [
-        plot_years(sts, Protocol.PAPERS, published.ENGLISH_STS, folder / "results-sts-papers.png"),
-        plot_years(sts, Protocol.SENTENCE_BERT, published.CONCATENATED_STS, folder / "results-sts-sentence-bert.png"),
+        plot_years(sts, Protocol.PAPERS, benchmark.ENGLISH_STS, folder / "results-sts-papers.png"),
+        plot_years(sts, Protocol.SENTENCE_BERT, benchmark.CONCATENATED_STS, folder / "results-sts-sentence-bert.png"),
         plot_speed(sts, folder / "results-speed.png"),
         plot_pairs(sts, records, folder / "results-pairs.png"),
     ]
@@ -92,10 +93,10 @@ def plot_speed(sts: Collected[StsResult], path: Path) -> Plot | None:
     ]
     if not ours:
         return None
-    quality_of = {row.model: 100 * row.scores[AVERAGE] for row in published.ENGLISH_STS}
+    quality_of = {row.model: 100 * row.scores[AVERAGE] for row in benchmark.ENGLISH_STS}
     theirs = [
         Point(row.sentences_per_second, quality_of[row.model], f"{row.model}, published", False)
-        for row in published.SPEED
+        for row in SPEED
         if row.hardware == "1 CPU core" and row.model in quality_of
     ]
     figure = new_figure(13, 6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.probing_runs import ProbeScore, ProbingRun
+from harness.quality.probing import ProbeScore, ProbingRun
 
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
 from st_paragram.tools.evaluation.published import Source

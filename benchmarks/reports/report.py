@@ -17,19 +17,16 @@ from reports.sources import KINDS, SpeedRun, ablation_sets, collect
 from reports.speed import speed_sections
 from reports.sts import AVERAGE, average_columns, hard_sts_section, sts_sections
 from st_paragram.errors import EvaluationError
+from st_paragram.tools.evaluation.bucc import BuccResult, BuccRun
+from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebRun
 from st_paragram.tools.evaluation.record import Record
 from st_paragram.tools.evaluation.results import (
-    BuccResult,
-    BuccRun,
     HardStsResult,
     HardStsRun,
-    MtebResult,
-    MtebRun,
     StsResult,
     StsRun,
-    TatoebaResult,
-    TatoebaRun,
 )
+from st_paragram.tools.evaluation.tatoeba import TatoebaResult, TatoebaRun
 
 _PICTURES = "## Pictures\n\nThese were drawn by `python benchmarks/report.py` from the figures of the tables below.\n"
 

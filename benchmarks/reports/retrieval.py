@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 
-from harness.report import number
+from harness.speed.report import number
 
 from reports.sections import Section, listed, published_rows
 from reports.sources import Collected
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.tools.evaluation import published
-from st_paragram.tools.evaluation.results import BuccResult, RetrievalScores, TatoebaResult
+from st_paragram.tools.evaluation import bucc, tatoeba
+from st_paragram.tools.evaluation.bucc import BuccResult
+from st_paragram.tools.evaluation.sts.benchmark import STATIC_MODELS
+from st_paragram.tools.evaluation.tatoeba import RetrievalScores, TatoebaResult
 
 _WIDEST = 12  # languages that make columns; more make rows
 _MEAN_OF = ("ara", "deu", "spa", "fra", "rus", "tur")  # the published averages are over these
@@ -62,7 +64,7 @@ def bucc_section(collected: Collected[BuccResult]) -> Section | None:
             for name, of in scores.margins.items()
             if of.threshold is not None
         ]
-        rows += [[*row[:1], *[MISSING] * 4, row[1]] for row in published_rows(published.BUCC, [language])]
+        rows += [[*row[:1], *[MISSING] * 4, row[1]] for row in published_rows(bucc.PUBLISHED, [language])]
         told = [record.run.headings.get(language) for record in collected.records("languages", language)]
         parts = [language, *dict.fromkeys(heading for heading in told if heading)]
         gold = " or ".join(dict.fromkeys(f"{scores.gold:,}" for scores in scored.values()))
@@ -94,7 +96,7 @@ def _errors(results: _Results, languages: Sequence[str]) -> str:
         seconds = MISSING if result.seconds is None else number(result.seconds)
         cells = (_cell(result, name, lambda of: hundredths(of.cosine.mean)) for name in languages)
         rows.append([model, *cells, hundredths(average), seconds])
-    shown = [row for row in published.TATOEBA if not row.scores.keys().isdisjoint(languages)]
+    shown = [row for row in tatoeba.PUBLISHED if not row.scores.keys().isdisjoint(languages)]
     theirs = published_rows(shown, [*languages, "average", "seconds"])
     return _oriented(["model", *languages, "average", "seconds"], [*rows, *theirs])
 
@@ -104,7 +106,7 @@ def _accuracies(results: _Results, languages: Sequence[str]) -> str:
     for model, result in results.items():
         average = _average(result, (*_MEAN_OF, _ALSO), lambda of: of.accuracy)
         rows.append([model, *(_cell(result, name, _accuracy) for name in languages), hundredths(average)])
-    theirs = published_rows(published.STATIC_MODELS, ["Tatoeba"])
+    theirs = published_rows(STATIC_MODELS, ["Tatoeba"])
     rows += [[label, *[MISSING] * len(languages), average] for label, average in theirs]
     return _oriented(["model", *languages, "average accuracy"], rows)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pydantic
-from harness.ablation_results import AblationResult, AblationsRun
-from harness.results import Table
+from harness.families.ablation_results import AblationResult, AblationsRun
+from harness.speed.results import Table
 
 from st_paragram.core.machine import MachineDescription
 from st_paragram.errors import EvaluationError

@@ -10,10 +10,11 @@ from enum import Enum
 from reports.sections import CONSTANT, PAIRS_IN_HEADS, Section, correlation, data_notes, graded, published_rows
 from reports.sources import Collected
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.tools.evaluation import published
 from st_paragram.tools.evaluation.published import Published
 from st_paragram.tools.evaluation.results import GradedResult, HardStsResult, Means, StsResult
+from st_paragram.tools.evaluation.sts import benchmark
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, YEARS, select_sets
+from st_paragram.tools.evaluation.sts.hard import PUBLISHED, PUBLISHED_NAMED, SPLITS
 
 AVERAGE = "average"
 WITHOUT_SMT = {"2013": "2013 without SMT", AVERAGE: "average without SMT"}
@@ -59,14 +60,14 @@ def sts_sections(collected: Collected[StsResult]) -> list[Section]:
                 "The published rows have STS 2013 with its SMT data. Where it was not scored, "
                 "only the columns without SMT have figures, and these cannot be compared with any published column."
             ),
-            published.ENGLISH_STS,
+            benchmark.ENGLISH_STS,
         ),
         _protocol(
             collected,
             Protocol.SENTENCE_BERT,
             "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT",
             "All pairs of a year are ranked together. The average is the mean of the five years.",
-            published.CONCATENATED_STS,
+            benchmark.CONCATENATED_STS,
         ),
         _protocol(
             collected,
@@ -79,7 +80,7 @@ def sts_sections(collected: Collected[StsResult]) -> list[Section]:
             (),
         ),
         _by_year(collected, [name for name in sets if name[:4] in YEARS]),
-        _sets(collected, "STS 2017, track by track: Pearson / Spearman x 100", "2017", sets, published.STS_2017),
+        _sets(collected, "STS 2017, track by track: Pearson / Spearman x 100", "2017", sets, benchmark.STS_2017),
         _sets(collected, "STS Benchmark: Pearson / Spearman x 100", "stsb", sets, ()),
     ]
     return [section for section in sections if section is not None]
@@ -91,11 +92,10 @@ def hard_sts_section(collected: Collected[HardStsResult]) -> Section | None:
     splits = list(dict.fromkeys(name for result in results.values() for name in result.splits))
     if not splits:
         return None
-    from st_paragram.tools.evaluation.sts.hard import SPLITS  # brings torch
 
     head = ["model", *(f"{name} ({_pairs(of.splits.get(name) for of in results.values())})" for name in splits)]
     rows = [[model, *(graded(of.splits.get(name)) for name in splits)] for model, of in results.items()]
-    both = zip(published.HARD_STS, published.HARD_STS_NAMED, strict=True)  # the same models, in two tables of the paper
+    both = zip(PUBLISHED, PUBLISHED_NAMED, strict=True)  # the same models, in two tables of the paper
     rows += published_rows([replace(row, scores=row.scores | named.scores) for row, named in both], splits)
     definitions = "\n".join(f"- {split.name}: {split.definition}" for split in SPLITS if split.name in splits)
     records = collected.records()

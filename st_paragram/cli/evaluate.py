@@ -86,6 +86,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="zh-en",
         help="the pairs of languages of BUCC to score (default: all that DIR has)",
     )
+    add(
+        "--sets",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="the years and sets of STS to score, such as 2012, stsb or 2017/en-en (default: all that there are)",
+    )
+    add(
+        "--train-gold",
+        metavar="FILE.gold",
+        help="choose the thresholds of BUCC on this gold, beside its two texts, instead of on what is scored",
+    )
+    add("--tasks", nargs="+", default=[], metavar="NAME", help="the tasks of mteb to score (default: what DIR has)")
+    add("--mteb-results", type=Path, metavar="DIR", help="keep mteb's own results files there, and reuse them")
     add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
     add(
         "--limit",
@@ -123,12 +137,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
     """Score the models, and print and write what comes of each benchmark."""
-    from st_paragram.tools.evaluation.benchmarks import Request, report, run_benchmark
+    from st_paragram.tools.evaluation.base import Request
+    from st_paragram.tools.evaluation.benchmarks import report, run_benchmark
     from st_paragram.tools.evaluation.record import Record, new_record, write_records
 
-    options = {
-        name: getattr(arguments, name) for name in ("hub", "languages", "pairs", "untrained", "compare", "limit")
-    }
+    names = ["hub", "languages", "pairs", "untrained", "compare", "limit"]
+    names += ["sets", "train_gold", "tasks", "mteb_results"]
+    options = {name: getattr(arguments, name) for name in names}
     request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
     for benchmark in benchmarks:

@@ -37,6 +37,7 @@ class FamilyEntry:
         commands: The commands that it adds, with a line of help for each.
         architectures: The architectures of its model directories, with what each is in words.
         files: Patterns of the files that make a model, in the order in which its fingerprint is computed.
+        benchmarks: What `st-paragram evaluate` can score because of it, each a module of that name.
         extends: The family whose training offers this one's encoders and configurations as choices, if any.
         demo_tab: It adds a tab to the demo page.
     """
@@ -46,6 +47,7 @@ class FamilyEntry:
     commands: Mapping[str, str] = field(default_factory=dict)
     architectures: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = _PIPELINE_FILES
+    benchmarks: tuple[str, ...] = ()
     extends: str = ""
     demo_tab: bool = False
 
@@ -81,6 +83,7 @@ FAMILIES: dict[str, FamilyEntry] = {
         trains={"muse": "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)"},
         commands={"tasks": "turn public files of questions, dialogues and inference into data for train muse"},
         architectures={"dual-encoder": "dual encoder, mUSE"},
+        benchmarks=("nli",),
     ),
 }
 

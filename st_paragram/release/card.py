@@ -15,7 +15,8 @@ from st_paragram.hub.scores import TestResult, score_entries, score_section
 from st_paragram.learning.models.card import blocks, render
 from st_paragram.learning.models.training_card import training_card
 from st_paragram.release.plan import ModelPlan
-from st_paragram.tools.evaluation.results import StsResult, TatoebaResult
+from st_paragram.tools.evaluation.results import StsResult
+from st_paragram.tools.evaluation.tatoeba import TatoebaResult
 
 _SOURCES = "What it was trained on, before preparation, and under which licence each source is offered."
 

@@ -152,7 +152,8 @@ def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
 
 def _finish(each: ModelPlan, name: str, work: Work) -> None:
     """Score a model, and put what there is to tell on its card."""
-    from st_paragram.tools.evaluation.benchmarks import Request, run_benchmark
+    from st_paragram.tools.evaluation.base import Request
+    from st_paragram.tools.evaluation.benchmarks import run_benchmark
     from st_paragram.tools.evaluation.record import new_record, write_records
 
     folder = work.output / name

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from harness.ablations import BASE, LossName, _OfPairs, read_ablations, run_ablations, score_ablations
+from harness.families.ablations import BASE, LossName, _OfPairs, read_ablations, run_ablations, score_ablations
 from reports.ablations import seeds_table
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 

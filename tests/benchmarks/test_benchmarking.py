@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
+import os
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -13,18 +13,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from harness import encoders, inputs, loading, processes, run, section_encode
-from harness.channel import Channel, PeerAbsentError
-from harness.inputs import Inputs, built_in_sentences, invented_words, read_sentences
-from harness.options import Options
-from harness.plots import plot_table
-from harness.processes import Peer, PeerProcess, thread_environment
-from harness.report import number, table_markdown, write_report
-from harness.results import Measure, Round, Row, Spread, Table
-from harness.roofline import StepShape, encoding, training_step
-from harness.section_roofline import step_shape
-from harness.timing import interleave, rows
-from harness.units import Unit, run_units
+from harness.processes import thread_environment
+from harness.speed import encoders, inputs, loading, peers, run, section_encode
+from harness.speed.inputs import Inputs, built_in_sentences, invented_words, read_sentences
+from harness.speed.options import Options
+from harness.speed.peers import Channel, Peer, PeerAbsentError, PeerProcess, interleave, rows
+from harness.speed.plots import plot_table
+from harness.speed.report import number, table_markdown, write_report
+from harness.speed.results import Measure, Round, Row, Spread, Table, Unit
+from harness.speed.run import run_units
 from support import forked
 
 from st_paragram.core.data.pair_store import PairStore
@@ -32,28 +29,6 @@ from st_paragram.core.machine import MachineDescription, describe_machine
 from st_paragram.core.threads import usable_cores
 from st_paragram.errors import TextError
 
-# Stand-ins with the interface of the authors' modules.
-UTILS = """
-unk_string = "UNK"
-class Example:
-    def __init__(self, text, lower_case):
-        self.text = text
-    def populate_embeddings(self, vocabulary, zero_unk, ngrams):
-        self.embeddings = [vocabulary.get(piece, vocabulary[unk_string]) for piece in self.text.split()]
-"""
-MODELS = """
-import sentencepiece, torch
-class Averaging(torch.nn.Module):
-    def __init__(self, data, args, vocab, vocab_fr):
-        super().__init__()
-        self.sp = sentencepiece.SentencePieceProcessor(model_file=args.sp_model)
-        self.vocab, self.zero_unk, self.ngrams = vocab, args.zero_unk, args.ngrams
-        self.embedding = torch.nn.Embedding(len(vocab), args.dim)
-    def torchify_batch(self, batch):
-        return torch.tensor([example.embeddings for example in batch]), None
-    def encode(self, ids, lengths):
-        return self.embedding(ids).mean(1)
-"""
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "speed.py"
 
 
@@ -150,41 +125,6 @@ def test_machine_description_is_complete():
     assert machine.libraries["sentence-transformers"][0].isdigit()
 
 
-class TestRoofline:
-    def test_encoding_by_hand(self):
-        work = encoding(sentences=2, tokens=5, dim=3)
-        assert work.bytes == 5 * 3 * 4 + 2 * 3 * 4 + 5 * 8 + 3 * 8
-        assert work.operations == 5 * 3 + 2 * 3
-        assert work.product_operations == 0
-        assert encoding(2, 5, 3, component_bytes=1).bytes == work.bytes - 5 * 3 * 3
-
-    def test_training_step_by_hand(self):
-        work = training_step(StepShape(2, 10, 3, mined_tokens=8, tokens=15, distinct_rows=7))
-        # a row is 40 bytes: 8 mined, 15 looked up, 7 rows read and written thrice, 4 means written and 4 read
-        assert work.bytes == 40 * (8 + 15 + 42 + 8)
-        # a mega-batch has 6 pairs: a product of 6 x 10 by 10 x 6, shared by 3 steps
-        assert work.product_operations == 2 * 6 * 6 * 10 / 3
-        assert work.operations == 10 * (8 + 2 * 15 + 26 * 2 + 12 * 7)
-
-    def test_both_sides_cost_twice_the_product(self):
-        shapes = [StepShape(2, 10, 3, 8, 15, 7, both_sides=both) for both in (False, True)]
-        one, two = (training_step(shape).product_operations for shape in shapes)
-        assert two == 2 * one
-
-    def test_the_papers_step(self):
-        # M 60, 128 pairs, 1,024 components: 2 x 7,680^2 x 1,024 / 60 operations
-        work = training_step(StepShape(128, 1024, 60, 3_900, 7_800, 1_640))
-        assert work.product_operations == pytest.approx(2.01e9, rel=0.01)
-        assert work.least_seconds(20e9, 200e9) == pytest.approx(work.bytes / 20e9 + 0.01007, rel=1e-3)
-
-    def test_shape_of_a_store(self, store):
-        shape = step_shape(store, Options(Path(), batch_size=32))
-        mean = np.mean([len(store.take(side, np.arange(len(store)))[0]) for side in "ab"]) / len(store)
-        assert shape.mined_tokens == pytest.approx(64 * mean, rel=0.1)
-        assert shape.tokens == pytest.approx(128 * mean, rel=0.1)
-        assert 1 < shape.distinct_rows <= len(store.tokenizer())
-
-
 class TestInputs:
     def test_sentences_are_repeatable_and_vary(self):
         first = list(built_in_sentences(25_000))
@@ -229,10 +169,8 @@ class FakeChannel(Channel):
 
     def __init__(self, rounds: int) -> None:
         self.messages: list[dict] = []
-        super().__init__(io.StringIO('"round"\n' * rounds), io.StringIO())
-
-    def send(self, message) -> None:
-        self.messages.append(json.loads(json.dumps(message)))
+        asked = iter([True] * rounds + [False])
+        super().__init__(SimpleNamespace(send=self.messages.append, recv=lambda: next(asked)))
 
 
 @pytest.fixture(scope="module")
@@ -266,49 +204,44 @@ class TestPeers:
         with pytest.raises(PeerAbsentError, match="not installed: pip install its-package"):
             encoders.require("a_module_that_nobody_has", "its-package")
 
-    def test_authors_code(self, options, tmp_path):
-        arguments = section_encode.arguments(options, 1, 10)
-        with pytest.raises(PeerAbsentError, match="no checkout"):
-            encoders.original(arguments)
-        with pytest.raises(PeerAbsentError, match=r"has no models\.py"):
-            encoders.original(arguments | {"original": str(tmp_path)})
-
-    def test_a_checkout_is_run(self, options, tmp_path, monkeypatch):
-        (tmp_path / "utils.py").write_text(UTILS)
-        (tmp_path / "models.py").write_text(MODELS)
-        monkeypatch.setattr(sys, "path", list(sys.path))
-        encode = encoders.original(section_encode.arguments(options, 1, 10) | {"original": str(tmp_path)})
-        for name in ("models", "utils"):
-            monkeypatch.delitem(sys.modules, name)
-        texts = ["Tomorrow, the waiter will walk."] * 70
-        assert [rows_.shape for rows_ in encode(texts)] == [(64, 8), (6, 8)]
-
     def test_threads_are_told_to_every_library(self):
         one, four = thread_environment(1), thread_environment(4)
         assert {one["OMP_NUM_THREADS"], one["RAYON_NUM_THREADS"], one["MKL_NUM_THREADS"]} == {"1"}
         assert (four["OMP_NUM_THREADS"], four["TOKENIZERS_PARALLELISM"]) == ("4", "true")
 
 
+def absent(what, arguments, channel):
+    encoders.require("a_module_that_nobody_has", "its-package")
+
+
+def crash(what, arguments, channel):
+    channel.ready()
+    channel.wait()
+    os._exit(3)
+
+
 class TestProcesses:
     def test_interleaved_processes_and_missing_ones(self, options):
         arguments = section_encode.arguments(options, 1)
         peers = [
-            Peer("pieces", "encode", "sentencepiece", arguments, note="alone"),
-            Peer("authors", "encode", "original", arguments),
-            Peer("nobody", "encode", "no such peer", arguments),
+            Peer("pieces", encoders.run, "sentencepiece", arguments, note="alone"),
+            Peer("absent", absent, "", arguments),
+            Peer("nobody", encoders.run, "no such peer", arguments),
+            Peer("crash", crash, "", arguments),
         ]
         processes = interleave(peers, rounds=3)
         found = rows(processes, memory=True)
-        assert [len(row.rounds) for row in found] == [3, 0, 0]
+        assert [len(row.rounds) for row in found] == [3, 0, 0, 0]
         assert found[0].note == "alone"
-        assert found[1].note == "no checkout: --original DIR"
+        assert found[1].note == "not installed: pip install its-package"
         assert found[2].note.startswith("cannot run: KeyError")
+        assert found[3].note == "cannot run: its process ended (status 3)"
         assert processes[0].first is not None
         if sys.platform == "linux":
             assert float(found[0].columns["peak memory, MiB"]) > 1
 
     def test_a_silent_peer_is_stopped(self, options):
-        peer = Peer("pieces", "encode", "sentencepiece", section_encode.arguments(options, 1))
+        peer = Peer("pieces", encoders.run, "sentencepiece", section_encode.arguments(options, 1))
         with PeerProcess(peer, timeout=0.01) as process:
             process.wait_ready()
             process.round()
@@ -336,11 +269,10 @@ def test_units_are_kept_and_taken_again(tmp_path):
 
 @pytest.mark.slow
 def test_tiny_run(options, monkeypatch):
-    in_place = {"Popen": forked.Popen, "PIPE": subprocess.PIPE, "TimeoutExpired": subprocess.TimeoutExpired}
-    monkeypatch.setattr(processes, "subprocess", SimpleNamespace(**in_place))
+    monkeypatch.setattr(peers, "get_context", lambda method: forked.context())
     tiny = replace(options, rounds=1, peers=("sentencepiece", "LASER"))
     tables = {found.key: found for found in run.run(tiny, ["encode", "load"], plots=False)}
-    of_text = {f"{name}-1-threads" for name in ("first-pass", "encode", "tokenize", "lookup")}
+    of_text = {f"{name}-1-threads" for name in ("first-pass", "encode", "tokenize")}
     assert set(tables) == of_text | {"load", "single-sentence", "repeated-sentence"}
     encode = tables["encode-1-threads"]
     assert [row.name for row in encode.rows] == ["st_paragram", "LASER 2", "sentencepiece alone"]

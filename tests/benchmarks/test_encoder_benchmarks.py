@@ -1,21 +1,12 @@
-"""The benchmarks of encoders and of languages: what they read, count, keep and print."""
-
-import itertools
-import json
-import math
+"""The benchmark of encoders: what it reads, counts, keeps and prints."""
 
 import pytest
 import yaml
-from harness.encoder_runs import STS, STS_SETS, EncoderRun, Text, read_encoders, run_encoders
-from harness.language_runs import LanguageRun, rank_correlation, run_languages, same_english, uriel_distances
+from harness.families.encoders import STS, STS_SETS, EncoderRun, Text, read_encoders, run_encoders
 from reports.encoders import encoders_tables
-from reports.languages import correlation_table, language_table, plot_languages
-from scipy.stats import spearmanr
 from support.data import make_pairs
 
-from st_paragram.core.tokenizers.bilingual import Sharing
-from st_paragram.errors import SettingsError, TextError
-from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.errors import SettingsError
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS
 from st_paragram.tools.evaluation.sts.sts_files import StsData
@@ -54,12 +45,12 @@ def test_encoders_are_trained_once_and_tables_have_all_rows(tmp_path, data):
         ("Word", "bitext", 200),
     ]
     assert all(-1 <= run.scores[STS] <= 1 and "2017/en-en" in run.scores for run in found[0])
-    years, sets = encoders_tables(found[0])[1:4:2]
-    assert "ACL 2019" in sets and "ACL 2019" not in years, "the paper's mean is over all sets"
-    assert all(-1 <= run.scores[STS_SETS] <= 1 for run in found[0])
     tables = "\n".join(encoders_tables(found[0]))
     assert "| SP |" in tables and "| Word, random |" in tables and "*Trigram (published, ACL 2019)*" in tables
     assert "| *SP 20k (published, ACL 2019)* | - | *70.0* |" in tables
+    years, sets = encoders_tables(found[0])[1:4:2]
+    assert "ACL 2019" in sets and "ACL 2019" not in years, "the paper's mean is over all sets"
+    assert all(-1 <= run.scores[STS_SETS] <= 1 for run in found[0])
 
 
 def test_means_and_spreads_by_hand():
@@ -91,78 +82,3 @@ def test_the_projects_own_encoders_are_readable():
     assert found["BLSTM-SP 20k"].training.scramble == 0.3
     short = read_encoders(CONFIG.with_name("encoders_short.yaml"))
     assert all(of.training.learning_rate == 0.02 for of in short.values())
-
-
-def test_rank_correlation_by_hand():
-    """Four items: 24 orders; ranks 1 2 3 4 against 1 2 4 3 have rho 0.8, and 8 orders are as far from 0."""
-    found = rank_correlation([10, 20, 30, 40], [1, 2, 9, 4])
-    orders = list(itertools.permutations(range(4)))
-    rhos = [1 - 6 * sum((a - b) ** 2 for a, b in enumerate(order)) / 60 for order in orders]
-    assert (found.rho, found.n) == (pytest.approx(0.8), 4)
-    assert found.p == pytest.approx(sum(abs(rho) >= 0.8 - 1e-9 for rho in rhos) / 24)
-
-
-def test_rank_correlation_with_ties_and_of_many():
-    x, y = [1, 2, 2, 3, 5, 4, 7], [2, 1, 3, 3, 6, 5, 6]
-    assert rank_correlation(x, y).rho == pytest.approx(spearmanr(x, y).statistic)
-    many = rank_correlation(range(30), [n % 7 for n in range(30)])
-    assert many.rho == pytest.approx(spearmanr(range(30), [n % 7 for n in range(30)]).statistic)
-    assert math.isclose(many.p, spearmanr(range(30), [n % 7 for n in range(30)]).pvalue, abs_tol=0.05)
-
-
-def test_only_english_that_all_languages_have_is_trained_on(tmp_path):
-    pairs = make_pairs(150, repeat_every=10**9)
-    first = write(tmp_path / "a.tsv", pairs[:140])
-    second = write(tmp_path / "b.tsv", [(a, b.upper()) for a, b in reversed(pairs[10:])])
-    files = same_english({"es": str(first), "fr": str(second)}, tmp_path)
-    rows = [files[language].read_text().splitlines() for language in ("es", "fr")]
-    assert [row.split("\t")[0] for row in rows[0]] == [row.split("\t")[0] for row in rows[1]]
-    assert len(rows[0]) == len({a for a, _ in pairs[10:140]})
-    with pytest.raises(TextError, match="English sentences that all of es, fr have"):
-        same_english({"es": str(first), "fr": str(write(tmp_path / "c.tsv", pairs[145:]))}, tmp_path)
-
-
-def test_languages_are_trained_once_and_reported(tmp_path, data):
-    pairs = make_pairs(130, repeat_every=10**9)
-    files = {
-        name: write(tmp_path / f"{name}.tsv", [(a, b + end) for a, b in pairs])
-        for name, end in (("es", ""), ("fr", " ba"))
-    }
-    settings = TrainingSettings(dim=8, epochs=1, batch_size=16, device="cpu")
-    sharings = [Sharing.STRING, Sharing.DISJOINT]
-    runs = [list(run_languages(files, settings, 120, sharings, [1], data, tmp_path)) for _ in range(2)]
-    assert runs[0] == runs[1] and [(run.language, run.sharing) for run in runs[0]] == [
-        ("es", "string"),
-        ("es", "disjoint"),
-        ("fr", "string"),
-        ("fr", "disjoint"),
-    ]
-    assert all(0 < run.overlap < 1 and run.pairs == 130 for run in runs[0])
-    assert json.loads(next(tmp_path.glob("es.string.1.*.json")).read_text())["overlap"] == runs[0][0].overlap
-
-
-def test_tables_of_languages_by_hand(tmp_path):
-    runs = [
-        LanguageRun(language, "string", seed, 9, overlap, sts + seed / 100)
-        for language, overlap, sts in (("es", 0.2, 0.6), ("fr", 0.3, 0.7), ("tr", 0.1, 0.5))
-        for seed in (1, 3)
-    ]
-    distances = {"featural": {"es": 0.4, "fr": 0.3, "tr": 0.5}}
-    table = language_table(runs, distances)
-    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| fr", "| es", "| tr"]
-    assert "| fr | 0.300 | 0.300 | 72.0 (71.0 - 73.0) |" in table
-    correlations = correlation_table(runs, distances)
-    assert "| overlap | 100 (n = 3, p = 0.333) | *71.5* |" in correlations
-    assert "| featural | -100 (n = 3, p = 0.333) | *-22.8* |" in correlations
-    pytest.importorskip("matplotlib")
-    plot_languages(runs, tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_distances_of_languages():
-    pytest.importorskip("urielplus")
-    found = uriel_distances(["es", "ar"])
-    assert set(found) == {"featural", "syntactic", "genetic", "geographic"}
-    assert 0 < found["syntactic"]["es"] < found["syntactic"]["ar"] < 1
-    with pytest.raises(SettingsError, match=r"xyz: URIEL\+ has no featural distance"):
-        uriel_distances(["xyz"])

@@ -5,10 +5,10 @@ import time
 
 import pytest
 import yaml
-from harness import generative_runs
-from harness.encoder_runs import STS
-from harness.generative_runs import GenerativeRun, Inputs, read_models, run_models
-from harness.process_memory import Run, anonymous_kib
+from harness.families import generative
+from harness.families.encoders import STS
+from harness.families.generative import GenerativeRun, Inputs, read_models, run_models
+from harness.processes import Run, anonymous_kib
 from reports.generative import generative_tables, plot_generative
 from support import forked, user_process
 from support.data import make_pairs
@@ -51,7 +51,7 @@ def watched(folder):
 
 @pytest.mark.slow
 def test_models_are_trained_once_by_commands_and_scored(tmp_path, inputs, monkeypatch):
-    monkeypatch.setattr(generative_runs, "watch", watched(tmp_path))
+    monkeypatch.setattr(generative, "watch", watched(tmp_path))
     config = tmp_path / "models.yaml"
     base = {"dim": 16, "heads": 2, "latent_dim": 8, "epochs": 1, "batch_tokens": 300, "device": "cpu"}
     config.write_text(yaml.safe_dump({"base": base, "models": {"BGT": {}}}))

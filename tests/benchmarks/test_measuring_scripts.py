@@ -4,15 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from harness.growing_table import print_growing
-from harness.options import Options, add_options, options_of
-from harness.preparation_runs import COMPARED_HEAD, HEAD, STAGES, Compared, Preparation, compare, row
-from harness.process_memory import Run, anonymous_kib, watch
-from harness.training_memory import TrainingMemory, repeat
-
-from st_paragram.core.data.pair_store import PairStore
+from harness.output import print_growing
+from harness.processes import Run, anonymous_kib, watch
+from harness.speed.options import Options, add_options, options_of
+from harness.speed.preparation import COMPARED_HEAD, HEAD, STAGES, Compared, Preparation, compare, row
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 HOLD = "import sys, time; held = bytearray(int(sys.argv[1]) << 20); print('held'); sys.stdout.flush(); time.sleep(0.6)"
@@ -34,19 +30,6 @@ def test_a_command_that_fails_says_why():
     with pytest.raises(SystemExit, match=r"-c .* failed:\n.*no such thing"):
         watch([sys.executable, "-c", "raise SystemExit('no such thing')"])
     assert anonymous_kib(2**30) == 0  # no such process
-
-
-def test_rows_of_training_memory_and_repeated_stores(tmp_path, store):
-    assert TrainingMemory(50_000, 5.4, 530.2, 700.7).row() == ["50,000", "5", "530", "701"]
-    count = len(store) + 7
-    repeat(store, count, tmp_path / "more.h5", block=100)
-    more = PairStore(tmp_path / "more.h5")
-    assert len(more) == count and more.languages == store.languages
-    for side in "ab":
-        for got, expected in zip(
-            more.take(side, np.arange(len(store), count)), store.take(side, np.arange(7)), strict=True
-        ):
-            np.testing.assert_array_equal(got, expected)
 
 
 def test_rates_of_stages_are_read_from_what_the_command_prints():

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import mining_indexes, mining_peers, mining_scaling, mining_scores
-from harness.baseline_mining import mine_baseline, mine_files_baseline
-from harness.mining_agreement import agreement, read_scored
-from harness.mining_planted import Recipe, write_planted
-from harness.mining_process import WatchedMining
-from harness.mining_texts import write_distinct
-from harness.near_texts import NearTexts
-from harness.paraphrase_peer import mine_paraphrases
-from harness.process_memory import Run
+from harness.mining import known, peers, scaling
+from harness.mining.near_texts import NearTexts
+from harness.mining.peers import agreement, read_scored
+from harness.mining.planted import Recipe, write_planted
+from harness.mining.process import WatchedMining
+from harness.mining.simple import mine_baseline, mine_files_baseline, mine_paraphrases
+from harness.processes import Run
+from harness.texts import write_distinct
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +25,6 @@ from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.evaluation.bucc_files import read_bucc
 from st_paragram.tools.search.nearest import nearest_both_ways
-from st_paragram.tools.search.neighbours import Neighbours
 from st_paragram.tools.search.settings import FLAT
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mining.py"
@@ -190,24 +188,22 @@ def test_mined_ids_are_scored(tmp_path):
     texts = comparable(tmp_path)
     rows = [(f"{1 - row / 100:.6f}", f"en-{row}", f"xx-{row}") for row in range(10)]
     rows += [("0.100000", "en-30", "xx-31")]
-    mined = mining_scores.read_mined(write_rows(tmp_path / "mined.tsv", rows), texts)
+    mined = known.read_mined(write_rows(tmp_path / "mined.tsv", rows), texts)
     assert mined.source.tolist() == [*range(10), 30] and mined.target.tolist() == [*range(10), 31]
-    scored = mining_scores.score_mined({Margin.RATIO: mined}, texts)
-    best = scored[mining_scores.ORACLE][Margin.RATIO]
+    scored = known.score_mined({Margin.RATIO: mined}, texts)
+    best = scored[known.ORACLE][Margin.RATIO]
     assert (best.precision, best.recall, best.f1) == (1, 0.5, pytest.approx(2 / 3))
-    assert scored[mining_scores.HALF][Margin.RATIO].gold < 20
-    table = mining_scores.score_rows(scored)
+    assert scored[known.HALF][Margin.RATIO].gold < 20
+    table = known.score_rows(scored)
     assert table[1] == ["on the same pairs (oracle)", "ratio", "0.5050", "10", "10", "20", "100.0", "50.0", "66.7"]
-    assert all(len(row) == len(mining_scores.HEAD) for row in table)
-    results = mining_scores.score_results(scored)
-    assert results["oracle"].margins["ratio"].recall == 0.5 and results["oracle"].gold == 20
+    assert all(len(row) == len(known.HEAD) for row in table)
 
 
 @pytest.mark.parametrize("row", [("0.5", "en-1"), ("high", "en-1", "xx-1"), ("0.5", "en-1", "xx-99")])
 def test_lines_that_are_not_mined_pairs_are_refused(tmp_path, row):
     path = write_rows(tmp_path / "mined.tsv", [("0.5", "en-0", "xx-0"), row])
     with pytest.raises(TextError, match=r"mined\.tsv: line 2: not `score TAB id TAB id` of t"):
-        mining_scores.read_mined(path, comparable(tmp_path))
+        known.read_mined(path, comparable(tmp_path))
 
 
 # --- agreement
@@ -270,19 +266,17 @@ def test_rows_of_a_comparison_are_medians_and_ratios():
         "ours": [Run("", seconds, 100.0) for seconds in (1.0, 2.0, 9.0)],
         "theirs": [Run("", seconds, 250.0) for seconds in (3.0, 5.0, 4.0)],
     }
-    comparison = mining_peers.Comparison("bitext", runs, [agreement({("a", "b"): 1.0}, {("a", "b"): 1.0})])
+    comparison = peers.Comparison("bitext", runs, [agreement({("a", "b"): 1.0}, {("a", "b"): 1.0})])
     assert comparison.rows() == [
         ["ours", "2.0", "9.0", "100", "1.00", "1.00"],
         ["theirs", "4.0", "5.0", "250", "2.00", "2.50"],
     ]
-    assert mining_peers.agreement_rows(comparison.agreements) == [
-        ["all", "1", "1", "100.000 %", "100.000 %", "0.00000"]
-    ]
+    assert peers.agreement_rows(comparison.agreements) == [["all", "1", "1", "100.000 %", "100.000 %", "0.00000"]]
     run = asdict(comparison)["runs"]["theirs"][1]
     assert (run["seconds"], run["peak_anonymous_mb"]) == (5.0, 250.0)
 
 
-# --- sizes and indexes
+# --- sizes
 
 
 def watched(search=8.0, effort=None, recall=1.0):
@@ -293,49 +287,21 @@ def watched(search=8.0, effort=None, recall=1.0):
 
 
 def test_a_size_is_a_row():
-    size = mining_scaling.size_of(1000, watched())
+    size = scaling.size_of(1000, watched())
     assert size.embedded_per_second == 1000 and size.recall == (1.0, 1.0)
-    row = dict(zip(mining_scaling.HEAD, mining_scaling.size_row(size), strict=True))
+    row = dict(zip(scaling.HEAD, scaling.size_row(size), strict=True))
     assert row["sentences a side"] == "1,000" and row["search"] == "8.0"
     assert (row["effort"], row["recall"], row["peak, MB"], row["embedded/s"]) == ("-", "1.0000", "346", "1,000")
-    inexact = mining_scaling.size_row(mining_scaling.size_of(1000, watched(effort=8, recall=0.96)))
+    inexact = scaling.size_row(scaling.size_of(1000, watched(effort=8, recall=0.96)))
     assert inexact[-3:] == ["IVF64,SQfp16", "8", "0.9600"]
-    assert mining_scaling.growth([size]) == ["1,000: search, 67 % of the time"]
+    assert scaling.growth([size]) == ["1,000: search, 67 % of the time"]
 
 
-def test_indexes_are_compared_with_the_exact_search(tmp_path, rng):
-    pytest.importorskip("faiss")
-    np.save(tmp_path / "0.npy", units(rng, 600).astype(np.float16))
-    np.save(tmp_path / "1.npy", units(rng, 50).astype(np.float16))
-    corpus, queries = (mining_indexes.StoredVectors((tmp_path / f"{side}.npy",)) for side in (0, 1))
-    factories = ["IVF8,Flat", "HNSW8"]
-    points = list(mining_indexes.compare_indexes(corpus, queries, factories, tmp_path, 4, 40, 1))
-    assert [point.index for point in points[:2]] == [FLAT, "IVF8,Flat"] and points[0].recall == 1
-    ivf = [point for point in points if point.index == "IVF8,Flat"]
-    assert ivf[0].recall < 1 == ivf[-1].recall  # half of the lists; all of them
-    assert [point.effort for point in ivf] == [4, 8]  # more would change nothing
-    assert all(point.size >= 600 * 16 * 2 and point.queries_per_second > 0 for point in points)
-    rows = mining_indexes.index_rows(points)
-    assert rows[0][3:5] == ["-", "1.0000"] and rows[0][-1] == "1.0" and len(rows[0]) == len(mining_indexes.HEAD)
-    assert not (tmp_path / "index.faiss").exists()
-
-
-def test_recall_takes_equally_near_rows_for_each_other():
-    true = Neighbours(np.array([[0.9, 0.8]], np.float32), np.array([[1, 2]]))
-    found = Neighbours(np.array([[0.8, 0.8]], np.float32), np.array([[2, 3]]))
-    assert mining_indexes.recall(found, true) == 1
-    assert mining_indexes.recall(Neighbours(found.similarities - 0.1, found.indices), true) == 0
-
-
-def test_plots(tmp_path):
+def test_a_plot_of_sizes(tmp_path):
     pytest.importorskip("matplotlib")
-    from harness.mining_plots import plot_indexes, plot_scaling
-
-    sizes = [mining_scaling.size_of(count, watched(count / 100)) for count in (1000, 3000)]
-    points = [mining_indexes.IndexPoint(FLAT, 1, 0, None, 1, 10)]
-    points += [mining_indexes.IndexPoint("IVF8,Flat", 1, 0, effort, 1 - 1 / effort, 1000 / effort) for effort in (4, 8)]
-    for path in (plot_scaling(sizes, tmp_path / "a" / "s.png"), plot_indexes(points, tmp_path / "a" / "i.png")):
-        assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 5000
+    sizes = [scaling.size_of(count, watched(count / 100)) for count in (1000, 3000)]
+    path = scaling.plot_scaling(sizes, tmp_path / "a" / "s.png")
+    assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 5000
 
 
 # --- the script
@@ -348,19 +314,17 @@ def run(monkeypatch, *arguments):
     return stopped.value.code
 
 
-def test_the_script_compares_indexes(tmp_path, monkeypatch, capsys, model, pairs):
+def test_the_script_measures_sizes(tmp_path, monkeypatch, capsys, model, pairs):
     pytest.importorskip("faiss")
-    bitext, record = write_rows(tmp_path / "bitext.tsv", pairs), tmp_path / "record.json"
-    common = ["--model", model, "--bitext", bitext, "--folder", tmp_path, "--json", record]
-    sizes = ["--sentences", 400, "--queries", 50, "--rounds", 1, "--factories", "IVF4,Flat"]
-    assert run(monkeypatch, "indexes", *common, *sizes) == 0
+    monkeypatch.setattr(scaling, "watch_mining", lambda texts, output, *_, **__: (output.touch(), watched())[1])
+    bitext, file = write_rows(tmp_path / "bitext.tsv", pairs), tmp_path / "found.json"
+    common = ["--model", model, "--bitext", bitext, "--folder", tmp_path, "--json", file]
+    assert run(monkeypatch, "scaling", *common, "--sizes", 50, 80) == 0
     printed = capsys.readouterr().out
-    assert "## 50 queries in 400 sentences, the 4 nearest" in printed and "| IVF4,Flat |" in printed
-    written = json.loads(record.read_text())
-    assert written["benchmark"] == "mining-indexes" and written["run"]["queries"] == 50
-    points = written["run"]["models"][str(model)]
-    assert points[0]["recall"] == points[-1]["recall"] == 1
-    assert set(points[0]) == set(asdict(mining_indexes.IndexPoint(FLAT, 0, 0, None, 1, 1)))
+    assert "## Mining of N x N sentences, memory 4G, workers: 1" in printed and "| 80 |" in printed
+    written = json.loads(file.read_text())
+    assert written["part"] == "scaling" and written["options"]["model"] == str(model)
+    assert [size["sentences"] for size in written["found"]["sizes"]] == [50, 80]
 
 
 def test_the_script_reports_errors_in_a_line(tmp_path, monkeypatch, capsys, model, pairs):

@@ -7,18 +7,7 @@ from pathlib import Path
 import numpy as np
 import probing as script
 import pytest
-from harness.probing_bitext import (
-    bitext_tasks,
-    first_mark_examples,
-    gender_examples,
-    length_examples,
-    mark_count_examples,
-    sample,
-    swap_articles,
-    word_examples,
-)
-from harness.probing_conllu import Word, conllu_tasks, depth, depth_label, number_example, read_sentences
-from harness.probing_runs import (
+from harness.quality.probing import (
     STRENGTHS,
     ProbeScore,
     ProbingRun,
@@ -29,8 +18,19 @@ from harness.probing_runs import (
     run_probing,
     score_task,
 )
-from harness.probing_senteval import senteval_tasks
-from harness.probing_tasks import Balance, Example, ProbingSettings, ProbingTask, Source, Split, make_task
+from harness.quality.probing_bitext import (
+    bitext_tasks,
+    first_mark_examples,
+    gender_examples,
+    length_examples,
+    mark_count_examples,
+    sample,
+    swap_articles,
+    word_examples,
+)
+from harness.quality.probing_conllu import Word, conllu_tasks, depth, depth_label, number_example, read_sentences
+from harness.quality.probing_senteval import senteval_tasks
+from harness.quality.probing_tasks import Balance, Example, ProbingSettings, ProbingTask, Source, Split, make_task
 from reports.probing import probing_tables, published_table
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler

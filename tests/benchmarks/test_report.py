@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from harness.ablation_results import AblationResult, AblationRun, AblationsRun
-from harness.results import Measure, Round, Row, Table
+from harness.families.ablation_results import AblationResult, AblationRun, AblationsRun
+from harness.speed.results import Measure, Round, Row, Table
 from reports.ablations import seeds_table
 from reports.introduction import read_notes
 from reports.report import report_markdown
@@ -22,28 +22,20 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.files import write_text
 from st_paragram.core.machine import MachineDescription
 from st_paragram.errors import EvaluationError
+from st_paragram.tools.evaluation.bucc import BuccResult, BuccRun, BuccScores, MarginResult
+from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebRun, MtebScores
 from st_paragram.tools.evaluation.record import Record, Training, write_records
 from st_paragram.tools.evaluation.results import (
     Against,
-    BuccResult,
-    BuccRun,
-    BuccScores,
     Comparison,
     GradedResult,
     HardStsResult,
     HardStsRun,
-    MarginResult,
-    MtebResult,
-    MtebRun,
-    MtebScores,
-    RetrievalError,
-    RetrievalScores,
     StsResult,
     StsRun,
-    TatoebaResult,
-    TatoebaRun,
 )
 from st_paragram.tools.evaluation.sts.catalogue import select_sets
+from st_paragram.tools.evaluation.tatoeba import RetrievalError, RetrievalScores, TatoebaResult, TatoebaRun
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
 KNOWN = "sts, hard-sts, tatoeba, bucc, semantic-retrieval, answer-retrieval, transfer, nli, mteb, ablations"

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from harness.startup import OURS, Process, measure, processes
+from harness.speed.startup import OURS, Process, measure, processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

@@ -20,7 +20,8 @@ from st_paragram.release.description import read_release
 from st_paragram.release.plan import plan, plan_table
 from st_paragram.release.run import Work, make_release
 from st_paragram.release.texts import texts_of
-from st_paragram.tools.evaluation.results import RetrievalError, RetrievalScores, StsResult, TatoebaResult
+from st_paragram.tools.evaluation.results import StsResult
+from st_paragram.tools.evaluation.tatoeba import RetrievalError, RetrievalScores, TatoebaResult
 
 RELEASE = Path(__file__).parents[2] / "recipes" / "configs" / "release.yaml"
 DESCRIPTION = {

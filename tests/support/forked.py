@@ -14,12 +14,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import forkserver
-from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -96,49 +95,6 @@ def instead_of_spawn(monkeypatch: pytest.MonkeyPatch, executors: ModuleType) -> 
     made = context()
     monkeypatch.setattr(executors, "get_context", lambda method: made)
     monkeypatch.setattr(executors, "os", SimpleNamespace(getpid=lambda: forkserver._forkserver._forkserver_pid))
-
-
-class Popen:
-    """A Python module run by a child: of `subprocess.Popen` as much as a caller needs who talks with it by pipes."""
-
-    def __init__(
-        self, command: list[str], stdin: int, stdout: int, stderr: IO[Any], env: Mapping[str, str], **_: object
-    ) -> None:
-        """Run `main` of a module; arguments are those of `subprocess.Popen`, `command` is python -m MODULE."""
-        made = context()
-        (incoming, ask), (hear, outgoing) = made.Pipe(duplex=False), made.Pipe(duplex=False)
-        log = f"/proc/{os.getpid()}/fd/{stderr.fileno()}"
-        self._process = made.Process(target=_talk, args=(command[-1], incoming, outgoing, log, dict(env)))
-        self._process.start()
-        self.pid = self._process.pid
-        self.stdin, self.stdout = (os.fdopen(os.dup(end.fileno()), mode) for end, mode in ((ask, "wb"), (hear, "rb")))
-        for end in (incoming, ask, hear, outgoing):
-            end.close()
-
-    def poll(self) -> int | None:
-        """Its status, None while it runs."""
-        return self._process.exitcode
-
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Wait for its end."""
-        self._process.join(timeout)
-        if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("forked", timeout or 0)
-        return self._process.exitcode
-
-    def kill(self) -> None:
-        """End it."""
-        self._process.kill()
-
-
-def _talk(module: str, incoming: Connection, outgoing: Connection, log: str, environment: dict[str, str]) -> None:
-    os.environ.update(environment)
-    with open(log, "ab") as errors:  # noqa: PTH123 - of another process
-        for number, end in enumerate((incoming, outgoing, errors)):
-            os.dup2(end.fileno(), number)
-    incoming.close(), outgoing.close()
-    sys.stdin = os.fdopen(0, encoding="utf-8")
-    sys.exit(importlib.import_module(module).main())
 
 
 def _main(module: str, words: Sequence[str]) -> None:

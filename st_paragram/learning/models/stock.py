@@ -87,6 +87,16 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     return model
 
 
+def read_directory(folder: Path) -> SentenceTransformer:
+    """Read a directory of sentence-transformers that is none of ours; its own code is not run, and nothing is fetched.
+
+    Raises:
+        ModelDirectoryError: sentence-transformers cannot read it.
+    """
+    with reading(folder, "sentence-transformers cannot load it"):
+        return SentenceTransformer(str(folder), trust_remote_code=False, local_files_only=True)
+
+
 @contextmanager
 def reading(folder: Path, failure: str) -> Iterator[None]:
     """Turn what reading modules raises into one error.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.errors import TextError
+from st_paragram.tools.evaluation.base import inner_folder
 
 BUCC_PAIRS = ("de-en", "fr-en", "ru-en", "zh-en")
 
@@ -35,12 +36,6 @@ class ComparableTexts:
     gold: NDArray[np.int64]
 
 
-def bucc_folder(data: str | Path) -> Path:
-    """Where a folder of evaluation data keeps BUCC's files: its folder `bucc2018`, or itself."""
-    inner = Path(data) / "bucc2018"
-    return inner if inner.is_dir() else Path(data)
-
-
 def bucc_pairs(folder: str | Path) -> list[str]:
     """Pairs of languages of which a folder of BUCC's files has texts and gold."""
     return [pair for pair in BUCC_PAIRS if _prefix(Path(folder), pair) is not None]
@@ -50,13 +45,13 @@ def read_bucc_pairs(data: str | Path, pairs: Sequence[str] = ()) -> dict[str, Co
     """Read the texts of a folder of evaluation data: pair of languages -> texts.
 
     Args:
-        data: the folder, see `bucc_folder`.
+        data: the folder, whose folder `bucc2018` is taken if there is one.
         pairs: of languages; all that there are if empty.
 
     Raises:
         TextError: as `bucc_prefix` and `read_bucc`, or there are no files of BUCC.
     """
-    folder = bucc_folder(data)
+    folder = inner_folder(data, "bucc2018")
     wanted = dict.fromkeys(pairs or bucc_pairs(folder))
     if not wanted:
         raise TextError(f"{folder}: no files of BUCC 2018; they are named like zh-en.sample.zh, .en and .gold")

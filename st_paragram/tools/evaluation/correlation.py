@@ -8,24 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from sentence_transformers import SentenceTransformer
 
+from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.training_record import Correlation
 from st_paragram.errors import EvaluationError
-from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.results import GradedResult, Interval
 
 DECIMALS = 6  # of a cosine; what lies behind them is rounding of float32, which must not rank pairs
 
 
-def embed(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
+def embed(model: TextEncoder, texts: list[str]) -> NDArray[np.float32]:
     """Embeddings of length 1, float32 (n, D)."""
     vectors: Any = model.encode(texts, batch_size=batch_size(model), normalize_embeddings=True, show_progress_bar=False)
     return np.asarray(vectors, dtype=np.float32)
 
 
-def pair_cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.float64]:
+def pair_cosines(model: TextEncoder, pairs: GradedPairs) -> NDArray[np.float64]:
     """Cosine of each pair, (n,), to 6 decimals; NaN or infinite where the model gives such numbers."""
     vectors = embed(model, pairs.first + pairs.second)
     first, second = (side.astype(np.float64) for side in (vectors[: len(pairs)], vectors[len(pairs) :]))
@@ -33,7 +32,7 @@ def pair_cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.f
     return products.round(DECIMALS)
 
 
-def cosines(model: SentenceTransformer, pairs: GradedPairs) -> NDArray[np.float64]:
+def cosines(model: TextEncoder, pairs: GradedPairs) -> NDArray[np.float64]:
     """Cosine of each pair, (n,), to 6 decimals.
 
     Raises:
@@ -76,7 +75,7 @@ def graded_result(
     )
 
 
-def correlate(model: SentenceTransformer, pairs: GradedPairs) -> Correlation:
+def correlate(model: TextEncoder, pairs: GradedPairs) -> Correlation:
     """Correlate the cosines of embeddings with the grades."""
     return correlation(cosines(model, pairs), pairs.grades)
 

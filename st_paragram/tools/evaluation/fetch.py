@@ -11,10 +11,11 @@ from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.download import download
 from st_paragram.tools.corpora.resolve import set_files
+from st_paragram.tools.evaluation.base import inner_folder
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT
 from st_paragram.tools.evaluation.sts.download import ARCHIVES, BASE, LICENCE, Archives, download_sts
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
-from st_paragram.tools.evaluation.tatoeba_files import CODES, ENGLISH, tatoeba_files, tatoeba_folder
+from st_paragram.tools.evaluation.tatoeba import CODES, ENGLISH, tatoeba_files
 
 #: Benchmarks whose data can be fetched.
 FETCHABLE = ("sts", "hard-sts", "tatoeba")
@@ -80,7 +81,7 @@ def fetch(missing: Missing, accept_msr_terms: bool = False) -> None:
         wanted = [archives.benchmark for archives in missing.archives]
         download_sts(missing.folder, accept_msr_terms, benchmarks=wanted)
     if missing.translations:
-        place = tatoeba_folder(missing.folder)
+        place = inner_folder(missing.folder, "tatoeba")
         download(missing.translations, place if tatoeba_files(place) else missing.folder / "tatoeba")
 
 
@@ -94,7 +95,7 @@ def _incomplete(folder: Path) -> list[str]:
 
 
 def _translations(folder: Path, languages: Sequence[str]) -> list[CorpusFile]:
-    there = tatoeba_files(tatoeba_folder(folder))
+    there = tatoeba_files(inner_folder(folder, "tatoeba"))
     wanted = [CODES.get(code, code) for code in languages if code not in ENGLISH] if languages else list(_SHORT)
     missing = [code for code in wanted if code not in there]
     if unknown := [code for code in missing if code not in _SHORT]:

@@ -1,24 +1,30 @@
-"""Load whatever is to be scored: models of ours, any SentenceTransformer, random embeddings."""
+"""The models that are scored, one in memory at a time: models of ours, any SentenceTransformer, random embeddings.
+
+What needs torch is imported by its name, and only for models that need it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+import importlib
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import torch
-from sentence_transformers import SentenceTransformer
+from typing import TypeVar
 
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
-from st_paragram.families.sp.directory import recurrent_modules, recurrent_pipeline
-from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models import stock
-from st_paragram.learning.models.averaging import embedding_of
-from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.core.encoding.models import TextEncoder, load_encoder
+
+UNTRAINED = "untrained"
+
+logger = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+_STOCK, _UNTRAINED = "st_paragram.learning.models.stock", "st_paragram.learning.models.untrained"
 
 
-def load_model(name: str) -> SentenceTransformer:
+def load_model(name: str) -> TextEncoder:
     """Load a model of ours by directory, name or hub id; any other directory as a SentenceTransformer.
 
     Lower-casing and segmentation come with the model. Code that a directory brings along is never run, and nothing
@@ -27,29 +33,25 @@ def load_model(name: str) -> SentenceTransformer:
     Raises:
         ModelDirectoryError: neither can read it.
     """
-    path = Path(name)
-    if (path / "modules.json").is_file() and not (path / CONFIG_FILE).is_file():
-        with stock.reading(path, "sentence-transformers cannot load it"):
-            return SentenceTransformer(str(path), trust_remote_code=False, local_files_only=True)
-    return model_directory.load(name)
+    if not is_foreign(name):
+        return load_encoder(name)
+    model: TextEncoder = importlib.import_module(_STOCK).read_directory(Path(name))
+    return model
 
 
-def random_model(like: SentenceTransformer, dim: int | None = None, seed: int = 0) -> SentenceTransformer:
-    """A model of the same architecture and tokenizer with random weights: what the architecture knows untrained.
+def is_foreign(name: str) -> bool:
+    """Whether this is a directory of sentence-transformers that is none of ours."""
+    return (Path(name) / "modules.json").is_file() and not (Path(name) / CONFIG_FILE).is_file()
 
-    Args:
-        like: an averaging or a recurrent model of ours.
-        dim: components of a token's embedding; None: as many as `like` has.
-        seed: of the weights.
+
+def random_model(name: str) -> TextEncoder:
+    """A model of the architecture and with the tokenizer of another one, and with random weights (seed 0).
 
     Raises:
-        ModelDirectoryError: `like` is neither.
+        ModelDirectoryError: the other model is neither an averaging nor a recurrent one of ours.
     """
-    modules = recurrent_modules(like)
-    embedding = embedding_of(like) if modules is None else modules[0]
-    torch.manual_seed(seed)
-    table = token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension)
-    return pipeline(table) if modules is None else recurrent_pipeline(table, modules[1].hidden_dim)
+    model: TextEncoder = importlib.import_module(_UNTRAINED).random_model(name)
+    return model
 
 
 def find_models(names: Sequence[str]) -> None:
@@ -60,3 +62,27 @@ def find_models(names: Sequence[str]) -> None:
     """
     for name in dict.fromkeys(names):
         find(name)
+
+
+def score_each(names: Sequence[str], score: Callable[[TextEncoder], _Result], untrained: bool) -> dict[str, _Result]:
+    """Score one model after the other; at most one is in memory.
+
+    Args:
+        names: of the models; all are looked for first.
+        score: of one model.
+        untrained: add random embeddings over the first model's vocabulary, as the last of the results.
+
+    Raises:
+        ModelDirectoryError: a model is not there or cannot be read.
+    """
+    find_models(names)
+    random: dict[str, _Result] = {}
+    if untrained:  # first, since not every model has a vocabulary to take
+        random[UNTRAINED] = score(random_model(names[0]))
+        gc.collect()  # pipelines refer to themselves
+    found: dict[str, _Result] = {}
+    for name in dict.fromkeys(names):
+        logger.info(f"{name}: scoring")
+        found[name] = score(load_model(name))
+        gc.collect()
+    return found | random

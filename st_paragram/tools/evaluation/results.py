@@ -1,4 +1,4 @@
-"""What the benchmarks find: the types that scripts, the command, records and reports share.
+"""What benchmarks find: the types that several of them, records and reports share.
 
 All figures are shares: correlations are in -1 .. 1, errors, precision and the like in 0 .. 1. None stands for a figure
 that does not exist, such as the correlation of scores that are all alike. A run holds what one benchmark found for one
@@ -7,12 +7,9 @@ or several models, in the order in which they were named.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
-
-from st_paragram.tools.bitext_mining.threshold import Extraction
 
 Means = dict[str, float | None]
 
@@ -139,148 +136,4 @@ class HardStsRun:
 
     benchmark: ClassVar[str] = "hard-sts"
     models: dict[str, HardStsResult]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RetrievalError:
-    """Shares of sentences, 0 .. 1, for which another sentence than their translation was found.
-
-    Args:
-        forward: looking for first sentences' translations among the second ones.
-        backward: the reverse.
-    """
-
-    forward: float
-    backward: float
-
-    @property
-    def mean(self) -> float:
-        """Mean of both directions: the task's error rate."""
-        return (self.forward + self.backward) / 2
-
-
-@dataclass(frozen=True)
-class RetrievalScores:
-    """All that is known about retrieval among n pairs.
-
-    Args:
-        pairs: n.
-        cosine: errors of the nearest neighbour by cosine.
-        margin: errors of the neighbour, among the k nearest, of the highest margin (ratio) score.
-        accuracy: share of first sentences whose nearest neighbour by cosine is their translation, as mteb counts it:
-            1 - cosine.forward, but for ties.
-        f1: mteb's main score, see `weighted_f1`.
-    """
-
-    pairs: int
-    cosine: RetrievalError
-    margin: RetrievalError
-    accuracy: float
-    f1: float
-
-
-@dataclass(frozen=True)
-class TatoebaResult:
-    """A model on the Tatoeba test sets: language -> scores, and the seconds that all of them took."""
-
-    languages: dict[str, RetrievalScores]
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class TatoebaRun:
-    """Models on the Tatoeba test sets; k neighbours make a margin's background."""
-
-    benchmark: ClassVar[str] = "tatoeba"
-    models: dict[str, TatoebaResult]
-    k: int
-
-
-@dataclass(frozen=True)
-class MarginResult:
-    """What was extracted by one score.
-
-    Args:
-        threshold: pairs of this score or a higher one were extracted; None if no threshold takes a right pair.
-        extracted: their number.
-        right: those that are gold pairs.
-        precision: share of the extracted pairs that are right.
-        recall: share of the gold pairs that were extracted.
-        f1: harmonic mean of the two.
-    """
-
-    threshold: float | None
-    extracted: int
-    right: int
-    precision: float
-    recall: float
-    f1: float
-
-    @classmethod
-    def of(cls, found: Extraction) -> MarginResult:
-        """The figures of an extraction."""
-        threshold = found.threshold if math.isfinite(found.threshold) else None
-        return cls(threshold, found.extracted, found.right, found.precision, found.recall, found.f1)
-
-
-@dataclass(frozen=True)
-class BuccScores:
-    """Pairs found in one pair of texts: the number of gold pairs, and score ("ratio", "cosine") -> figures."""
-
-    gold: int
-    margins: dict[str, MarginResult]
-
-
-@dataclass(frozen=True)
-class BuccResult:
-    """A model on BUCC: texts and the way thresholds were chosen ("zh-en", "zh-en half") -> scores; seconds of all."""
-
-    languages: dict[str, BuccScores]
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class BuccRun:
-    """Models on BUCC.
-
-    Args:
-        models: name -> result.
-        headings: of the keys of the results: texts, and how thresholds were chosen, in words.
-        k: neighbours searched for each sentence.
-        candidates: which pairs were put forward.
-    """
-
-    benchmark: ClassVar[str] = "bucc"
-    models: dict[str, BuccResult]
-    headings: dict[str, str]
-    k: int
-    candidates: str
-
-
-@dataclass(frozen=True)
-class MtebScores:
-    """What mteb says of one subset of a task: the task's main score, and everything by mteb's names."""
-
-    main_score: float | None
-    metrics: dict[str, float | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class MtebResult:
-    """A model on mteb's tasks: task -> subset -> scores.
-
-    A split other than the task's own test set is named in the subset: `default (validation)`.
-    """
-
-    tasks: dict[str, dict[str, MtebScores]]
-
-
-@dataclass(frozen=True)
-class MtebRun:
-    """Models on mteb's tasks, the revision of each task's data, and notes as in `StsRun`."""
-
-    benchmark: ClassVar[str] = "mteb"
-    models: dict[str, MtebResult]
-    revisions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

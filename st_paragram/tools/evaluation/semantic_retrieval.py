@@ -9,23 +9,37 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.damage import short
+from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.evaluation.benchmark_runs import score_each
+from st_paragram.tools.evaluation.base import Request
 from st_paragram.tools.evaluation.correlation import embed
-from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, Rows
+from st_paragram.tools.evaluation.models import score_each
+from st_paragram.tools.evaluation.published import Source, rows
+from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, Rows, read_semantic_sets, semantic_folders
 from st_paragram.tools.search.nearest import nearest_neighbours
 from st_paragram.tools.search.neighbours import Vectors
 
 CUT = 100
+# MAP@100; questions of Quora and AskUbuntu, other candidates than any set here.
+PUBLISHED = rows(
+    Source.MUSE,
+    "Quora AskUbuntu average",
+    """
+    USE_Trans: 89.1 42.3 65.7
+    USE_CNN: 89.2 39.9 64.6
+    """,
+) + rows(Source.GILLICK, "Quora AskUbuntu average", "Dual encoder, no data of the domain: 87.5 37.3 62.4")
 _BLOCK = 2048  # queries looked for at a time
 
 
@@ -55,22 +69,27 @@ class SemanticRetrievalRun:
     cut: int = CUT
 
 
-def run_semantic_retrieval(
-    names: Sequence[str], sets: Sequence[RetrievalSet], untrained: bool = False
-) -> SemanticRetrievalRun:
-    """Score models, by their shared embedding (`encode`).
+RUN = SemanticRetrievalRun
 
-    Args:
-        names: of the models.
-        sets: whose queries are candidates, too.
-        untrained: add random embeddings.
+
+def has_data(data: Path) -> bool:
+    """Whether a folder of evaluation data has sets whose queries are candidates themselves."""
+    return bool(semantic_folders(data))
+
+
+def run(request: Request) -> SemanticRetrievalRun:
+    """Score models on the sets of a folder, by their shared embedding (`encode`).
 
     Raises:
         EvaluationError: a query has no relevant candidate but itself, or a model's embeddings are not finite.
+        SettingsError, TextError: as `read_semantic_sets`.
         ModelDirectoryError: a model is not there or cannot be read.
     """
+    sets = read_semantic_sets(request.folder, request.limit)
     itself = [own_rows(each) for each in sets]
-    return SemanticRetrievalRun(score_each(names, lambda model: _score(model, sets, itself), untrained))
+    return SemanticRetrievalRun(
+        score_each(request.models, lambda model: _score(model, sets, itself), request.untrained)
+    )
 
 
 def own_rows(found: RetrievalSet) -> list[set[int]]:
@@ -84,8 +103,8 @@ def own_rows(found: RetrievalSet) -> list[set[int]]:
     for row, text in enumerate(found.corpus.values()):
         by_text[text].add(row)
     own = [by_text.get(text, set()) | ({by_id[key]} if key in by_id else set()) for key, text in found.queries.items()]
-    for key, rows, relevant in zip(found.queries, own, found.relevant, strict=True):
-        if rows.issuperset(relevant.tolist()):
+    for key, same, relevant in zip(found.queries, own, found.relevant, strict=True):
+        if same.issuperset(relevant.tolist()):
             raise EvaluationError(f"{found.name}: query {short(key)} finds nothing but itself; drop it from queries")
     return own
 
@@ -127,14 +146,31 @@ def average_precision(ranked: Rows, relevant: Rows) -> float:
     return float(precisions[hits].sum() / len(relevant))
 
 
-def _score(
-    model: SentenceTransformer, sets: Sequence[RetrievalSet], itself: Sequence[list[set[int]]]
-) -> SemanticResult:
+def report(found: SemanticRetrievalRun) -> Iterator[str]:
+    """A table of all models, and one of published rows, part by part."""
+    first = next(iter(found.models.values())).sets
+    yield f"## Semantic retrieval: mean average precision of the first {found.cut} (MAP@{found.cut}) x 100\n"
+    cells = []
+    for name, result in found.models.items():
+        figures = [scores.mean_average_precision for scores in result.sets.values()]
+        mean = [hundredths(fmean(figures))] if len(figures) > 1 else []
+        seconds = MISSING if result.seconds is None else f"{result.seconds:.1f}"
+        cells.append([name, *map(hundredths, figures), *mean, seconds])
+    yield markdown_table(["model", *first, *(["mean"] if len(first) > 1 else []), "seconds"], cells)
+    sizes = (f"{name} has {of.queries:,} queries and {of.candidates:,} candidates." for name, of in first.items())
+    yield f"\n{' '.join(sizes)}\n"
+    columns = list(PUBLISHED[0].scores)
+    published = [[row.label, *(hundredths(row.scores[column]) for column in columns)] for row in PUBLISHED]
+    yield "These figures are published, and were measured among other candidates:\n"
+    yield markdown_table(["model", *columns], published)
+
+
+def _score(model: TextEncoder, sets: Sequence[RetrievalSet], itself: Sequence[list[set[int]]]) -> SemanticResult:
     started, scores = time.perf_counter(), {}
     for each, own in zip(sets, itself, strict=True):
         texts = list(dict.fromkeys([*each.corpus.values(), *each.queries.values()]))
-        rows, vectors = {text: row for row, text in enumerate(texts)}, embed(model, texts)
-        queries, corpus = (vectors[[rows[text] for text in side.values()]] for side in (each.queries, each.corpus))
+        places, vectors = {text: row for row, text in enumerate(texts)}, embed(model, texts)
+        queries, corpus = (vectors[[places[text] for text in side.values()]] for side in (each.queries, each.corpus))
         precision = mean_average_precision(queries, corpus, each.relevant, own)
         scores[each.name] = SemanticScores(len(queries), len(corpus), precision)
     return SemanticResult(scores, time.perf_counter() - started)

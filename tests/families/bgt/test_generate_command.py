@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from harness.style_transfer import run_style_transfer, style_tables
+from harness.families.style_transfer import run_style_transfer, style_tables
 from support.generative import new_generator
 
 import st_paragram

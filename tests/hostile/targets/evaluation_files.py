@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from hostile.damage import damaged
-from st_paragram.families.muse.nli_files import read_nli_sets
+from st_paragram.families.muse.nli import read_nli_sets
 from st_paragram.families.muse.tasks.task_files import LABELS
 from st_paragram.tools.evaluation.retrieval_files import read_retrieval_set
-from st_paragram.tools.evaluation.transfer_files import read_transfer
+from st_paragram.tools.evaluation.transfer import read_transfer
 
 TRIES, QUICK = 5_000, 60
 

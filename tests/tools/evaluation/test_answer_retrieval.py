@@ -1,9 +1,5 @@
 """Answer retrieval: ranks by hand, tasks of sets, towers, BM25, and runs on made sets."""
 
-import runpy
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,8 +15,6 @@ from st_paragram.tools.evaluation.benchmarks import report
 from st_paragram.tools.evaluation.bm25 import bm25_scores, words
 from st_paragram.tools.evaluation.record import read_records
 from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, write_retrieval_set
-
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "answer_retrieval.py"
 
 
 def rows(*numbers):
@@ -224,11 +218,9 @@ def test_the_command_prints_and_records(tmp_path, model, texts, capsys):
     assert all(part in printed for part in report(record.run))
 
 
-def test_the_script_takes_languages_and_goes_without_bm25(tmp_path, model, texts, monkeypatch, capsys):
+def test_languages_are_chosen_and_bm25_may_be_missing(tmp_path, model, texts, monkeypatch, capsys):
     monkeypatch.setattr(answer_retrieval.importlib.util, "find_spec", lambda name: None)
-    arguments = ["answer_retrieval.py", str(model), "--data", str(data(tmp_path, texts)), "--languages", "es"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as stopped:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
+    options = ["--data", str(data(tmp_path, texts)), "--languages", "es", "--benchmarks", "answer-retrieval"]
+    assert main(["evaluate", str(model), *options]) == 0
     printed = capsys.readouterr().out
-    assert stopped.value.code == 0 and "| model | answers in | es | mean |" in printed and "| BM25 |" not in printed
+    assert "| model | answers in | es | mean |" in printed and "| BM25 |" not in printed

@@ -1,14 +1,12 @@
 import json
 import math
-import runpy
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram.cli.main import main
 from st_paragram.errors import TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -19,7 +17,6 @@ from st_paragram.tools.bitext_mining.threshold import best_threshold, extract
 from st_paragram.tools.evaluation.bucc import extractions, half_extractions, in_gold, mine, thresholds
 from st_paragram.tools.evaluation.bucc_files import ComparableTexts, bucc_prefix, read_bucc
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "bucc.py"
 ZH = "zh-1\t一\nzh-2\t二\u2028二\nzh-3\t三\n"
 EN = "en-1\tone\r\nen-2\ttwo\nen-3\tthree\nen-4\tfour\n"
 GOLD = "zh-1\ten-1\nzh-3\ten-3\n"
@@ -186,14 +183,11 @@ def test_planted_pairs_are_found_by_every_margin():
     assert all(row.f1 == 1 for row in half_extractions(mined, known).values())
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["bucc.py", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    return stopped.value.code
+def run(*arguments):
+    return main(["evaluate", *map(str, arguments), "--benchmarks", "bucc"])
 
 
-def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, capsys, vocabulary, pairs):
+def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, capsys, vocabulary, pairs):
     model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     sentences = list(dict.fromkeys(first for first, _ in pairs))[:120]
     for name, part in (("sample", sentences[:60]), ("training", sentences[60:])):
@@ -202,7 +196,7 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, ca
         en = "".join(f"en-{row}\t{text}\n" for row, text in enumerate(part[:20] + part[40:]))
         write(tmp_path, zh, en, "".join(f"zh-{row}\ten-{row}\n" for row in range(20)), f"zh-en.{name}")
     record, data = tmp_path / "bucc.json", ("--data", tmp_path, "--pair", "zh-en")
-    assert run(monkeypatch, model, *data, "--split", "--json", record) == 0
+    assert run(model, *data, "--json", record) == 0
     printed = capsys.readouterr().out
     assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold)\n\n" in printed and "rule *max*." in printed
     assert "threshold chosen on one half of the gold, scored on the other" in printed
@@ -213,9 +207,13 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, monkeypatch, ca
     assert margins["cosine"]["f1"] == 1
     assert all(margins[score]["f1"] > 0.8 for score in ("ratio", "distance"))
     trained = ("--train-gold", tmp_path / "zh-en.training.gold")
-    assert run(monkeypatch, model, *data, *trained, "--candidates", "forward") == 0
+    assert run(model, *data, *trained) == 0
     printed = capsys.readouterr().out
-    assert "zh-en.sample: threshold chosen on zh-en.training\n\n" in printed and "rule *forward*." in printed
+    assert "zh-en.sample: threshold chosen on zh-en.training\n\n" in printed
     assert "oracle" not in printed
-    assert run(monkeypatch, model, *data, *trained, "--split") == 1
-    assert "drop one" in capsys.readouterr().err
+    for code in ("de", "zh"):
+        for end in (code, "en", "gold"):
+            text = (tmp_path / f"zh-en.sample.{end.replace('de', 'zh')}").read_text()
+            (tmp_path / f"{code}-en.test.{end}").write_text(text.replace("zh-", f"{code}-"))
+    assert run(model, "--data", tmp_path, *trained) == 1
+    assert "--train-gold is of one pair of languages, not of de-en, zh-en; give --pair" in capsys.readouterr().err

@@ -1,8 +1,6 @@
 """The command evaluate, and the runs of several models behind it."""
 
 import gc
-import importlib
-import importlib.util
 import json
 import subprocess
 import sys
@@ -18,11 +16,12 @@ from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation import benchmark_runs, fetch
+from st_paragram.tools.evaluation import fetch, models
 from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, report, run_types
 from st_paragram.tools.evaluation.fetch import missing_data
 from st_paragram.tools.evaluation.record import read_records
 from st_paragram.tools.evaluation.sts import download as sts_download
+from st_paragram.tools.evaluation.sts.benchmark import run_sts
 from st_paragram.tools.evaluation.sts.catalogue import select_sets
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
 
@@ -93,7 +92,7 @@ def test_help_and_refusals_need_no_torch(tmp_path):
 
 
 def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, model, capsys, monkeypatch):
-    monkeypatch.setattr(benchmark_runs, "load_model", lambda name: pytest.fail("scored"))
+    monkeypatch.setattr(models, "load_model", lambda name: pytest.fail("scored"))
     assert run(model, "no-such-model", "--data", data, "--benchmarks", "sts") == 1
     assert "no model 'no-such-model'" in capsys.readouterr().err
 
@@ -138,6 +137,14 @@ def test_mteb_scores_what_the_folder_has(data, model, tmp_path, capsys):
     assert record.run.notes.count("2017/ar-ar is missing") == 1
     assert all(revision.startswith("local-") for revision in record.run.revisions.values())
     assert "| Tatoeba | spa-eng | f1 | " in capsys.readouterr().out
+    chosen = ("--benchmarks", "mteb", "--tasks", "Tatoeba", "--mteb-results", tmp_path / "mteb")
+    assert run(model, "--data", data, *chosen) == 0
+    assert "STS12" not in capsys.readouterr().out and list((tmp_path / "mteb").rglob("Tatoeba.json"))
+
+
+def test_nothing_of_torch_is_loaded_for_a_mean_of_embeddings(data, model):
+    status, errors, torch = in_a_process(model, "--data", data, "--benchmarks", "sts", "hard-sts", "tatoeba", "bucc")
+    assert (status, torch) == (0, False), errors
 
 
 def test_a_missing_package_is_an_error_where_its_benchmark_was_asked_for(data, model, capsys, monkeypatch):
@@ -166,7 +173,7 @@ def test_pairs_and_languages_choose(data, model, capsys):
 
 
 def test_one_model_is_in_memory_at_a_time(data, model, monkeypatch):
-    alive, load = weakref.WeakSet(), benchmark_runs.load_model
+    alive, load = weakref.WeakSet(), models.load_model
     others = []
 
     def watched(name):
@@ -174,10 +181,10 @@ def test_one_model_is_in_memory_at_a_time(data, model, monkeypatch):
         alive.add(loaded := load(name))
         return loaded
 
-    monkeypatch.setattr(benchmark_runs, "load_model", watched)
+    monkeypatch.setattr(models, "load_model", watched)
     gc.disable()  # the collector must not happen to help
     try:
-        found = benchmark_runs.run_sts([str(model), f"{model}/", str(model)], find_sts(data, ["2012"]), resamples=0)
+        found = run_sts([str(model), f"{model}/", str(model)], find_sts(data, ["2012"]), resamples=0)
     finally:
         gc.enable()
     assert others == [0, 0] and list(found.models) == [str(model), f"{model}/"]
@@ -187,8 +194,8 @@ def test_one_model_is_in_memory_at_a_time(data, model, monkeypatch):
 def test_runs_refuse_what_cannot_be_compared(data, model):
     sets = find_sts(data, ["2012"])
     for options in ({"compare": True}, {"compare": True, "untrained": True, "resamples": 0}, {"seed": -1}):
-        with pytest.raises(SettingsError, match=r"--compare|--seed"):
-            benchmark_runs.run_sts([str(model)], sets, **options)
+        with pytest.raises(SettingsError, match=r"--compare|seed"):
+            run_sts([str(model)], sets, **options)
 
 
 # --- fetching
@@ -266,9 +273,8 @@ def test_records_tell_the_command(data, model, tmp_path, monkeypatch):
 def test_every_benchmark_has_its_parts():
     for name, kind in run_types().items():
         assert kind.benchmark == name
-        for place in (BENCHMARKS[name].run, BENCHMARKS[name].report):
-            module, _, function = place.partition(":")
-            assert callable(getattr(importlib.import_module(module), function))
+        module = BENCHMARKS[name].load()
+        assert all(callable(part) for part in (module.has_data, module.run, module.report))
 
 
 def test_an_empty_folder_of_sts_is_no_data(tmp_path):

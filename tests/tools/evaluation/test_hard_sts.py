@@ -1,6 +1,4 @@
 import json
-import runpy
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram.cli.main import main
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
-from st_paragram.tools.evaluation.published import HARD_STS, HARD_STS_NAMED, HARD_STS_PAIRS
 from st_paragram.tools.evaluation.sts import hard as hard_sts
-from st_paragram.tools.evaluation.sts.hard import SPLITS, Split, different_pairs, score_hard_sts, split_rows
-from st_paragram.tools.evaluation.sts.word_error_rate import edit_distance, symmetric_word_error_rate, tokens
+from st_paragram.tools.evaluation.sts.hard import (
+    PUBLISHED,
+    PUBLISHED_NAMED,
+    PUBLISHED_PAIRS,
+    SPLITS,
+    Split,
+    different_pairs,
+    edit_distance,
+    score_hard_sts,
+    split_rows,
+    symmetric_word_error_rate,
+    tokens,
+)
 
 SOME_TOKENS = st.lists(st.sampled_from("abcd"), max_size=8)
 
@@ -118,8 +127,8 @@ def test_negation_is_on_exactly_one_side():
 
 
 def test_splits_are_those_that_the_paper_reports():
-    assert set(HARD_STS_PAIRS) < {split.name for split in SPLITS}
-    assert {name for row in (*HARD_STS, *HARD_STS_NAMED) for name in row.scores} == {split.name for split in SPLITS}
+    assert set(PUBLISHED_PAIRS) < {split.name for split in SPLITS}
+    assert {name for row in (*PUBLISHED, *PUBLISHED_NAMED) for name in row.scores} == {split.name for split in SPLITS}
     words = {split.name: split.definition for split in SPLITS}
     assert words["Hard+"] == "highest 20% SWER, gold 4-5" and words["Hard-"] == "lowest 20% SWER, gold 0-1"
     assert words["hard-high-10"] == "highest 10% SWER, gold 4-5" and words["easy-low-20"].endswith("gold 3-5")
@@ -127,8 +136,8 @@ def test_splits_are_those_that_the_paper_reports():
 
 def test_the_published_columns_are_the_splits_that_the_papers_other_figures_say():
     """Hard- lies between the two splits of low rates, Hard+ near those of high rates and below all of the others."""
-    named = {row.model: row.scores for row in HARD_STS_NAMED}
-    for row in HARD_STS:
+    named = {row.model: row.scores for row in PUBLISHED_NAMED}
+    for row in PUBLISHED:
         of = named[row.model]
         assert row.scores["hard-low-10"] <= of["Hard-"] + 0.01 <= row.scores["hard-low-20"] + 0.01
         assert row.scores["hard-high-10"] <= of["Hard+"] + 0.05 and of["Hard+"] < row.scores["hard-low-10"]
@@ -162,11 +171,7 @@ def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, 
     (folder / "belief.tsv").write_text("".join(f"{grade}\t{a}\t{b}\n" for grade, a, b in rows))
     model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8), "cpu"), tmp_path / "model")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["hard_sts", "model", "--data", "data", "--json", "out/hard.json"])
-    script = Path(__file__).parents[3] / "benchmarks" / "hard_sts.py"
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(script), run_name="__main__")
-    assert ended.value.code == 0
+    assert main(["evaluate", "model", "--data", "data", "--benchmarks", "hard-sts", "--json", "out/hard.json"]) == 0
     out = capsys.readouterr().out
     assert "| all | all different pairs | 120 | 13,023 |" in out and "2013" in out
     assert "BGT (1M en-fr pairs) (published, EMNLP 2020) | 75.3 | 22.5 | 46.6 | 73.1 |" in out

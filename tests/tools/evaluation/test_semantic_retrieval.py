@@ -18,7 +18,7 @@ from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, write_ret
 from st_paragram.tools.evaluation.retrieval_groups import retrieval_set
 from st_paragram.tools.evaluation.semantic_retrieval import average_precision, mean_average_precision, own_rows
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "semantic_retrieval.py"
+SCRIPT = Path(__file__).parents[3] / "data_prep" / "make_retrieval_set.py"
 
 
 def at(*degrees):
@@ -102,20 +102,15 @@ def test_the_command_prints_and_records(tmp_path, model, texts, capsys):
     assert "made has 1 queries and 13 candidates." in capsys.readouterr().out
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["semantic_retrieval.py", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    return stopped.value.code
-
-
-def test_the_script_makes_sets_of_pairs(tmp_path, model, texts, monkeypatch, capsys):
-    pairs = tmp_path / "pairs.tsv"
+def test_sets_are_made_of_pairs(tmp_path, model, texts, monkeypatch, capsys):
+    pairs, made = tmp_path / "pairs.tsv", tmp_path / "data" / "kept"
     pairs.write_text(f"{texts[0]}\t{texts[0]} {texts[0]}\n" + "".join(f"{text}\n" for text in texts[1:]))
-    kept = tmp_path / "kept"
-    assert run(monkeypatch, model, "--pairs", pairs, "--output", kept) == 0
-    assert f"| {model} | 100.0 |" in capsys.readouterr().out
-    assert run(monkeypatch, model, "--data", kept) == 0
+    monkeypatch.setattr(sys, "argv", ["make_retrieval_set", "--pairs", str(pairs), "--output", str(made)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert ended.value.code == 0 and capsys.readouterr().out == "2 queries, 13 candidates\n"
+    arguments = ["evaluate", str(model), "--data", str(made.parent), "--benchmarks", "semantic-retrieval"]
+    assert main(arguments) == 0
     assert "kept has 2 queries and 13 candidates." in capsys.readouterr().out
-    assert run(monkeypatch, model, "--pairs", pairs, "--limit", "0") == 1
+    assert main([*arguments, "--limit", "0"]) == 1
     assert "a limit of 0 queries" in capsys.readouterr().err

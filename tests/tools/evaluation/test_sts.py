@@ -1,28 +1,27 @@
 import json
 import math
 import re
-import runpy
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from st_paragram.cli.main import run_reporting_errors
+from st_paragram.cli.main import main
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.errors import EvaluationError, MissingExtraError, SettingsError, TextError
-from st_paragram.tools.evaluation import published
+from st_paragram.tools.evaluation import tatoeba
 from st_paragram.tools.evaluation.bootstrap import pearson_interval
 from st_paragram.tools.evaluation.correlation import correlation, pair_cosines
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_benchmark_pairs, read_senteval_pairs
 from st_paragram.tools.evaluation.results import StsRun
+from st_paragram.tools.evaluation.sts import benchmark, hard
+from st_paragram.tools.evaluation.sts.benchmark import report as sts_report
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, YEARS, select_sets
 from st_paragram.tools.evaluation.sts.protocols import concatenation_means, concatenations, mteb_label, papers_means
 from st_paragram.tools.evaluation.sts.scores import Bootstrap, ModelScores, SetScores, score_sts, sts_result
 from st_paragram.tools.evaluation.sts.sts_files import StsData, find_sts
-from st_paragram.tools.evaluation.sts.sts_tables import sts_report
 
 ROWS = [(5, "a b c", "a b c"), (2.5, "a b", "b d"), (0, "x y", "c d"), (1, "a c", "d x")]
 
@@ -231,10 +230,7 @@ def test_the_papers_means_by_hand():
     assert got["average without SMT"] == pytest.approx((0.52 + 0.4 + 3 * 0.5) / 5)
     assert list(got) == [
         "2012", "2013", "2013 without SMT", "2014", "2015", "2016", "average", "average without SMT",
-        "all sets", "all sets without SMT",
     ]  # fmt: skip
-    assert got["all sets"] == pytest.approx((0.6 + 0.2 + 0.4 + 0.6 + 0.0 + 20 * 0.5) / 25)  # a year counts by its sets
-    assert got["all sets without SMT"] == pytest.approx((0.6 + 0.2 + 0.4 + 0.6 + 20 * 0.5) / 24)
 
 
 def test_means_of_incomplete_years_say_so():
@@ -242,7 +238,6 @@ def test_means_of_incomplete_years_say_so():
     got = figures(papers_means(sets), dict.fromkeys(sets, 0.5))
     assert got["2013"] is None and got["average"] is None
     assert got["2013 without SMT"] == got["average without SMT"] == pytest.approx(0.5)
-    assert got["all sets"] is None and got["all sets without SMT"] == pytest.approx(0.5)
 
     sets = keys("2012", "MSRvid", "OnWN") + keys("2014")
     got = figures(papers_means(sets), dict.fromkeys(sets, 0.5))
@@ -253,8 +248,6 @@ def test_means_of_incomplete_years_say_so():
         "average": None,
         "average without SMT": None,
         "average of 2012 without MSRvid, OnWN, 2014": pytest.approx(0.5),
-        "all sets": None,
-        "all sets without SMT": None,
     }
 
 
@@ -412,10 +405,6 @@ def test_every_table_names_its_protocol_and_has_the_published_rows():
     row = next(line for line in papers.split("\n") if line.startswith("| P-SP (published, EMNLP 2022)")).split(" | ")
     cells = dict(zip(head, row, strict=True))
     assert (cells["2012"], cells["2013"], cells["2013 without SMT"], cells["average"]) == ("68.7", "64.7", "-", "74.6")
-    assert (cells["all sets"], cells["all sets without SMT |"]) == ("-", "- |")
-    acl = next(line for line in papers.split("\n") if line.startswith("| SP 20k, 2M bitext (published, ACL 2019)"))
-    cells = dict(zip(head, acl.split(" | "), strict=True))
-    assert (cells["average"], cells["all sets"]) == ("-", "71.0"), "its mean is over sets, not over years"
     ours = dict(
         zip(head, next(line for line in papers.split("\n") if line.startswith("| m ")).split(" | "), strict=True)
     )
@@ -426,22 +415,21 @@ def test_every_table_names_its_protocol_and_has_the_published_rows():
 
 
 def test_published_rows_agree_with_themselves():
-    for row in published.ENGLISH_STS + published.CONCATENATED_STS:
+    for row in benchmark.ENGLISH_STS + benchmark.CONCATENATED_STS:
         years = [row.scores[year] for year in YEARS if year in row.scores]
         if years:
             assert np.mean(years) == pytest.approx(row.scores["average"], abs=0.0011)
-    for row in published.TATOEBA:
+    for row in tatoeba.PUBLISHED:
         assert np.mean([row.scores[key] for key in ("ara", "deu", "spa", "fra", "rus", "tur")]) == pytest.approx(
             row.scores["average"], abs=0.0011
         )
-    tracks = {row.label: row for row in published.STS_2017}
+    tracks = {row.label: row for row in benchmark.STS_2017}
     assert tracks["P-SP 1024d (published, EMNLP 2022)"].spearman["es-en"] == pytest.approx(0.778)
     random = tracks["SP 20k, random (published, ACL 2019)"].scores
     assert (random["es-es"], random["es-en"], random["en-en"]) == (0.688, 0.065, 0.67)
-    (by_text,) = (row for row in published.STS_BY_TEXT if row.model == "SP 20k")
-    assert [row.scores["all sets"] for row in published.ALL_SETS_STS] == list(by_text.scores.values())
-    assert all(set(row.scores) == {"back-translations", "bitext", "bitext-2x"} for row in published.STS_BY_TEXT)
-    assert sum(published.HARD_STS_PAIRS[key] for key in ("hard-low-10", "hard-high-10")) == 231
+    (by_text,) = (row for row in benchmark.STS_BY_TEXT if row.model == "SP 20k")
+    assert [row.scores["all sets"] for row in benchmark.ALL_SETS_STS] == list(by_text.scores.values())
+    assert sum(hard.PUBLISHED_PAIRS[key] for key in ("hard-low-10", "hard-high-10")) == 231
 
 
 def test_markdown_tables():
@@ -451,7 +439,7 @@ def test_markdown_tables():
     assert [hundredths(value) for value in (0.7464, None, math.nan)] == ["74.6", "-", "-"]
 
 
-# --- the script
+# --- the command
 
 
 @pytest.fixture(scope="module")
@@ -467,18 +455,16 @@ def model_directory(tmp_path_factory):
     return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 8)), path)
 
 
-def test_the_script(model_directory, tmp_path, monkeypatch, capsys):
+def test_the_command_scores_chosen_sets(model_directory, tmp_path, capsys):
     for info in select_sets(["2012", "2017/en-en"]):
         write_tsv(tmp_path / f"sts{info.benchmark}" / f"{info.stems[0]}.tsv", ROWS * 5)
-    script = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "sts.py"))
 
     def run(*options):
-        monkeypatch.setattr(sys, "argv", ["sts.py", str(model_directory), *map(str, options)])
-        status = run_reporting_errors("sts", script["main"])
+        status = main(["evaluate", str(model_directory), *map(str, options), "--benchmarks", "sts"])
         return status, *capsys.readouterr()
 
     file = tmp_path / "out" / "sts.json"
-    options = ("--only", "2012,2017", "--untrained", "--compare", "--bootstrap", 50, "--json", file)
+    options = ("--sets", "2012", "2017", "--untrained", "--compare", "--json", file)
     status, output, _ = run("--data", tmp_path, *options)
     assert status == 0 and "untrained against" in output and "- 2017/ar-ar is missing" in output
     record = json.loads(file.read_text())
@@ -491,10 +477,9 @@ def test_the_script(model_directory, tmp_path, monkeypatch, capsys):
     assert record["run"]["models"]["untrained"]["against"]["model"] == str(model_directory)
 
     for options, reason in (
-        (("--data", tmp_path, "--only", "2011"), "sts: '2011' is no STS benchmark"),
-        (("--only", "2012"), "sts: no data: give --data FOLDER, --hub, or both"),
-        (("--data", tmp_path, "--compare"), "sts: --compare needs two models or --untrained"),
-        (("--data", tmp_path, "--bootstrap", -1), "sts: --bootstrap and --seed are numbers from 0 on"),
+        (("--data", tmp_path, "--sets", "2011"), "st-paragram evaluate: '2011' is no STS benchmark"),
+        (("--sets", "2012"), "st-paragram evaluate: no data; give --data DIR"),
+        (("--data", tmp_path, "--compare"), "st-paragram evaluate: --compare needs two models, or --untrained"),
     ):
         status, _, errors = run(*options)
         assert status == 1 and errors.startswith(reason) and errors.count("\n") == 1

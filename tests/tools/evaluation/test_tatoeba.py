@@ -1,23 +1,24 @@
 import json
-import runpy
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sentence_transformers.util import cos_sim
 
+from st_paragram.cli.main import main
 from st_paragram.core.data.text import TextSource
 from st_paragram.errors import EvaluationError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation.results import RetrievalError
-from st_paragram.tools.evaluation.tatoeba import retrieval_error, retrieval_scores, weighted_f1
-from st_paragram.tools.evaluation.tatoeba_files import tatoeba_sets
+from st_paragram.tools.evaluation.tatoeba import (
+    RetrievalError,
+    retrieval_error,
+    retrieval_scores,
+    tatoeba_sets,
+    weighted_f1,
+)
 from st_paragram.tools.evaluation.translations import Translations, read_translations
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "tatoeba.py"
 FIRST = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0.9, 0.5, 0]}
 SECOND = {"x": [1, 0.1, 0], "y": [0.2, 1, 0], "z": [0.1, 0.9, 0.9]}
 
@@ -142,32 +143,22 @@ def test_k_below_one_is_refused():
         retrieval_scores(unit(FIRST.values()), unit(SECOND.values()), k=0)
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["tatoeba.py", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    return stopped.value.code
+def run(*arguments):
+    return main(["evaluate", *map(str, arguments), "--benchmarks", "tatoeba"])
 
 
-def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, monkeypatch, capsys, vocabulary, pairs):
+def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, capsys, vocabulary, pairs):
     model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     texts = list(dict.fromkeys(first for first, _ in pairs))[:20]
     write(tmp_path, spaXX_tsv="".join(f"{text}\t{text}\n" for text in texts), xxxXX_tsv="da\tba\n")
     record = tmp_path / "out" / "tatoeba.json"
     data = ("--data", tmp_path)
-    assert run(monkeypatch, model, *data, "--languages", "es", "xxx", "--untrained", "--json", record) == 0
+    assert run(model, *data, "--languages", "es", "xxx", "--untrained", "--json", record) == 0
     printed = capsys.readouterr().out
     assert "| spa | 20 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 | 100.0 |" in printed
     assert "| mean of 2 | 21 |" in printed and "P-SP (published" in printed
     results = json.loads(record.read_text())["run"]["models"]
     assert list(results) == [str(model), "untrained"] and list(results[str(model)]["languages"]) == ["spa", "xxx"]
     assert results[str(model)]["languages"]["spa"]["margin"] == {"forward": 0, "backward": 0}
-    assert run(monkeypatch, model, "--data", tmp_path / "spa-eng.tsv", tmp_path / "xxx-eng.tsv") == 0
-    assert "| spa | 20 |" in capsys.readouterr().out
-    for wrong, message in (
-        ((*data, "--languages", "de"), "no test set for deu; there are 2: spa xxx"),
-        (("--data", tmp_path / "spa-eng.tsv", "--languages", "es"), "drop one"),
-        (("--data", tmp_path / "spa-eng.tsv", tmp_path), "is a folder among 2 paths"),
-    ):
-        assert run(monkeypatch, model, *wrong) == 1
-        assert message in capsys.readouterr().err
+    assert run(model, *data, "--languages", "de") == 1
+    assert "no test set for deu; there are 2: spa xxx" in capsys.readouterr().err

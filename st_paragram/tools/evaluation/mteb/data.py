@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.evaluation.bucc_files import BUCC_PAIRS, bucc_folder, bucc_prefix, read_bucc
+from st_paragram.tools.evaluation.base import inner_folder
+from st_paragram.tools.evaluation.bucc_files import BUCC_PAIRS, bucc_prefix, read_bucc
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, concatenate
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT, YEARS
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
-from st_paragram.tools.evaluation.tatoeba_files import tatoeba_folder, tatoeba_sets
+from st_paragram.tools.evaluation.tatoeba import tatoeba_sets
 from st_paragram.tools.evaluation.translations import read_translations
 
 Columns = Mapping[str, "list[str] | list[float]"]
@@ -68,9 +69,9 @@ def read_local_data(task: str, folder: str | Path) -> LocalData:
     if task in _STS:
         return _sts(task, folder)
     if task == "Tatoeba":
-        return _tatoeba(tatoeba_folder(folder))
+        return _tatoeba(inner_folder(folder, "tatoeba"))
     if task == "BUCC.v2":
-        return _bucc(bucc_folder(folder))
+        return _bucc(inner_folder(folder, "bucc2018"))
     raise EvaluationError(f"{task} cannot be fed from local files, only {', '.join(LOCAL_TASKS)}; leave out --data")
 
 

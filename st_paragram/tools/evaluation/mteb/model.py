@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.core.extras import require
+from st_paragram.learning.models import directory, stock
 from st_paragram.learning.models.batch_size import batch_size as default_batch_size
-from st_paragram.tools.evaluation.models import load_model
+from st_paragram.tools.evaluation.models import is_foreign
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
@@ -63,7 +65,7 @@ def model_meta(name: str) -> ModelMeta:
     import_mteb()
     from mteb.models.model_meta import ModelMeta, ScoringFunction
 
-    model = load_model(name)
+    model = _load(name)
     folder = Path(name) if Path(name).is_dir() else find(name)
     ours = (folder / CONFIG_FILE).is_file()
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
@@ -114,7 +116,7 @@ class MtebEncoder:
     mteb_model_meta: ModelMeta  # set by mteb
 
     def __init__(self, name: str, revision: str | None = None, *, device: str | None = None, path: str) -> None:
-        model = load_model(path)
+        model = _load(path)
         self.model = model.to(device) if device else model
 
     def encode(
@@ -138,6 +140,11 @@ class MtebEncoder:
     def similarity_pairwise(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
         """Similarity of corresponding rows, (n,)."""
         return self.model.similarity_pairwise(first, second).numpy()
+
+
+def _load(name: str) -> SentenceTransformer:
+    """A model of ours, or another directory, as a SentenceTransformer: mteb asks for more than embeddings."""
+    return stock.read_directory(Path(name)) if is_foreign(name) else directory.load(name)
 
 
 def _model_name(name: str, folder: Path, ours: bool) -> str:

@@ -13,8 +13,8 @@ from st_paragram.errors import EvaluationError
 from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.tools.evaluation.mteb.data import LOCAL_TASKS, LocalData, read_local_data
 from st_paragram.tools.evaluation.mteb.model import import_mteb, register
-from st_paragram.tools.evaluation.results import MtebResult, MtebScores
-from st_paragram.tools.evaluation.tatoeba_files import CODES
+from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebScores
+from st_paragram.tools.evaluation.tatoeba import CODES
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
@@ -70,9 +70,7 @@ def make_tasks(
     return tasks
 
 
-def evaluate(
-    name: str, tasks: Iterable[AbsTask], output: str | Path | None = None, overwrite: bool = False
-) -> MtebResult:
+def evaluate(name: str, tasks: Iterable[AbsTask], output: str | Path | None = None) -> MtebResult:
     """Let mteb score a model on its tasks.
 
     Args:
@@ -80,10 +78,9 @@ def evaluate(
         tasks: fresh ones, as `make_tasks` makes them.
         output: folder for mteb's own results, `results/<model>/<revision>/<task>.json`. What is there already for the
             same weights and the same data is not computed again. Nothing is written if not given.
-        overwrite: compute it again.
 
     Raises:
-        EvaluationError: a task's data cannot be had from the hub.
+        EvaluationError: a task's data cannot be had from the hub, or its results file is damaged.
         ModelDirectoryError: as by `model_meta`.
         MissingExtraError: mteb is not installed.
     """
@@ -98,7 +95,7 @@ def evaluate(
                 model,
                 task,
                 cache=cache,
-                overwrite_strategy="always" if overwrite else "only-missing",
+                overwrite_strategy="only-missing",
                 encode_kwargs={"batch_size": batch_size(cast("Any", model).model), "show_progress_bar": False},
                 co2_tracker=False,
                 show_progress_bar=False,
@@ -109,7 +106,7 @@ def evaluate(
                 f"{task.metadata.name}: its data cannot be fetched ({reason}); give --data"
             ) from error
         except json.JSONDecodeError as error:  # mteb does not write its files in one go
-            message = f"{task.metadata.name}: the results file under {output} is damaged; give --overwrite"
+            message = f"{task.metadata.name}: its file {task.metadata.name}.json under {output} is damaged; remove it"
             raise EvaluationError(message) from error
         results[task.metadata.name] = _scores(result.task_results[0].scores, task)
     return MtebResult(results)

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 
+from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.training_record import Correlation
 from st_paragram.tools.evaluation.bootstrap import comparison, interval, resampled_pearson
 from st_paragram.tools.evaluation.correlation import correlation, embed, graded_result, pair_cosines
@@ -91,7 +91,7 @@ class ModelScores:
         return {name: both[key].correlation.spearman for key, name in names.items() if name}
 
 
-def score_sts(model: SentenceTransformer, data: StsData) -> ModelScores:
+def score_sts(model: TextEncoder, data: StsData) -> ModelScores:
     """Encode every set's sentences once and compare cosines with grades; then encode all once more for the time."""
     sets = {key: _score(model, pairs) for key, pairs in data.sets.items()}
     years = {label: _joined([sets[key] for key in keys]) for label, keys in concatenations(sets).items()}
@@ -99,7 +99,7 @@ def score_sts(model: SentenceTransformer, data: StsData) -> ModelScores:
     return ModelScores(sets, dict(sorted(years.items())), _sentences_per_second(model, data))
 
 
-def _score(model: SentenceTransformer, pairs: GradedPairs) -> SetScores:
+def _score(model: TextEncoder, pairs: GradedPairs) -> SetScores:
     return SetScores(pair_cosines(model, pairs), np.asarray(pairs.grades, np.float64))
 
 
@@ -107,7 +107,7 @@ def _joined(parts: list[SetScores]) -> SetScores:
     return SetScores(np.concatenate([part.cosines for part in parts]), np.concatenate([part.grades for part in parts]))
 
 
-def _sentences_per_second(model: SentenceTransformer, data: StsData) -> float:
+def _sentences_per_second(model: TextEncoder, data: StsData) -> float:
     texts = [text for pairs in data.everything().values() for text in pairs.first + pairs.second]
     start = time.perf_counter()
     embed(model, texts)

@@ -12,18 +12,30 @@ and for the STS Benchmark `stsb/en-test.tsv` or the release's `STSBenchmark/sts-
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from st_paragram.core.damage import printable
+from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.graded_pairs import (
     GradedPairs,
+    graded_rows,
     read_benchmark_pairs,
     read_graded_pairs,
     read_senteval_pairs,
 )
-from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED, SMT, SetInfo, select_sets
+from st_paragram.tools.evaluation.sts.catalogue import (
+    BENCHMARKS,
+    NOT_SCORED,
+    SMT,
+    YEARS,
+    Benchmark,
+    SetInfo,
+    select_sets,
+)
 
 
 @dataclass(frozen=True)
@@ -67,9 +79,7 @@ def find_sts(folder: str | Path | None, only: Sequence[str] = (), hub: bool = Fa
         infos = [info for info in wanted if info.benchmark == name]
         found = _of_benchmark(Path(folder), infos) if folder is not None else StsData({}, {}, ())
         if hub and not found.sets:
-            from st_paragram.tools.evaluation.sts.hub import hub_pairs
-
-            found = StsData(*hub_pairs(infos), ())
+            found = StsData(*_hub_pairs(infos), ())
         notes = found.notes + tuple(_count_notes(found)) + tuple(_missing_notes(infos, found, folder))
         data = StsData(data.sets | found.sets, data.concatenations | found.concatenations, data.notes + notes)
     if not data.everything():
@@ -86,6 +96,11 @@ def benchmark_folders(folder: Path, benchmark: str) -> list[Path]:
     parents = [folder, *(path for path in folder.iterdir() if path.name.lower() == "sts" and path.is_dir())]
     inside = [path for parent in parents for path in sorted(parent.iterdir()) if path.is_dir()]
     return [path for path in inside if re.fullmatch(pattern, path.name, re.IGNORECASE)]
+
+
+def has_sts(folder: Path, names: Iterable[str]) -> bool:
+    """Whether there are files in a folder of one of these years of STS, or of the STS Benchmark ("stsb")."""
+    return any(any(place.iterdir()) for name in names for place in benchmark_folders(folder, name))
 
 
 def _of_benchmark(folder: Path, infos: list[SetInfo]) -> StsData:
@@ -140,3 +155,36 @@ def _missing_notes(infos: list[SetInfo], found: StsData, folder: str | Path | No
         return [f"{name}: nothing under {folder or 'the hub'}"]
     missing = (info for info in infos if info.key not in found.sets)
     return [f"{info.key} is missing" + (f" ({info.terms})" if info.terms else "") for info in missing]
+
+
+def _hub_pairs(infos: Sequence[SetInfo]) -> tuple[dict[str, GradedPairs], dict[str, GradedPairs]]:
+    """Fetch sets of one benchmark as mteb keeps them, by the package datasets.
+
+    Returns:
+        Sets by key (2017, STS Benchmark), and concatenations by year (2012-2016, whose sets' names are lost there).
+
+    Raises:
+        MissingExtraError: the package datasets is not installed.
+        EvaluationError: the hub does not give the data.
+        TextError: a row is not a graded pair.
+    """
+    benchmark = BENCHMARKS[infos[0].benchmark]
+    if benchmark.name in YEARS:
+        return {}, {benchmark.name: _fetch(benchmark.name, benchmark, None, "test")}
+    subsets = {info.key: info.mteb for info in infos if info.mteb}
+    if benchmark.name == "stsb":
+        return {key: _fetch(key, benchmark, None, split) for key, split in subsets.items()}, {}
+    return {key: _fetch(key, benchmark, subset, "test") for key, subset in subsets.items()}, {}
+
+
+def _fetch(name: str, benchmark: Benchmark, subset: str | None, split: str) -> GradedPairs:
+    load_dataset = require("datasets", "eval", "data of the hub").load_dataset
+    try:
+        data: Any = load_dataset(benchmark.hub, subset, split=split, revision=benchmark.revision)
+        rows = list(zip(data["score"], data["sentence1"], data["sentence2"], strict=True))
+    except Exception as error:  # datasets raises what its many parts raise
+        reason = printable(str(error).split("\n")[0])
+        raise EvaluationError(
+            f"{name}: the hub did not give {benchmark.hub} ({type(error).__name__}: {reason}); try --data with files"
+        ) from error
+    return graded_rows(name, rows)

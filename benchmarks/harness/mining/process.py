@@ -1,0 +1,93 @@
+"""Mining in a process of its own, so that its time and memory can be watched; its report comes back as JSON.
+
+Run as a program it does what `st-paragram mine` does, with settings from a JSON file, and writes the report to another.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.processes import Run, watch
+
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+
+
+@dataclass(frozen=True)
+class WatchedMining:
+    """A mining run that has ended.
+
+    Attributes:
+        run: Its wall time, from the start of Python to its end, and its memory.
+        report: `MiningReport` as a mapping.
+    """
+
+    run: Run
+    report: dict[str, Any]
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """Seconds of each stage."""
+        return {stage["name"]: stage["seconds"] for stage in self.report["times"]}
+
+
+def watch_mining(
+    texts: Sequence[Path],
+    output: Path,
+    model: str,
+    settings: MiningSettings | None = None,
+    work: Path | None = None,
+    workers: int = 1,
+) -> WatchedMining:
+    """Mine texts, source and target, or one for paraphrases; an output that is there is replaced.
+
+    Args:
+        texts: A sentence a line each.
+        output: Of the pairs.
+        model: To embed with.
+        settings: Of the mining.
+        work: A folder for the results of stages, which stays; None: one beside the output, which does not.
+        workers: Processes.
+
+    Raises:
+        SystemExit: The mining failed; what it said stands in the message.
+    """
+    wanted = {
+        "texts": [str(text) for text in texts],
+        "output": str(output),
+        "model": model,
+        "settings": asdict(settings or MiningSettings()),
+        "work": str(work) if work else None,
+        "workers": workers,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        question, answer = Path(folder) / "wanted.json", Path(folder) / "report.json"
+        question.write_text(json.dumps(wanted), encoding="utf-8")
+        run = watch([sys.executable, "-m", __name__, str(question), str(answer)])
+        return WatchedMining(run, json.loads(answer.read_text(encoding="utf-8")))
+
+
+def main(question: Path, answer: Path) -> int:
+    """Mine as the question says; errors as the command reports them."""
+    from st_paragram.tools.bitext_mining.miner import mine
+    from st_paragram.tools.stages.executors import LocalExecutor
+    from st_paragram.tools.stages.work import Work
+
+    wanted = json.loads(question.read_text(encoding="utf-8"))
+    settings = MiningSettings(**wanted["settings"])
+    folder = Path(wanted["work"]) if wanted["work"] else None
+    work = Work(folder, keep=folder is not None, executor=LocalExecutor(wanted["workers"]))
+    report = mine(wanted["texts"], wanted["output"], wanted["model"], settings, True, work)
+    answer.write_text(json.dumps(asdict(report), default=str), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    from st_paragram.cli.main import run_reporting_errors
+
+    sys.exit(run_reporting_errors("mine", lambda: main(Path(sys.argv[1]), Path(sys.argv[2]))))
