@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import TracebackType
+
 #: What Python and its libraries raise where a file does not hold what is read from it: values of other types, out of
 #: range or missing, nested too deeply, files cut off, links that lead in circles. Errors of this package are not among
 #: them.
 DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
+
+class refused:
+    """Turns what reading a damaged file raises within a `with` block into one error: `WHERE: WHAT (REASON); ADVICE`."""
+
+    def __init__(
+        self, error: type[Exception], where: str | Path, what: str, advice: str, *others: type[Exception]
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            error: The error to raise.
+            where: The file.
+            what: What is wrong with it.
+            advice: What to do.
+            others: What the block can raise besides `DAMAGED` where the file is damaged.
+        """
+        self._error, self._where, self._what, self._advice = error, where, what, advice
+        self._caught = (*others, *DAMAGED)
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Raise the one error in place of those of damaged files."""
+        if error is not None and isinstance(error, self._caught):
+            raise self._error(f"{self._where}: {self._what} ({one_line(error)}); {self._advice}") from error
 
 
 def one_line(error: BaseException, most: int = 200) -> str:

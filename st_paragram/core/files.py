@@ -233,7 +233,11 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 
 @contextmanager
 def output_lock(
-    output: Path, check: Callable[[], None] | None = None, error: type[ParagramError] = ParagramError
+    output: Path,
+    check: Callable[[], None] | None = None,
+    error: type[ParagramError] = ParagramError,
+    *,
+    wait: bool = False,
 ) -> Iterator[None]:
     """Keep an output, a file or a folder, to one run at a time; the lock goes with the process, however it ends.
 
@@ -244,6 +248,7 @@ def output_lock(
         check: refuses the output. It is asked before anything is touched, and again under the lock: another run may
             have made the output meanwhile.
         error: to raise where something cannot be written.
+        wait: for another run that is writing the output, in place of refusing.
 
     Raises:
         ParagramError: what `check` raises; another run is writing the output; or something cannot be written, be it
@@ -259,7 +264,7 @@ def output_lock(
         if path.exists() and not os.access(path, os.W_OK):
             seen = f"{path} belongs to another user, who may be writing {output}"
             raise error(f"{seen}; wait for it, or name another output")
-        lock = FileLock(path, timeout=0, is_singleton=True)
+        lock = FileLock(path, timeout=-1 if wait else 0, is_singleton=True)
         again = lock.is_locked
         with _held(lock, f"another run is writing {output}; wait for it, or name another output") as held:
             try:

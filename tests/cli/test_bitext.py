@@ -13,7 +13,7 @@ from st_paragram.cli import bitext
 from st_paragram.cli.main import main
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import DownloadError, SettingsError
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.transfer import TransferSettings
 
 VERSIONS = {"OpenSubtitles": "v2018", "Tanzil": "v1", "GlobalVoices": "v2018q4", "MultiUN": "v1"}
 ENGLISH = "red blue green white black small large old new round".split()  # noqa: SIM905

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
+import time
 from functools import partial
 
 import pytest
@@ -218,3 +220,21 @@ def test_other_errors_stay_what_they_are(tmp_path, error):
 
 def test_digests_are_told_from_names():
     assert is_digest("0123456789abcdef") and not any(map(is_digest, ("raw", "0123456789ABCDEF", "0" * 17)))
+
+
+def test_another_run_is_waited_for_where_that_is_asked_for(tmp_path):
+    order, entered = [], threading.Event()
+
+    def other():
+        with output_lock(tmp_path / "a", wait=True):
+            entered.set()
+            time.sleep(0.2)
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait()
+    with output_lock(tmp_path / "a", wait=True):
+        order.append("this")
+    thread.join()
+    assert order == ["other", "this"] and not list(tmp_path.iterdir())

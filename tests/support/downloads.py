@@ -6,7 +6,7 @@ import hashlib
 
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.download import download
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.transfer import TransferSettings
 from st_paragram.tools.corpora.resolve import corpora_for
 from support.http_server import opus_zip
 

@@ -83,6 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self, answer):
         with self.server.lock:
             self.server.asked.append((self.command, self.path, self.headers.get("Range")))
+            self.server.headers = self.headers
         if answer.raw is not None:
             self.send_body(answer.raw, answer)
             return

@@ -21,7 +21,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.damage import DAMAGED, one_line, short
+from st_paragram.core.damage import DAMAGED, one_line, refused, short
 from st_paragram.core.encoding import stock_files, weights_file
 from st_paragram.core.encoding.checksums_file import Seal
 from st_paragram.core.encoding.configuration import (
@@ -29,7 +29,7 @@ from st_paragram.core.encoding.configuration import (
     STOCK_CONFIG_FILE,
     WEIGHTS_FILE,
     Configuration,
-    damaged,
+    configured,
     file_of,
     read_configuration,
     write_configuration,
@@ -189,7 +189,7 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
     Raises:
         ModelDirectoryError: an entry is missing, unknown or wrong.
     """
-    try:
+    with configured(folder, SettingsError):
         required = {each.name for each in fields(AveragingValues) if each.default is MISSING}
         for name in sorted(required - values.keys()):
             raise ValueError(f"{name} is missing")
@@ -200,8 +200,6 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
         if not 0 <= values["dropout"] < 1:
             raise ValueError(f"dropout is {values['dropout']}; it must be at least 0 and below 1")
         return AveragingValues(**{**values, "dropout": float(values["dropout"])})
-    except (SettingsError, *DAMAGED) as error:
-        raise damaged(folder, one_line(error)) from error
 
 
 def table_type(folder: Path) -> TableType:
@@ -245,14 +243,12 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
     path = folder / STOCK_CONFIG_FILE
     if not path.is_file():
         return {}
-    try:
+    with refused(ModelDirectoryError, path, "not readable", "save the model again"):
         stored = read_json(path)
         settings = {name: stored[name] for name in PIPELINE_SETTINGS if stored.get(name) is not None}
         _check_types(settings, _SETTING_TYPES)
         _check_settings(settings)
         return settings
-    except DAMAGED as error:
-        raise ModelDirectoryError(f"{path}: not readable ({one_line(error)}); save the model again") from error
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

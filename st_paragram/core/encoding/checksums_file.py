@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from st_paragram.core.checksums import content_digests
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE, WEIGHTS_FILE
 from st_paragram.core.files import write_text
 from st_paragram.core.known_files import KnownDigest
@@ -44,10 +44,8 @@ def check(folder: Path) -> bool:
     if not path.is_file():
         return False
     there = _listed(folder)
-    try:
+    with _comparing(path):
         found = content_digests([file for _, file in there])
-    except DAMAGED as error:
-        raise _incomparable(path, error) from error
     for (digest, file), sha256 in zip(there, found, strict=True):
         if digest != sha256:
             raise ModelDirectoryError(
@@ -95,15 +93,13 @@ def _listed(folder: Path) -> list[tuple[str, Path]]:
         ModelDirectoryError: it is damaged.
     """
     path = folder / CHECKSUMS_FILE
-    try:
+    with _comparing(path):
         entries = [_entry(line) for line in path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")]
         return [(digest, folder / name) for digest, name in entries if (folder / name).is_file()]
-    except DAMAGED as error:
-        raise _incomparable(path, error) from error
 
 
-def _incomparable(path: Path, error: Exception) -> ModelDirectoryError:
-    return ModelDirectoryError(f"{path}: cannot be compared ({one_line(error)}); save the model again")
+def _comparing(path: Path) -> refused:
+    return refused(ModelDirectoryError, path, "cannot be compared", "save the model again")
 
 
 def _entry(line: str) -> tuple[str, str]:

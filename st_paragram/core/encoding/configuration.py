@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import DAMAGED, one_line, printable, short
+from st_paragram.core.damage import printable, refused, short
 from st_paragram.core.file_modes import follow_umask
 from st_paragram.core.files import write_json
 from st_paragram.core.json_files import read_json
@@ -59,7 +59,7 @@ def read_configuration(folder: Path) -> Configuration:
         ModelDirectoryError: the file is missing, of a newer version or damaged.
     """
     path = file_of(folder, CONFIG_FILE)
-    try:
+    with configured(folder):
         values: dict[str, Any] = read_json(path)
         version = values.pop("format_version")
         if version not in range(1, FORMAT_VERSION + 1):
@@ -72,8 +72,6 @@ def read_configuration(folder: Path) -> Configuration:
         if not isinstance(architecture, str):
             raise ValueError(f"architecture is {short(architecture)}")
         return Configuration(architecture, values)
-    except DAMAGED as error:
-        raise damaged(folder, one_line(error)) from error
 
 
 def _of_today(values: dict[str, Any]) -> dict[str, Any]:
@@ -85,6 +83,12 @@ def _of_today(values: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{name} is {short(options[name])}")
     tokenizer = {"tokenizer_kind": "sentencepiece", "tokenizer_options": options}
     return {"architecture": AVERAGING, "table_type": "float32"} | tokenizer | values
+
+
+def configured(folder: Path, *others: type[Exception]) -> refused:
+    """A `with` block that reads what `st_paragram.json` says, see `refused`."""
+    what = "not a configuration of st_paragram"
+    return refused(ModelDirectoryError, folder / CONFIG_FILE, what, "save the model again", *others)
 
 
 def damaged(folder: Path, reason: object) -> ModelDirectoryError:

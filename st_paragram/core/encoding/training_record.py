@@ -9,11 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pydantic
-
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.encoding.configuration import TRAINING_FILE
-from st_paragram.core.json_files import read_json
+from st_paragram.core.json_files import read_record
 from st_paragram.errors import ModelDirectoryError
 
 
@@ -100,12 +98,8 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
     path = Path(directory) / TRAINING_FILE
     if not path.is_file():
         return None
-    try:
-        return pydantic.TypeAdapter(TrainingRecord).validate_python(read_json(path))
-    except DAMAGED as error:
-        raise ModelDirectoryError(
-            f"{path}: not the record of a training run ({one_line(error)}); remove it or train again"
-        ) from error
+    with refused(ModelDirectoryError, path, "not the record of a training run", "remove it or train again"):
+        return read_record(path, TrainingRecord)
 
 
 def training_text(directory: str | Path) -> str | None:

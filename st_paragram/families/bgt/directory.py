@@ -21,9 +21,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.damage import DAMAGED, one_line, short
+from st_paragram.core.damage import DAMAGED, one_line, refused, short
 from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import Configuration, damaged, file_of, write_configuration
+from st_paragram.core.encoding.configuration import Configuration, configured, file_of, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -145,7 +145,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
 
 def _checked(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
     """What `st_paragram.json` says, with the decoders' sizes as they must be."""
-    try:
+    with configured(folder):
         first, second = values["languages"]
         if not (isinstance(first, str) and isinstance(second, str)):
             raise ValueError(f"languages are {short(values['languages'])}")
@@ -157,8 +157,6 @@ def _checked(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
         if transformer.heads < 1 or transformer.dim % transformer.heads or not 0 <= transformer.dropout < 1:
             raise ValueError(f"heads are {transformer.heads}, and dropout is {transformer.dropout}")
         sides: list[Side] = [side for side in SIDES if side in values["language_encoders"]]
-    except DAMAGED as error:
-        raise damaged(folder, one_line(error)) from error
     return {"languages": (first, second), "decoders": shape, "sides": sides}
 
 
@@ -168,15 +166,11 @@ def _read_generator(folder: Path, values: dict[str, Any], model: GenerativeEncod
         side: stock.read(folder / f"language-{model.languages[SIDES.index(side)]}", {}, str(model.device), None)
         for side in checked["sides"]
     }
-    try:
+    with refused(ModelDirectoryError, path, "not the decoders of this model", "save it again", SafetensorError):
         _check_sizes(path, checked["decoders"])
         special, vocabulary = special_ids(model.sentencepiece), len(model.sentencepiece)
         generator = BilingualGenerator(model, languages, vocabulary, special, checked["decoders"])
         _fill(generator, load_file(path))
-    except (SafetensorError, RuntimeError, *DAMAGED) as error:
-        raise ModelDirectoryError(
-            f"{path}: not the decoders of this model ({one_line(error)}); save it again"
-        ) from error
     return generator
 
 

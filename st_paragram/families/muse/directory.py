@@ -27,7 +27,13 @@ from torch import Tensor, nn
 
 from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import Configuration, damaged, file_of, write_configuration
+from st_paragram.core.encoding.configuration import (
+    Configuration,
+    configured,
+    damaged,
+    file_of,
+    write_configuration,
+)
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -288,13 +294,11 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
 
 
 def _checked(folder: Path, values: dict[str, Any]) -> DualEncoderValues:
-    try:
+    with configured(folder):
         stored = pydantic.TypeAdapter(DualEncoderValues).validate_python(values)
         if min(stored.dim, stored.max_length - 3, stored.context_length) < 1:
             raise ValueError(f"dim {stored.dim}, max_length {stored.max_length}, context {stored.context_length}")
         return replace(stored, tasks=tuple(stored.tasks))
-    except DAMAGED as error:
-        raise damaged(folder, one_line(error)) from error
 
 
 def _check_fit(folder: Path, pipeline: SentenceTransformer, stored: DualEncoderValues) -> None:

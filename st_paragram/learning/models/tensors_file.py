@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.encoding.configuration import file_of
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.modules.compact_embedding import is_finite
@@ -33,17 +33,14 @@ def read_tensors(
         ModelDirectoryError: the file is missing or damaged, or holds other tensors.
     """
     path = file_of(folder, name)
-    try:
+    what = "not the weights of this st_paragram model"
+    with refused(ModelDirectoryError, path, what, "save it again", SafetensorError):
         with safe_open(path, "pt") as file:
             names = [key for key in file.keys() if whole or key in shapes]  # noqa: SIM118 - no mapping
             _check_shapes({key: tuple(file.get_slice(key).get_shape()) for key in names}, shapes)
             tensors = {key: file.get_tensor(key) for key in shapes}
         if not all(tensor.dtype == torch.float32 and is_finite(tensor) for tensor in tensors.values()):
             raise ValueError("other numbers than finite ones of float32")
-    except (SafetensorError, *DAMAGED) as error:
-        raise ModelDirectoryError(
-            f"{path}: not the weights of this st_paragram model ({one_line(error)}); save it again"
-        ) from error
     return tensors
 
 

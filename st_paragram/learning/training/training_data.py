@@ -12,7 +12,7 @@ from typing import Protocol
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.core.data.text import TextSource, parse_source, read_pairs
-from st_paragram.core.files import cache_folder, write_text
+from st_paragram.core.files import cache_folder, output_lock, write_text
 from st_paragram.core.value_words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.prepare import prepare_cached
@@ -237,9 +237,9 @@ def _open_store(path: str, language: str, check_ids: bool = True) -> PairStore:
 
 def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     text = "".join(f"{english}\t{other}\n" for english, other in pairs)
-    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
-        return
-    write_text(path, text)
+    with output_lock(path, wait=True):  # two processes may want it at once
+        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+            write_text(path, text)
 
 
 def _prepare(sources: Sequence[TextSource], settings: PrepareSettings, workers: int) -> PairStore:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.files import atomic, digest
 from st_paragram.core.npy_files import read_npz
 from st_paragram.errors import MiningError
@@ -199,7 +199,5 @@ def read_found(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:
     Raises:
         MiningError: It is damaged.
     """
-    try:
+    with refused(MiningError, path, "damaged", "remove its folder and start again"):
         return read_npz(path, names, ("float32", "int64"))
-    except DAMAGED as error:
-        raise MiningError(f"{path}: damaged ({one_line(error)}); remove its folder and start again") from error

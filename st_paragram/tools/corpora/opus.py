@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 import pydantic
 
 from st_paragram.errors import DownloadError
-from st_paragram.tools.corpora.fetching.answer import TryAgain
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile, is_web_address
-from st_paragram.tools.corpora.fetching.http import RangeRefused, fetch_small
+from st_paragram.tools.corpora.fetching.http import StartAnew, TryAgain, fetch_small
 
 API = "https://opus.nlpl.eu/opusapi/"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@-]")
@@ -64,7 +63,7 @@ def find_in_opus(
     url = f"{api}?{urlencode(query)}"
     try:
         rows = _rows(fetch_small(url, timeout), url)
-    except (TryAgain, RangeRefused) as error:
+    except (TryAgain, StartAnew) as error:
         raise DownloadError(
             f"OPUS:{corpus}: the index of OPUS does not answer ({url}: {error}); try again later, or name a corpus of "
             f"the catalogue, or mtdata:OPUS-{corpus.lower()}-VERSION-LANG-LANG, which does not need this index"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.files import write_text
 from st_paragram.core.json_files import read_json
 from st_paragram.errors import EvaluationError
@@ -137,12 +137,10 @@ def write_known_test_sets(
 
 @cache
 def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[TestSetSketch], list[set[int]]]:
-    try:
+    with refused(EvaluationError, path, "not readable", "install st_paragram again"):
         rows = read_json(path)
         tests = [TestSetSketch(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
         return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
-    except DAMAGED as error:
-        raise EvaluationError(f"{path}: not readable ({one_line(error)}); install st_paragram anew") from error
 
 
 def _packed(hashes: Collection[int]) -> str:

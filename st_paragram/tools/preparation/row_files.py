@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.files import atomic
 from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import StoreError
@@ -131,11 +131,10 @@ def read_index(path: Path) -> NDArray[np.int64]:
     Raises:
         StoreError: The index is damaged, or does not fit the file.
     """
-    try:  # mapped: of many files' indexes a task needs two numbers each
+    with refused(StoreError, path, "no file of rows", "remove its folder and start again"):
+        # mapped: of many files' indexes a task needs two numbers each
         starts: NDArray[np.int64] = map_npy(_index(path), ("int64",), 1)
         fits = starts.shape == (RANGES + 1,) and starts[-1] == path.stat().st_size
-    except DAMAGED as error:
-        raise StoreError(f"{path}: no file of rows ({one_line(error)}); remove its folder and start again") from error
     if not fits:
         raise StoreError(f"{path}: does not fit its index; remove its folder and start again")
     return starts

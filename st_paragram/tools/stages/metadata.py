@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import refused
 from st_paragram.core.files import atomic
 from st_paragram.core.json_files import read_json
 from st_paragram.errors import StoreError
@@ -38,14 +38,8 @@ def read_metadata(path: Path) -> dict[str, Any]:
     Raises:
         StoreError: The task is not done, or its metadata is damaged.
     """
-    try:
-        metadata: dict[str, Any] = dict(read_json(metadata_file(path)))
-    except DAMAGED as error:
-        reason = one_line(error)
-        raise StoreError(
-            f"{metadata_file(path)}: not readable ({reason}); remove its folder and start again"
-        ) from error
-    return metadata
+    with refused(StoreError, metadata_file(path), "not readable", "remove its folder and start again"):
+        return dict(read_json(metadata_file(path)))
 
 
 def written_before(result: Path, output: Path) -> bool:

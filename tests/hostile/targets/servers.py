@@ -23,7 +23,7 @@ from hostile.damage import damaged, edited_json, json_bytes
 from st_paragram.errors import ParagramError
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile, is_web_address
 from st_paragram.tools.corpora.fetching.download import download
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.transfer import TransferSettings
 from st_paragram.tools.corpora.opus import find_in_opus
 from st_paragram.tools.evaluation.sts.archives import graded_rows, read_members
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS

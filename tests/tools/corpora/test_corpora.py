@@ -351,3 +351,9 @@ def test_what_is_known_of_a_dead_link_is_said(server, monkeypatch, capsys, tmp_p
     captured = capsys.readouterr()
     assert "not there (HTTP 404 or 410)" in captured.err and "get para-nmt-50m.zip by hand" in captured.err
     assert "note: the address of the first scripts" in captured.out
+
+
+def test_the_http_library_is_only_imported_for_a_request():
+    code = "import sys, st_paragram.tools.evaluation.fetch, st_paragram.tools.corpora.resolve; "
+    code += "sys.exit('httpcore' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,3 +1,4 @@
+import base64
 import hashlib
 import json
 import logging
@@ -6,11 +7,12 @@ import shutil
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 import time
-import urllib.request
 import zipfile
 
+import httpcore
 import pytest
 from filelock import FileLock
 from hypothesis import given
@@ -22,14 +24,11 @@ from st_paragram.core.data import archives
 from st_paragram.core.data.archives import check_archive
 from st_paragram.core.data.text import TextSource, read_pairs
 from st_paragram.errors import DownloadError, SettingsError, TextError
-from st_paragram.tools.corpora.fetching import disk_space as space
+from st_paragram.tools.corpora.fetching import connection, http
 from st_paragram.tools.corpora.fetching import download as engine
-from st_paragram.tools.corpora.fetching import http
-from st_paragram.tools.corpora.fetching.answer import TryAgain
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.download import download
-from st_paragram.tools.corpora.fetching.transfer import HostNotFound
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.transfer import HostNotFound, TransferSettings
 from st_paragram.tools.corpora.resolve import corpora_for
 
 
@@ -255,29 +254,71 @@ def test_a_truncated_archive_is_refused_though_the_server_calls_it_whole(tmp_pat
     assert fetch(server, tmp_path).fresh
 
 
-def test_https_is_not_left():
-    handler = http.HttpsStays()
-    request = urllib.request.Request("https://a/b.zip")
-    with pytest.raises(DownloadError, match="leads to http://c, which is not https"):
-        handler.redirect_request(request, None, 302, "", {}, "http://c")
-    with pytest.raises(DownloadError, match="no web address"):
-        handler.redirect_request(urllib.request.Request("http://a"), None, 302, "", {}, "file:///etc/passwd")
-    assert handler.redirect_request(request, None, 302, "", {}, "https://c").full_url == "https://c"
+@pytest.mark.parametrize(
+    ("place", "leads_to", "says"),
+    [("https://a/b.zip", "http://c", "leads to http://c, which is not https"), ("https://a/b", "//c/d", "https://c/d"),
+     ("http://a", "file:///etc/passwd", "no web address"), ("https://a/b/c", "../d", "https://a/d")],
+)  # fmt: skip
+def test_https_is_not_left(monkeypatch, place, leads_to, says):
+    """Addresses are asked until one says that it leads nowhere else."""
+    asked = []
+
+    def send(method, url, headers, deadline):
+        asked.append(url)
+        headers = [(b"Location", leads_to.encode())] if url == place else []
+        return httpcore.ConnectionPool(), httpcore.Response(302 if headers else 200, headers=headers)
+
+    monkeypatch.setattr(connection, "send", send)
+    if says.startswith("https:"):
+        http.open_url(place)
+        assert asked == [place, says]
+    else:
+        with pytest.raises(DownloadError, match=says):
+            http.open_url(place)
+        assert asked == [place]
 
 
-def test_a_certificate_is_always_checked(tmp_path, server, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise urllib.error.URLError(ssl.SSLCertVerificationError("self-signed certificate"))
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory):
+    """The port of a server over TLS, and its certificate, for the name localhost, which nobody has signed."""
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    subprocess.run([*command.split(), "-addext", "subjectAltName=DNS:localhost"], cwd=folder, check=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    with serving() as running:
+        running.socket = context.wrap_socket(running.socket, server_side=True)
+        running.files["/a"] = b"here"
+        yield running.server_port, folder / "cert.pem"
 
-    seen = []
-    check = ssl.create_default_context
-    monkeypatch.setattr(http.ssl, "create_default_context", lambda: seen.append(check()) or seen[-1])
-    with pytest.raises(TryAgain):  # the server speaks no TLS
-        http.open_url(server.url.replace("http:", "https:") + PATH, timeout=5)
-    assert seen and all(context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED for context in seen)
-    monkeypatch.setattr(urllib.request.OpenerDirector, "open", refuse)
-    with pytest.raises(DownloadError, match="certificate cannot be trusted"):
-        fetch(server, tmp_path / "b")
+
+def test_a_certificate_must_be_trusted_and_the_hosts(secure, monkeypatch):
+    port, certificate = secure
+    with pytest.raises(DownloadError, match=r"certificate cannot be trusted \(self.signed certificate\)"):
+        http.open_url(f"https://localhost:{port}/a", timeout=5)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    assert http.fetch_small(f"https://localhost:{port}/a", timeout=5) == b"here"
+    with pytest.raises(DownloadError, match=r"certificate cannot be trusted .*127\.0\.0\.1"):
+        http.open_url(f"https://127.0.0.1:{port}/a", timeout=5)
+
+
+def test_a_proxy_of_the_environment_is_asked(server, monkeypatch):
+    """The proxy gets the whole address, and its password, which no message shows."""
+    for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", server.url.replace("//", "//user:pass%20word@"))
+    server.files["http://name.invalid/a"] = b"through the proxy"
+    assert http.fetch_small("http://name.invalid/a") == b"through the proxy"
+    assert server.headers["Proxy-Authorization"] == f"Basic {base64.b64encode(b'user:pass word').decode()}"
+    server.always["http://name.invalid/b"] = Answer(status=407)
+    for proxy in (server.url.replace("//", "//user:secret@"), "socks5://user:secret@127.0.0.1"):
+        monkeypatch.setenv("http_proxy", proxy)
+        with pytest.raises(DownloadError) as refused:
+            http.open_url("http://name.invalid/b")
+        assert "secret" not in str(refused.value)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server.files["/a"] = b"directly"
+    assert http.fetch_small(f"{server.url}/a") == b"directly"
 
 
 def test_an_outage_is_named(tmp_path, server):
@@ -298,12 +339,12 @@ def test_more_than_may_be_is_refused(tmp_path, server):
 
 def test_room_is_looked_for_first(tmp_path, server, monkeypatch):
     free = shutil._ntuple_diskusage(1, 1, 1000)
-    monkeypatch.setattr(space.shutil, "disk_usage", lambda path: free)
+    monkeypatch.setattr(engine.shutil, "disk_usage", lambda path: free)
     with pytest.raises(DownloadError, match=r"1 files of 0\.00 GiB are to come, but only 0\.00 GiB are free; free"):
         fetch(server, tmp_path)
     assert server.gets() == [] and [method for method, *_ in server.asked] == ["HEAD"]
     server.always[PATH] = Answer(length=False)  # HEAD tells nothing
-    monkeypatch.setattr(space.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9e9, 0, 9e9))
+    monkeypatch.setattr(engine.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9e9, 0, 9e9))
     assert fetch(server, tmp_path).fresh
 
 
@@ -453,7 +494,7 @@ def test_a_manifest_that_is_none_is_refused(tmp_path, server):
 
 
 def test_a_mistake_in_a_thread_does_not_look_like_success(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(engine, "record", lambda *args: 1 / 0)
+    monkeypatch.setattr(engine.Manifest, "record", lambda *args: 1 / 0)
     with pytest.raises(DownloadError, match="ZeroDivisionError"):
         fetch(server, tmp_path)
 

@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 from filelock import FileLock
@@ -108,3 +111,13 @@ def test_a_manifest_that_is_none(tmp_path, server, text):
     with pytest.raises(DownloadError, match=r"not readable as a manifest") as error:
         fetch(server, tmp_path)
     assert str(error.value).isprintable()
+
+
+def test_what_a_killed_run_left_of_the_manifest_goes(tmp_path, server):
+    code = "import pathlib, os, sys\nfrom st_paragram.tools.corpora.fetching.manifest import Manifest, Entry\n"
+    code += "pathlib.Path.replace = lambda *args: os.kill(os.getpid(), 9)\n"
+    code += "Manifest(pathlib.Path(sys.argv[1]))._set('a', Entry('u', 1, '0', 1, 'now'))"
+    assert subprocess.run([sys.executable, "-c", code, tmp_path]).returncode == -signal.SIGKILL
+    assert any(name.startswith(".manifest.json") for name in names(tmp_path))
+    fetch(server, tmp_path)
+    assert names(tmp_path) == [NAME, "manifest.json"]

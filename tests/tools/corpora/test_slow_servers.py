@@ -9,12 +9,10 @@ from support.downloads import FAST, PATH, archive, fetch, wanted
 from support.http_server import Answer, dripping, serving
 
 from st_paragram.errors import DownloadError
-from st_paragram.tools.corpora.fetching.answer import TryAgain
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.tools.corpora.fetching.disk_space import check_disk_space
-from st_paragram.tools.corpora.fetching.download import download
-from st_paragram.tools.corpora.fetching.http import fetch_small, open_url
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.download import check_disk_space, download
+from st_paragram.tools.corpora.fetching.http import TryAgain, fetch_small, open_url
+from st_paragram.tools.corpora.fetching.transfer import TransferSettings
 from st_paragram.tools.corpora.opus import find_in_opus
 
 SHORT, SOON = 0.3, 2.0  # a deadline, and by when it must surely have passed; seconds
@@ -124,11 +122,11 @@ def test_one_dead_address_of_a_host_leaves_time_for_the_next(monkeypatch):
         (family, *kind, place), *_ = resolve("127.0.0.1", port, *args, **options)
         return [(family, *kind, ("192.0.2.1", port)), (family, *kind, place)]
 
-    def dead_or_alive(address, timeout):
+    def dead_or_alive(address, timeout, **options):
         if address[0] != "127.0.0.1":
             time.sleep(timeout)
             raise TimeoutError("timed out")
-        return connect(address, timeout)
+        return connect(address, timeout, **options)
 
     with serving() as server:
         server.files["/a"] = b"here"

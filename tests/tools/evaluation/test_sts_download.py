@@ -14,7 +14,7 @@ from support.http_server import Answer, serving
 
 from st_paragram.core.files import locked
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.transfer import TransferSettings
 from st_paragram.tools.evaluation.graded_pairs import read_graded_pairs
 from st_paragram.tools.evaluation.sts import archives as sts_archives
 from st_paragram.tools.evaluation.sts import download as sts_download
@@ -126,10 +126,24 @@ def test_failures_name_the_address_and_keep_nothing_else_from_coming(tmp_path, s
         ("2/2f/STS2013-en-test.zip", "not there"),
         ("8/8c/STS2014-en-test.zip", "a web page"),
         ("7/70/Sts2017.gs.zip", "given up after 2 tries (HTTP 503"),
-        ("d/da/STS2015-en-test.zip", "given up after 2 tries (broke off after 100"),
+        ("d/da/STS2015-en-test.zip", "given up after 2 tries (connection broke (peer closed connection"),
     ):
         assert f"({server.base}{path}): {says}" in message
     assert [path.name for path in tmp_path.iterdir()] == ["sts2016"]
+
+
+@pytest.mark.parametrize("all_there", [False, True])
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path, server, all_there):
+    """It was killed while it wrote a set, or before it had removed the archives of the last one."""
+    if all_there:
+        fetch(tmp_path, server)
+        (tmp_path / ".archives").mkdir()
+        (tmp_path / ".archives" / "STS2013-en-test.zip").touch()
+    else:
+        (tmp_path / "sts2013").mkdir()
+        (tmp_path / "sts2013" / ".FNWN.tsv.0123456789ab.part").touch()
+    fetch(tmp_path, server)
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
 
 
 def test_no_server_no_name_and_no_patience(tmp_path, server):

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import queue
+import shutil
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from st_paragram.errors import DownloadError, ParagramError, SettingsError
-from st_paragram.tools.corpora.fetching.already_downloaded import already_downloaded, record
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.tools.corpora.fetching.disk_space import check_disk_space
-from st_paragram.tools.corpora.fetching.http import NotThere
+from st_paragram.tools.corpora.fetching.http import NotThere, StartAnew, TryAgain, open_url
 from st_paragram.tools.corpora.fetching.manifest import Manifest
-from st_paragram.tools.corpora.fetching.partial import Partial
-from st_paragram.tools.corpora.fetching.transfer import HostNotFound, Received, Stopped, Transfer, host_not_found
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.part import Part
+from st_paragram.tools.corpora.fetching.transfer import (
+    HostNotFound,
+    Received,
+    Stopped,
+    Transfer,
+    TransferSettings,
+    host_not_found,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -80,12 +86,12 @@ def download(
     manifest = Manifest(folder)
     outcome = _Outcome()
     paths = [folder / file.filename for file in files]
-    missing = [i for i, file in enumerate(files) if not already_downloaded(file, paths[i], manifest)]
+    missing = [i for i, file in enumerate(files) if not manifest.has(file, paths[i])]
     if missing:
         check_disk_space([files[index] for index in missing], folder, settings.timeout)
         _fetch_all(files, missing, folder, parallel, settings, manifest, outcome)
     for index in set(range(len(files))) - set(missing):
-        Partial(paths[index]).remove_leftovers()
+        Part(paths[index]).remove_leftovers()
     _judge_absent(files, outcome)
     if outcome.failures:
         reasons = "; ".join(outcome.failures[index] for index in sorted(outcome.failures))
@@ -111,6 +117,42 @@ def _check(files: Sequence[CorpusFile], parallel: int) -> None:
         raise SettingsError("a file is asked for twice; name each corpus once")
 
 
+def check_disk_space(files: Sequence[CorpusFile], folder: Path, timeout: float) -> None:
+    """Compare the size of files with the free space; the server is asked for sizes that are not known.
+
+    Args:
+        files: The files to fetch.
+        folder: The folder to store them in; it exists.
+        timeout: The longest wait for all answers together, in seconds.
+
+    Raises:
+        DownloadError: There is not enough space.
+    """
+    needed, end = 0, time.monotonic() + timeout
+    for file in files:
+        size = file.size or file.about
+        if size is None and (left := end - time.monotonic()) > 0:
+            try:
+                size = _ask_size(file.url, left)
+            except TryAgain:
+                end = 0.0  # the server is out of reach: each further question might take as long
+        needed += max(0, (size or 0) - Part(folder / file.filename).size())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise DownloadError(
+            f"{folder}: {len(files)} files of {needed / 2**30:.2f} GiB are to come, but only {free / 2**30:.2f} GiB "
+            "are free; free disk space, choose another folder, or ask for fewer files"
+        )
+
+
+def _ask_size(url: str, timeout: float) -> int | None:
+    try:
+        with open_url(url, timeout=timeout, method="HEAD") as answer:
+            return answer.length
+    except (DownloadError, StartAnew):
+        return None  # the download itself will say what is wrong
+
+
 def _fetch_all(
     files: Sequence[CorpusFile],
     missing: Sequence[int],
@@ -131,7 +173,7 @@ def _fetch_all(
         if host in outcome.unknown_hosts:
             raise HostNotFound(host_not_found(file, outcome.unknown_hosts[host]))
         received = Transfer(file, path, settings, stop).run()
-        record(file, path, received.size, received.sha256, manifest, received)
+        manifest.record(file, path, received.size, received.sha256, received.origin)
         outcome.received[index] = received
         logger.info(f"{path}: {received.size:,} bytes. Licence: {file.licence}")
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Literal
 
-import pydantic
-
-from st_paragram.core.damage import printable
-from st_paragram.core.files import content_digest, write_json
+from st_paragram.core.damage import refused
+from st_paragram.core.files import content_digest, output_lock, write_json
+from st_paragram.core.json_files import read_record
 from st_paragram.errors import DownloadError
+from st_paragram.tools.corpora.fetching.checks import HEAD_BYTES, Spoiled, check_head, check_known
+from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
+from st_paragram.tools.corpora.fetching.part import Origin
 
 NAME = "manifest.json"
-_FORMAT = 1
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +51,12 @@ class Entry:
     citation: str = ""
 
 
-_ENTRY = pydantic.TypeAdapter(Entry)
+@dataclass(frozen=True)
+class _Contents:
+    """What the file holds."""
+
+    format: Literal[1]
+    files: dict[str, Entry]
 
 
 class Manifest:
@@ -65,7 +72,30 @@ class Manifest:
         self._lock = threading.Lock()
         self.entries = self._read()
 
-    def holds(self, path: Path) -> bool:
+    def has(self, file: CorpusFile, path: Path) -> bool:
+        """Whether a file need not be fetched; one that is not in the manifest yet is checked and recorded there."""
+        if self._holds(path):
+            entry = self.entries[path.name]
+            return file.sha256 in (None, entry.sha256) and file.size in (None, entry.size)
+        return path.name not in self.entries and path.is_file() and self._adopt(file, path)
+
+    def record(self, file: CorpusFile, path: Path, size: int, sha256: str, origin: Origin | None = None) -> None:
+        """Record a file, with what the server said of it if it has just been fetched."""
+        entry = Entry(
+            url=file.url,
+            size=size,
+            sha256=sha256,
+            mtime_ns=path.stat().st_mtime_ns,
+            fetched=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            etag=origin.etag if origin else None,
+            last_modified=origin.last_modified if origin else None,
+            corpus=f"{file.name} {file.version}",
+            licence=file.licence,
+            citation=file.citation,
+        )
+        self._set(path.name, entry)
+
+    def _holds(self, path: Path) -> bool:
         """Whether a file exists and still is what was recorded; it is hashed only if its time has changed."""
         entry = self.entries.get(path.name)
         if entry is None or not path.is_file():
@@ -74,29 +104,34 @@ class Manifest:
         if status.st_size == entry.size and status.st_mtime_ns == entry.mtime_ns:
             return True
         if status.st_size == entry.size and content_digest(path) == entry.sha256:
-            self.record(path.name, replace(entry, mtime_ns=status.st_mtime_ns))
+            self._set(path.name, replace(entry, mtime_ns=status.st_mtime_ns))
             return True
         logger.warning(f"{path}: no longer what was fetched; it is fetched again")
         return False
 
-    def record(self, name: str, entry: Entry) -> None:
+    def _adopt(self, file: CorpusFile, path: Path) -> bool:
+        """Take a file that nobody recorded: it was put there by hand, or a run ended just before recording it."""
+        size, sha256 = path.stat().st_size, content_digest(path)
+        try:
+            with path.open("rb") as handle:
+                check_head(file, handle.read(HEAD_BYTES))
+            check_known(file, size, sha256)
+        except Spoiled as error:
+            logger.warning(f"{path} is fetched again: {error}")
+            return False
+        logger.info(f"{path}: found there ({size:,} bytes) and taken as it is")
+        self.record(file, path, size, sha256)
+        return True
+
+    def _set(self, name: str, entry: Entry) -> None:
         """Add or replace an entry, on disk too; entries that other processes have added meanwhile stay."""
-        with self._lock:
+        with self._lock, output_lock(self._path, error=DownloadError, wait=True):
             self.entries = {**self._read(), **self.entries, name: entry}
-            tree = {"format": _FORMAT, "files": {key: asdict(self.entries[key]) for key in sorted(self.entries)}}
-            write_json(self._path, tree)
+            write_json(self._path, asdict(_Contents(1, dict(sorted(self.entries.items())))))
 
     def _read(self) -> dict[str, Entry]:
         if not self._path.exists():
             return {}
-        try:
-            tree = json.loads(self._path.read_text(encoding="utf-8"))
-            if tree["format"] != _FORMAT:
-                raise ValueError(f"format {tree['format']!r}")
-            return {name: _ENTRY.validate_python(row) for name, row in tree["files"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else error
-            raise DownloadError(
-                f"{self._path}: not readable as a manifest ({printable(reason)}); move it away, and the "
-                "files are hashed again"
-            ) from error
+        advice = "move it away, and the files are hashed again"
+        with refused(DownloadError, self._path, "not readable as a manifest", advice):
+            return read_record(self._path, _Contents).files

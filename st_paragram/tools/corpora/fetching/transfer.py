@@ -5,31 +5,81 @@ from __future__ import annotations
 import hashlib
 import random
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
+from st_paragram.core.settings import setting, settings
 from st_paragram.errors import DownloadError
-from st_paragram.tools.corpora.fetching.answer import Answer, TryAgain
-from st_paragram.tools.corpora.fetching.contents import HEAD_BYTES, check_coding, check_type
-from st_paragram.tools.corpora.fetching.continuation import StartAnew, compare, continued
-from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
-from st_paragram.tools.corpora.fetching.disk_space import SPARE, check_disk_space_for
-from st_paragram.tools.corpora.fetching.http import NameNotFound, NotThere, RangeRefused, open_url
-from st_paragram.tools.corpora.fetching.partial import Origin, Partial
-from st_paragram.tools.corpora.fetching.transfer_rate import TransferRate
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
-from st_paragram.tools.corpora.fetching.verify import (
+from st_paragram.tools.corpora.fetching.checks import (
+    HEAD_BYTES,
+    SPARE,
     Spoiled,
-    verify_contents,
-    verify_head,
-    verify_sha256,
-    verify_size,
+    check_contents,
+    check_head,
+    check_headers,
+    check_known,
+    check_most,
+    check_room,
 )
+from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
+from st_paragram.tools.corpora.fetching.http import Answer, NameNotFound, NotThere, StartAnew, TryAgain, open_url
+from st_paragram.tools.corpora.fetching.part import Origin, Part
 
 _BLOCK = 1 << 18
 _STRETCH = 1 << 24  # bytes of a file of unknown size between two looks at the free space
+
+
+@settings
+class TransferSettings:
+    """Limits of one transfer; a number that makes no sense raises `SettingsError`."""
+
+    timeout: float = setting(30.0, "seconds in which an answer must begin, and each further byte come", above=0)
+    tries: int = setting(6, "failed tries in a row after which the file is given up", least=1)
+    first_wait: float = setting(1.0, "seconds before the second try; they double each time, varied at random", least=0)
+    longest_wait: float = setting(120.0, "the longest wait in seconds, also where a server asks for more", least=0)
+    least_rate: float = setting(1024.0, "bytes per second below which a try has failed", least=0)
+    rate_window: float = setting(60.0, "seconds over which the rate is taken", above=0)
+    progress: int = setting(1 << 20, "new bytes after which failed tries are counted from one again", least=1)
+    overlap: int = setting(1 << 16, "bytes before the end of a part that come once more and must be the same", least=1)
+    most_bytes: int | None = setting(None, "the largest size of a file in bytes; there is no limit if it is not given")
+
+    def wait(self, failures: int, chance: float, asked: float | None) -> float:
+        """Seconds until the next try.
+
+        Args:
+            failures: Tries that have failed in a row, at least one.
+            chance: A random number from 0 to 1.
+            asked: Seconds that the server asks for; None if it does not.
+        """
+        own = self.first_wait * 2.0 ** min(failures - 1, 30) * (0.5 + chance)
+        return min(self.longest_wait, own if asked is None else max(asked, own))
+
+
+class TransferRate:
+    """Watches how fast one attempt gets on: a server that only trickles has failed as much as one that is silent."""
+
+    def __init__(self, settings: TransferSettings) -> None:
+        """Begin the first window of time."""
+        self._least, self._window = settings.least_rate, settings.rate_window
+        self._since, self._bytes = time.monotonic(), 0
+
+    def add(self, count: int) -> None:
+        """Count bytes that have come.
+
+        Raises:
+            TryAgain: A window has ended and they were too few.
+        """
+        self._bytes += count
+        elapsed = time.monotonic() - self._since
+        if elapsed < self._window:
+            return
+        rate = self._bytes / elapsed
+        if rate < self._least:
+            raise TryAgain(f"only {rate:,.0f} bytes/s over {elapsed:.0f} s, at least {self._least:,.0f} are expected")
+        self._since, self._bytes = time.monotonic(), 0
 
 
 class Stopped(Exception):
@@ -68,7 +118,7 @@ class Transfer:
             stop: Once set, `run` ends soon.
         """
         self._file, self._target, self._settings, self._stop = file, target, settings, stop
-        self._part = Partial(target, settings.overlap)
+        self._part = Part(target, settings.overlap)
         self._bar: tqdm | None = None  # type: ignore[type-arg]
         self._anew = False
 
@@ -111,7 +161,7 @@ class Transfer:
                     raise DownloadError(self._given_up(error, failures)) from error
                 if self._stop.wait(self._settings.wait(failures, random.random(), error.wait)):
                     raise Stopped from error
-            except (StartAnew, RangeRefused) as error:
+            except StartAnew as error:
                 if self._anew:
                     raise Spoiled(
                         f"{self._file.label}: the server does not give this file from its beginning ({error}); "
@@ -121,7 +171,7 @@ class Transfer:
                 self._anew = True
 
     def _given_up(self, error: TryAgain, failures: int) -> str:
-        kept = self._part.size() if self._part.resumable(self._file.url) else 0
+        kept = self._part.size() if self._part.origin(self._file.url) else 0
         stays = f"; {kept:,} bytes are kept, and the next run resumes there" if kept else ""
         return (
             f"{self._file.label}: given up after {failures} tries ({error}){stays}; try again later, or "
@@ -131,22 +181,25 @@ class Transfer:
     def _attempt(self) -> Received:
         if self._stop.is_set():
             raise Stopped
-        origin = self._part.resumable(self._file.url)
+        origin = self._part.origin(self._file.url)
         offset = self._part.size() if origin else 0
         if origin and origin.total == offset:  # all had come when the program was ended
             return self._finish(origin, self._hash_part().hexdigest(), resumed=True)
         start = offset - self._settings.overlap
         headers = {"Range": f"bytes={start}-", "If-Range": str(origin.validator)} if origin else {}
         with open_url(self._file.url, headers, self._settings.timeout) as answer:
-            rate = TransferRate(self._settings.least_rate, self._settings.rate_window)
+            rate = TransferRate(self._settings)
             if answer.status == 206:
-                origin = continued(answer, origin, start, offset)
-                compare(answer, self._part.tail(), rate)
+                if origin is None:
+                    raise StartAnew("a part came, where all was asked for")
+                origin = origin.continued(answer, start, offset)
+                self._compare(answer, rate)
             else:
                 origin, offset = self._begun(answer), 0
             if origin.total is not None:
-                verify_size(self._file, origin.total, self._settings.most_bytes)
-                check_disk_space_for(self._file, origin.total - offset, self._target.parent)
+                check_most(self._file, origin.total, self._settings.most_bytes)
+                check_known(self._file, origin.total)
+                check_room(self._file, origin.total - offset, self._target.parent)
             digest = self._hash_part() if offset else hashlib.sha256()
             size = self._receive(answer, digest, offset, origin.total, rate)
         if origin.total is not None and size < origin.total:
@@ -155,12 +208,21 @@ class Transfer:
 
     def _begun(self, answer: Answer) -> Origin:
         """A whole file begins, whatever was asked for: the server knows no ranges, or the file has changed."""
-        name, label, advice = self._file.filename, self._file.label, self._file.advice
-        check_type(name, answer.header("Content-Type"), label, advice)
-        check_coding(name, answer.header("Content-Encoding"), label, advice)
+        check_headers(self._file, answer)
         origin = Origin(self._file.url, answer.header("ETag"), answer.header("Last-Modified"), answer.length)
         self._part.begin(origin)
         return origin
+
+    def _compare(self, answer: Answer, rate: TransferRate) -> None:
+        """Read once more the bytes from which the rest goes on; others begin the file anew."""
+        known = self._part.tail()
+        while known:
+            if not (block := answer.read(len(known))):
+                raise TryAgain(f"broke off {len(known):,} bytes before anything new")
+            if not known.startswith(block):
+                raise StartAnew("the bytes where it goes on are others now")
+            known = known[len(block) :]
+            rate.add(len(block))
 
     def _receive(
         self, answer: Answer, digest: hashlib._Hash, offset: int, total: int | None, rate: TransferRate
@@ -175,7 +237,7 @@ class Transfer:
                 if len(head) == size < HEAD_BYTES:  # a page in its place is known before all of it has come
                     head = (head + block)[:HEAD_BYTES]
                     if len(head) == HEAD_BYTES:
-                        verify_head(self._file, head)
+                        check_head(self._file, head)
                 self._check_growth(size, size + len(block), total)
                 handle.write(block)
                 handle.flush()  # what is on the disk when the program is killed can be resumed
@@ -187,18 +249,17 @@ class Transfer:
 
     def _check_growth(self, before: int, size: int, total: int | None) -> None:
         """Refuse more than there should be; a file of unknown size must not fill the disk."""
-        verify_size(self._file, size, self._settings.most_bytes, whole=False)
+        check_most(self._file, size, self._settings.most_bytes)
         if total is not None and size > total:
             raise StartAnew(f"{size:,} bytes have come of {total:,}")
         if total is None and size // _STRETCH > before // _STRETCH:
-            check_disk_space_for(self._file, SPARE, self._target.parent)
+            check_room(self._file, SPARE, self._target.parent)
 
     def _finish(self, origin: Origin, sha256: str, resumed: bool) -> Received:
         size = self._part.size()
         try:
-            verify_size(self._file, size)
-            verify_sha256(self._file, sha256)
-            verify_contents(self._file, self._part.path)
+            check_known(self._file, size, sha256)
+            check_contents(self._file, self._part.path)
         except Spoiled as error:
             if resumed and not self._anew:  # the parts may not fit together
                 raise StartAnew(str(error)) from error

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from st_paragram.core.files import atomic, locked
+from st_paragram.core.files import atomic, locked, remove_unfinished
 from st_paragram.errors import EvaluationError, ParagramError, TextError
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.download import download
-from st_paragram.tools.corpora.fetching.transfer import HostNotFound
-from st_paragram.tools.corpora.fetching.transfer_settings import TransferSettings
+from st_paragram.tools.corpora.fetching.transfer import HostNotFound, TransferSettings
 from st_paragram.tools.evaluation.graded_pairs import read_graded_pairs
 from st_paragram.tools.evaluation.sts.archives import graded_rows, read_members
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, SMT, SetInfo
@@ -107,6 +107,8 @@ def download_sts(
     forbidden = [archives.benchmark for archives in ARCHIVES if archives.microsoft and not accept_msr_terms]
     asked = [archives for archives in ARCHIVES if archives.benchmark in benchmarks and missing[archives.benchmark]]
     wanted = [archives for archives in asked if archives.benchmark not in forbidden]
+    if not wanted:
+        _remove_archives(folder)
     written: list[Path] = []
     failures: list[str] = []
     for number, archives in enumerate(wanted):
@@ -155,12 +157,21 @@ def _fetch_benchmark(
         try:
             for got in download(files, place, settings=settings):
                 members |= read_members(got.path.read_bytes(), got.file.url)
+            where = base + archives.paths[0]
+            for info, path in missing.items():
+                remove_unfinished(path.parent, path.name)
+                _write(path, graded_rows(info, members, where), info, where)
         finally:
             shutil.rmtree(place, ignore_errors=True)  # small: fetched anew each time
-    where = base + archives.paths[0]
-    for info, path in missing.items():
-        _write(path, graded_rows(info, members, where), info, where)
     return list(missing.values())
+
+
+def _remove_archives(folder: Path) -> None:
+    """Remove the archives that a run left that was killed after its last set."""
+    place = folder / _ARCHIVES
+    if place.is_dir():
+        with suppress(ParagramError), locked(place):  # another run may need them
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _write(path: Path, rows: list[str], info: SetInfo, where: str) -> None:

@@ -1,17 +1,21 @@
-"""A file on its way: `NAME.part`, and beside it what is needed to resume it after an interruption."""
+"""A file on its way: `NAME.part`, beside it what is needed to resume it, and whether a rest belongs to it."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pydantic
 from filelock import FileLock, Timeout
 
 from st_paragram.errors import DownloadError
+from st_paragram.tools.corpora.fetching.http import Answer, StartAnew
+
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")  # RFC 9110, 14.4
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,42 @@ class Origin:
         strong = None if self.etag is None or self.etag.startswith("W/") else self.etag
         return next((each for each in (strong, self.last_modified) if each and each.isascii()), None)
 
+    def continued(self, answer: Answer, start: int, size: int) -> Origin:
+        """Compare what the server says of the rest with what it said of the beginning.
+
+        Args:
+            answer: The answer, with status 206.
+            start: The first byte asked for.
+            size: The bytes that are there.
+
+        Returns:
+            The origin, with the size of the whole file where only the rest states it.
+
+        Raises:
+            StartAnew: It is the rest of another file, or begins or ends elsewhere.
+        """
+        stated = answer.header("Content-Range") or ""
+        seen = _RANGE.fullmatch(stated.strip())
+        if seen is None:
+            raise StartAnew(f"Content-Range {stated!r} from byte {start}")
+        first, last, total = int(seen[1]), int(seen[2]), None if seen[3] == "*" else int(seen[3])
+        if first != start or last < first or (total is not None and last >= total):
+            raise StartAnew(f"Content-Range {stated!r} from byte {start}")
+        if answer.length not in (None, last - first + 1):
+            raise StartAnew(f"Content-Range {stated!r} in {answer.length} bytes")
+        if total is not None and (total < size or self.total not in (None, total)):
+            raise StartAnew(f"{total} bytes in all after {self.total or size}")
+        for name, before in (("ETag", self.etag), ("Last-Modified", self.last_modified)):
+            now = answer.header(name)
+            if now and before and now != before:
+                raise StartAnew(f"{name} {now} after {before}")
+        return replace(self, total=total) if self.total is None else self
+
 
 _ORIGIN = pydantic.TypeAdapter(Origin)
 
 
-class Partial:
+class Part:
     """The part of one file; as long as it is open no other process takes it for its own."""
 
     def __init__(self, target: Path, overlap: int = 0) -> None:
@@ -91,8 +126,8 @@ class Partial:
                 self.discard()
                 self.release()
 
-    def origin(self) -> Origin | None:
-        """What the part is a part of, or None where that is not certain: then it must begin anew."""
+    def origin(self, url: str | None = None) -> Origin | None:
+        """What the part is a part of; None where that is not certain or it is not from `url`: then it begins anew."""
         if self.size() <= self.overlap:
             return None
         try:
@@ -100,12 +135,7 @@ class Partial:
         except (OSError, ValueError):
             return None
         whole = origin.total is None or self.size() <= origin.total
-        return origin if whole and origin.validator is not None else None
-
-    def resumable(self, url: str) -> Origin | None:
-        """As `origin`, for a part that comes from this address."""
-        origin = self.origin()
-        return origin if origin is not None and origin.url == url else None
+        return origin if whole and origin.validator is not None and url in (None, origin.url) else None
 
     def tail(self) -> bytes:
         """The last `overlap` bytes."""
