@@ -1,6 +1,5 @@
 """Benchmarks of mining: `python benchmarks/mining.py PART ...`, of which each has its own `--help`.
 
-planted    known pairs hidden among sentences without a translation: precision, recall and F1 by each margin
 scaling    time by stage and memory against the number of sentences
 peers      beside a baseline, and beside sentence-transformers' paraphrase mining
 
@@ -10,23 +9,37 @@ watched (Linux only).
 
 from __future__ import annotations
 
-import importlib
+import argparse
 import sys
 import tempfile
 from pathlib import Path
 
-from harness.mining.options import PARTS, build_parser
+from harness.mining import peers, scaling
 from harness.output import write_result
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.tools.bitext_mining.margin import DEFAULT_K
+
+PARTS = {"scaling": scaling, "peers": peers}
 
 
 def main() -> int:
     """Run one part."""
-    arguments = build_parser(__doc__ or "").parse_args()
-    part = importlib.import_module(PARTS[arguments.part])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = parser.add_subparsers(dest="part", required=True)
+    for name, module in PARTS.items():
+        part = parts.add_parser(name, help=module.__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        add = part.add_argument
+        add("--model", required=True, help="directory or name of a model")
+        add("--bitext", required=True, type=Path, help="source TAB target, plain or compressed")
+        add("--k", type=int, default=DEFAULT_K, help="neighbours")
+        add("--memory", default="4G", help="the most memory that mining may take")
+        add("--folder", type=Path, default=Path(), help="for temporary files: some 5 KB a sentence")
+        add("--json", type=Path, metavar="FILE", help="write the figures there")
+        module.add_options(part)
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        found = part.run(arguments, Path(folder))
+        found = PARTS[arguments.part].run(arguments, Path(folder))
     if arguments.json:
         options = {name: str(value) for name, value in vars(arguments).items()}
         write_result(arguments.json, part=arguments.part, options=options, found=found)

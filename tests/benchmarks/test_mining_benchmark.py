@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness.mining import known, peers, scaling
-from harness.mining.near_texts import NearTexts
+from harness.mining import peers, scaling
 from harness.mining.peers import agreement, read_scored
-from harness.mining.planted import Recipe, write_planted
 from harness.mining.process import WatchedMining
 from harness.mining.simple import mine_baseline, mine_files_baseline, mine_paraphrases
 from harness.processes import Run
@@ -23,7 +21,6 @@ from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.evaluation.bucc_files import read_bucc
 from st_paragram.tools.search.nearest import nearest_both_ways
 from st_paragram.tools.search.settings import FLAT
 
@@ -64,146 +61,6 @@ def test_a_bitext_of_blanks_gives_no_large_text(tmp_path):
     bitext = write_rows(tmp_path / "bitext.tsv", [("", "")])
     with pytest.raises(TextError, match="only 0 distinct sentences in column 1, not 1000"):
         write_distinct(bitext, tmp_path, 1000)
-
-
-# --- planted pairs
-
-
-def planted(tmp_path, bitext, held, block=1, **how):
-    recipe = Recipe(
-        str(write_rows(tmp_path / "bitext.tsv", bitext)),
-        (str(write_rows(tmp_path / "held.tsv", held)),),
-        block=block,
-        **how,
-    )
-    made = write_planted(recipe, tmp_path / "planted", "en-xx")
-    return made, read_bucc(tmp_path / "planted", "en-xx")
-
-
-def test_known_pairs_are_planted_among_sentences_without_translation(tmp_path):
-    bitext = [(f"one {row}", f"uno {row}") for row in range(100)]
-    bitext += [(f"ONE {row}", f"uno, {row}") for row in range(20)]  # another translation of the same
-    held = [(f"held {row}", f"tenido {row}") for row in range(10)]
-    made, texts = planted(tmp_path, bitext, held, distractors=1000, planted=8)
-    assert made.pairs == len(texts.gold) == 8 and made.from_more == (0, 0)
-    assert {(texts.source[one], texts.target[other]) for one, other in texts.gold} == set(held[:8])
-    sources, targets = (set(side) for side in (texts.source, texts.target))
-    assert made.distractors == (len(sources) - 8, len(targets) - 8)
-    assert 30 < len(targets) < 80 and 20 < len(sources) < 80
-    for one, other in bitext:
-        assert not (other in targets and {one, one.lower()} & sources)
-    # neither the order of lines nor the ids tell what is planted
-    assert texts.source_ids == sorted(texts.source_ids)
-    assert (texts.gold[:, 0] != texts.gold[:, 1]).any() and texts.gold.max() > 20
-
-
-def test_what_the_model_has_seen_or_what_repeats_is_not_planted(tmp_path):
-    bitext = [("seen", "visto"), ("Held", "otra cosa"), *((f"one {row}", f"uno {row}") for row in range(20))]
-    held = [("visto", "Seen"), ("tenido", "held"), ("guardado", "held"), ("nuevo", "new")]
-    made, texts = planted(tmp_path, bitext, held, swapped=True)
-    assert (made.known_to_model, made.repeated, made.pairs) == (1, 1, 2)
-    assert {(texts.source[one], texts.target[other]) for one, other in texts.gold} == {
-        ("held", "tenido"),
-        ("new", "nuevo"),
-    }
-    assert "Held" not in texts.source  # a planted sentence is no distractor
-    assert "otra cosa" not in texts.target  # and what translates one is none either
-    with pytest.raises(TextError, match=r"no pair that is not in .*bitext\.tsv; give other held pairs"):
-        planted(tmp_path, bitext, [("seen", "visto")])
-
-
-def test_further_texts_fill_up(tmp_path):
-    bitext = [(f"one {row}", f"uno {row}") for row in range(40)]
-    more = write_rows(tmp_path / "more.tsv", [*bitext, *((f"more {row}", "x") for row in range(50))])
-    made, texts = planted(tmp_path, bitext, [("held", "tenido")], distractors=50, more=((str(more),), ()))
-    assert made.distractors[0] == 50 > made.distractors[1]
-    assert 0 < made.from_more[0] < 50 and made.from_more[1] == 0
-    targets = {sentence.removeprefix("uno ") for sentence in texts.target}
-    assert not targets & {sentence.removeprefix("one ") for sentence in texts.source}
-
-
-def test_neighbouring_rows_are_for_one_side(tmp_path):
-    bitext = [(f"one {row}", f"uno {row}") for row in range(200)]
-    made, texts = planted(tmp_path, bitext, [("held", "tenido")], block=20)
-    assert sum(made.distractors) == 200
-    blocks = [{int(text.split()[1]) // 20 for text in side if " " in text} for side in (texts.source, texts.target)]
-    assert blocks[0] and blocks[1] and not blocks[0] & blocks[1]
-
-
-def test_few_distractors_are_of_all_of_the_bitext(tmp_path):
-    bitext = [(f"one {row}", f"uno {row}") for row in range(200)]
-    made, texts = planted(tmp_path, bitext, [("held", "tenido")], distractors=10)
-    assert made.distractors == (10, 10)
-    assert max(int(text.split()[1]) for text in texts.source if " " in text) > 100
-
-
-def test_sentences_that_share_rare_words_are_near():
-    known = [
-        "the cat sat on the red mat",
-        "turn the light off in the long hall",
-        *(f"the {row} of a" for row in range(90)),
-    ]
-    texts = NearTexts(known)
-    near = ["The cat, it sat on a red mat.", "in the long hall turn the light off", known[0]]
-    assert texts.near(near).tolist() == [True, True, True]
-    assert not texts.near(["the dog ran off with a blue mat", "long ago, in the far north", "the", "", "!"]).any()
-    assert texts.near(near * 400).all() and len(texts.near([])) == 0
-
-
-def test_what_nearly_says_the_same_is_no_distractor(tmp_path):
-    bitext = [(f"red {row} boats sail past the {row * 7} hill", f"barco {row} rojo") for row in range(100)]
-    bitext += [(f"past the {row * 7} hill sail red {row} boats", f"nave {row + 1000}") for row in range(100)]
-    held = [("a yellow bird sings at noon", "canta"), ("x", "un pato amarillo nada en el lago")]
-    bitext += [("a yellow bird sings at noon today", "hoy"), ("y", "pato amarillo nada en el lago")]
-    made, texts = planted(tmp_path, bitext, held)
-    assert made.near[0] > 10
-    boats = {int(text.split()[1]) for text in texts.source if text.startswith("red")}
-    boats |= {int(text.split()[6]) for text in texts.source if text.startswith("past")}
-    barcos = {int(text.split()[1]) % 1000 for text in texts.target if text.startswith(("barco", "nave"))}
-    assert boats and barcos and not boats & barcos
-    assert "a yellow bird sings at noon today" not in texts.source
-    assert "pato amarillo nada en el lago" not in texts.target
-
-
-def test_the_same_seed_plants_the_same(tmp_path):
-    bitext, held = [(f"one {row}", f"uno {row}") for row in range(40)], [("held", "tenido")]
-    _, one = planted(tmp_path, bitext, held, seed=1)
-    _, again = planted(tmp_path, bitext, held, seed=1)
-    _, other = planted(tmp_path, bitext, held, seed=2)
-    assert one.source == again.source and one.target == again.target
-    assert one.source != other.source
-
-
-# --- scores
-
-
-def comparable(tmp_path, count=40, known=20):
-    for code in ("en", "xx"):
-        write_rows(tmp_path / f"t.{code}", [(f"{code}-{row}", f"text {row}") for row in range(count)])
-    write_rows(tmp_path / "t.gold", [(f"en-{row}", f"xx-{row}") for row in range(known)])
-    return read_bucc(tmp_path / "t", "en-xx")
-
-
-def test_mined_ids_are_scored(tmp_path):
-    texts = comparable(tmp_path)
-    rows = [(f"{1 - row / 100:.6f}", f"en-{row}", f"xx-{row}") for row in range(10)]
-    rows += [("0.100000", "en-30", "xx-31")]
-    mined = known.read_mined(write_rows(tmp_path / "mined.tsv", rows), texts)
-    assert mined.source.tolist() == [*range(10), 30] and mined.target.tolist() == [*range(10), 31]
-    scored = known.score_mined({Margin.RATIO: mined}, texts)
-    best = scored[known.ORACLE][Margin.RATIO]
-    assert (best.precision, best.recall, best.f1) == (1, 0.5, pytest.approx(2 / 3))
-    assert scored[known.HALF][Margin.RATIO].gold < 20
-    table = known.score_rows(scored)
-    assert table[1] == ["on the same pairs (oracle)", "ratio", "0.5050", "10", "10", "20", "100.0", "50.0", "66.7"]
-    assert all(len(row) == len(known.HEAD) for row in table)
-
-
-@pytest.mark.parametrize("row", [("0.5", "en-1"), ("high", "en-1", "xx-1"), ("0.5", "en-1", "xx-99")])
-def test_lines_that_are_not_mined_pairs_are_refused(tmp_path, row):
-    path = write_rows(tmp_path / "mined.tsv", [("0.5", "en-0", "xx-0"), row])
-    with pytest.raises(TextError, match=r"mined\.tsv: line 2: not `score TAB id TAB id` of t"):
-        known.read_mined(path, comparable(tmp_path))
 
 
 # --- agreement
@@ -327,7 +184,7 @@ def test_the_script_measures_sizes(tmp_path, monkeypatch, capsys, model, pairs):
     assert [size["sentences"] for size in written["found"]["sizes"]] == [50, 80]
 
 
-def test_the_script_reports_errors_in_a_line(tmp_path, monkeypatch, capsys, model, pairs):
-    arguments = ["--model", model, "--bitext", write_rows(tmp_path / "b.tsv", pairs), "--held", tmp_path / "none"]
-    assert run(monkeypatch, "planted", *arguments, "--folder", tmp_path) == 1
+def test_the_script_reports_errors_in_a_line(tmp_path, monkeypatch, capsys, model):
+    arguments = ["--model", model, "--bitext", tmp_path / "none.tsv"]
+    assert run(monkeypatch, "scaling", *arguments, "--folder", tmp_path) == 1
     assert "no such file; check the path" in capsys.readouterr().err

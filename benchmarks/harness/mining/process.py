@@ -41,7 +41,6 @@ def watch_mining(
     output: Path,
     model: str,
     settings: MiningSettings | None = None,
-    work: Path | None = None,
     workers: int = 1,
 ) -> WatchedMining:
     """Mine texts, source and target, or one for paraphrases; an output that is there is replaced.
@@ -51,7 +50,6 @@ def watch_mining(
         output: Of the pairs.
         model: To embed with.
         settings: Of the mining.
-        work: A folder for the results of stages, which stays; None: one beside the output, which does not.
         workers: Processes.
 
     Raises:
@@ -62,7 +60,6 @@ def watch_mining(
         "output": str(output),
         "model": model,
         "settings": asdict(settings or MiningSettings()),
-        "work": str(work) if work else None,
         "workers": workers,
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -80,8 +77,7 @@ def main(question: Path, answer: Path) -> int:
 
     wanted = json.loads(question.read_text(encoding="utf-8"))
     settings = MiningSettings(**wanted["settings"])
-    folder = Path(wanted["work"]) if wanted["work"] else None
-    work = Work(folder, keep=folder is not None, executor=LocalExecutor(wanted["workers"]))
+    work = Work(executor=LocalExecutor(wanted["workers"]))
     report = mine(wanted["texts"], wanted["output"], wanted["model"], settings, True, work)
     answer.write_text(json.dumps(asdict(report), default=str), encoding="utf-8")
     return 0

@@ -14,7 +14,7 @@ from harness.texts import write_distinct
 
 from st_paragram.core.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.search.settings import parse_memory
+from st_paragram.tools.search.settings import AUTO, parse_memory
 
 STAGES = ("sentences", "embed", "index", "effort", "search", "pairs")
 HEAD = ("sentences a side", "start", *STAGES, "all, s", "embedded/s", "pairs", "peak, MB", "index", "effort", "recall")
@@ -24,6 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part."""
     sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000]
     parser.add_argument("--sizes", type=int, nargs="+", default=sizes, help="sentences on each side")
+    parser.add_argument("--index", default=AUTO, help="see `st-paragram mine --help`")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw a picture there")
     parser.add_argument("--workers", type=int, default=1, help="processes")
 
