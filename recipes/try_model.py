@@ -20,9 +20,9 @@ from st_paragram.core.data.sample.held_out import held_out_pairs
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.training.development import built_in_pairs
 from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
 from st_paragram.tools.evaluation.correlation import correlate
-from st_paragram.tools.evaluation.development import built_in_pairs
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.tatoeba import retrieval_error
 

@@ -6,6 +6,7 @@ names. Nothing of a family is imported before it is asked for. Inside its packag
 - `family.FAMILY` is its `Family`: what is trained, and how;
 - `directory` keeps its pipelines in model directories, if they need an architecture that no other family has;
 - `<command>_command` is each command that it adds to `st-paragram`;
+- `card_facts.card_facts(record)` is what a model card says of a model of it, see `learning.models.card`;
 - `demo_tab` is the tab that it adds to the demo page.
 """
 
@@ -38,6 +39,7 @@ class FamilyEntry:
         architectures: The architectures of its model directories, with what each is in words.
         files: Patterns of the files that make a model, in the order in which its fingerprint is computed.
         benchmarks: What `st-paragram evaluate` can score because of it, each a module of that name.
+        recorded_by: A setting that no other family has, by which the record of a training is known as one of it.
         extends: The family whose training offers this one's encoders and configurations as choices, if any.
         demo_tab: It adds a tab to the demo page.
     """
@@ -48,6 +50,7 @@ class FamilyEntry:
     architectures: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = _PIPELINE_FILES
     benchmarks: tuple[str, ...] = ()
+    recorded_by: str = ""
     extends: str = ""
     demo_tab: bool = False
 
@@ -76,6 +79,7 @@ FAMILIES: dict[str, FamilyEntry] = {
         trains={"bgt": "a bilingual generative transformer, which can also write sentences (EMNLP 2020)"},
         commands={"generate": "write sentences with a generative model: again, translated, or in another style"},
         architectures={"generative": "generative model, BGT"},
+        recorded_by="objective",
         demo_tab=True,
     ),
     "muse": FamilyEntry(
@@ -84,6 +88,7 @@ FAMILIES: dict[str, FamilyEntry] = {
         commands={"tasks": "turn public files of questions, dialogues and inference into data for train muse"},
         architectures={"dual-encoder": "dual encoder, mUSE"},
         benchmarks=("nli",),
+        recorded_by="architecture",
     ),
 }
 
@@ -132,6 +137,19 @@ def entry_of_architecture(name: str) -> FamilyEntry | None:
     """The entry of the family that keeps its models in this architecture; None if there is none."""
     own = (entry for entry in FAMILIES.values() if name in entry.architectures)
     return next(own, None) or next((entry for _, entry in entries() if name in entry.architectures), None)
+
+
+def entry_of_record(settings: Mapping[str, object]) -> tuple[str, FamilyEntry]:
+    """The family of a trained model by the settings of its training: name and entry.
+
+    Those of this package are known by a setting, so that records of all versions are; others name themselves.
+    """
+    if isinstance(name := settings.get("family"), str):
+        return name, entry_named(name)
+    marked = (
+        (name, entry) for name, entry in FAMILIES.items() if entry.recorded_by and settings.get(entry.recorded_by)
+    )
+    return next(marked, ("psp", FAMILIES["psp"]))
 
 
 def commands() -> dict[str, tuple[FamilyEntry, str]]:

@@ -57,6 +57,10 @@ def test_a_family_is_one_folder_and_one_line(folder, monkeypatch, capsys, known)
     assert "train a model of the family toy (es)" in capsys.readouterr().out
     assert main([*command, "--epochs", "2"]) == 0
     assert "; model in toy-es\n" in capsys.readouterr().out
+    assert (
+        "Sentence embeddings for en and es: a model of the family toy. 6 components"
+        in Path("toy-es/README.md").read_text()
+    )
     model = st_paragram.load("toy-es", device="cpu")
     assert isinstance(model, ToyEncoder) and model.encode(["ba ce"]).shape == (1, 6)
     assert main([*command, "--overwrite", "--dim", "0"]) == 1

@@ -41,7 +41,7 @@ _HEAVY = (
     "st_paragram.learning.models.directory",
     "st_paragram.learning.training.train",
     "st_paragram.learning.training.training_data",
-    "st_paragram.tools.evaluation.development",
+    "st_paragram.learning.training.development",
 )
 
 

@@ -26,10 +26,10 @@ from st_paragram.core.tables import hundredths
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.objective import arguments, new_model
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.training.development import translation_accuracy
 from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.tools.evaluation.correlation import correlate, graded_result
-from st_paragram.tools.evaluation.development import translation_accuracy
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.translations import Translations
 

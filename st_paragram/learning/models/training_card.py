@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any
 
 from huggingface_hub import EvalResult
 
 from st_paragram.core.encoding.training_record import TrainingRecord
+from st_paragram.core.families import entry_of_record
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.core.value_words import in_words, listed
 from st_paragram.core.version import installed_version
-from st_paragram.learning.models import card_facts_bgt, card_facts_muse, card_facts_psp
 from st_paragram.learning.models.card import Card, CardFacts, blocks, render, score_entry
 
 #: How a training record calls the model that was saved.
@@ -72,7 +73,7 @@ def training_card(
             ("Data", _data(record, sources)),
             ("Training", _training(record)),
             ("Scores", _scores(record)),
-            ("Citation", "```bibtex\n" + "\n\n".join(facts.citations) + "\n```"),
+            *([("Citation", "```bibtex\n" + "\n\n".join(facts.citations) + "\n```")] if facts.citations else []),
         ),
         languages=tuple(code for code in bare if _LANGUAGE.fullmatch(code)),
         base_model=_base_model(record.settings),
@@ -81,10 +82,12 @@ def training_card(
 
 
 def _facts(record: TrainingRecord) -> CardFacts:
-    """Those of the record's family: dual encoders name an `architecture`, generative models an `objective`."""
-    if "architecture" in record.settings:
-        return card_facts_muse.card_facts(record)
-    return (card_facts_bgt if record.settings.get("objective") else card_facts_psp).card_facts(record)
+    """Those of the record's family; one of another package need not have any."""
+    name, entry = entry_of_record(record.settings)
+    if find_spec(f"{entry.package}.card_facts") is None:
+        return CardFacts(f"a model of the family {name}.", name, ())
+    facts: CardFacts = entry.module("card_facts").card_facts(record)
+    return facts
 
 
 def _base_model(settings: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.families.sp.directory import recurrent_modules, recurrent_pipeline
+from st_paragram.core.families import entry_named
 from st_paragram.learning.models.averaging import embedding_of
 from st_paragram.learning.models.directory import load
 from st_paragram.learning.models.encoder import pipeline
@@ -24,8 +24,12 @@ def random_model(like: SentenceTransformer | str, dim: int | None = None, seed: 
         ModelDirectoryError: `like` is neither, or cannot be read.
     """
     like = load(like) if isinstance(like, str) else like
-    modules = recurrent_modules(like)
+    recurrent = entry_named("sp").module("directory")
+    modules = recurrent.recurrent_modules(like)
     embedding = embedding_of(like) if modules is None else modules[0]
     torch.manual_seed(seed)
     table = token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension)
-    return pipeline(table) if modules is None else recurrent_pipeline(table, modules[1].hidden_dim)
+    if modules is None:
+        return pipeline(table)
+    model: SentenceTransformer = recurrent.recurrent_pipeline(table, modules[1].hidden_dim)
+    return model

@@ -242,8 +242,8 @@ def _execute(plan: TrainingPlan, on_start: OnStart | None) -> RunReport:
 
 def _watched(run: TrainingRun) -> Watched:
     """What the run is watched with."""
+    from st_paragram.learning.training.development import development_pairs, development_translations
     from st_paragram.learning.training.train import Watched
-    from st_paragram.tools.evaluation.development import development_pairs, development_translations
 
     pairs = development_pairs(run.development, run.language, run.force_test_set)
     if run.translations is None:

@@ -14,15 +14,15 @@ from transformers import set_seed
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.core.families import family_named
+from st_paragram.core.families import FAMILIES, family_named
 from st_paragram.core.value_words import counted
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.training import progress
+from st_paragram.learning.training.development import development_evaluator, translation_accuracy
 from st_paragram.learning.training.processes import is_main_process
 from st_paragram.tools.evaluation.correlation import correlate
-from st_paragram.tools.evaluation.development import development_evaluator, translation_accuracy
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.translations import Translations
 
@@ -136,6 +136,12 @@ def _values(settings: RunSettings) -> dict[str, Any]:
     return asdict(settings)  # type: ignore[call-overload]
 
 
+def _recorded(settings: RunSettings) -> dict[str, Any]:
+    """What is kept of settings; a family of another package names itself, see `entry_of_record`."""
+    named = {} if settings.family in FAMILIES else {"family": settings.family}
+    return named | _values(settings)
+
+
 def _translation_scores(
     model: SentenceTransformer, translations: Translations | None, when: str
 ) -> tuple[TranslationScore, ...]:
@@ -178,7 +184,7 @@ def save(
         preparation=store.settings,
         segmentation=store.tokenizer().options.get("segmentation", "none"),
         machine=f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}",
-        settings=_values(result.report.settings),
+        settings=_recorded(result.report.settings),
         seconds=result.report.seconds,
         pairs_per_second=result.report.pairs_per_second,
         scores=[

@@ -236,7 +236,7 @@ def test_a_checkpoint_is_a_model_directory_with_dense_adams_weights(tmp_path, st
 
 
 def test_evaluating_changes_nothing(tmp_path, store):
-    from st_paragram.tools.evaluation.development import built_in_pairs, development_evaluator
+    from st_paragram.learning.training.development import built_in_pairs, development_evaluator
 
     tables = []
     for strategy in ("no", "steps"):

@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from st_paragram.errors import TextError
+from st_paragram.learning.training.development import built_in_pairs, development_evaluator, development_pairs
 from st_paragram.tools.evaluation.correlation import correlate
-from st_paragram.tools.evaluation.development import built_in_pairs, development_evaluator, development_pairs
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 
 

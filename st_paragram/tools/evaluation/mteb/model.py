@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -12,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.models import batch_size as default_batch_size
 from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.core.extras import require
-from st_paragram.learning.models import directory, stock
-from st_paragram.learning.models.batch_size import batch_size as default_batch_size
 from st_paragram.tools.evaluation.models import is_foreign
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
+    from sentence_transformers import SentenceTransformer
 
 REVISION_DIGITS = 12
 _LANGUAGES = {
@@ -144,7 +144,12 @@ class MtebEncoder:
 
 def _load(name: str) -> SentenceTransformer:
     """A model of ours, or another directory, as a SentenceTransformer: mteb asks for more than embeddings."""
-    return stock.read_directory(Path(name)) if is_foreign(name) else directory.load(name)
+    models = "st_paragram.learning.models"  # imported by name: whoever runs mteb has torch
+    if is_foreign(name):
+        foreign: SentenceTransformer = importlib.import_module(f"{models}.stock").read_directory(Path(name))
+        return foreign
+    ours: SentenceTransformer = importlib.import_module(f"{models}.directory").load(name)
+    return ours
 
 
 def _model_name(name: str, folder: Path, ours: bool) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from st_paragram.core.encoding.models import batch_size
 from st_paragram.errors import EvaluationError
-from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.tools.evaluation.mteb.data import LOCAL_TASKS, LocalData, read_local_data
 from st_paragram.tools.evaluation.mteb.model import import_mteb, register
 from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebScores
