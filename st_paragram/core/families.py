@@ -146,9 +146,8 @@ def entry_of_record(settings: Mapping[str, object]) -> tuple[str, FamilyEntry]:
     """
     if isinstance(name := settings.get("family"), str):
         return name, entry_named(name)
-    marked = (
-        (name, entry) for name, entry in FAMILIES.items() if entry.recorded_by and settings.get(entry.recorded_by)
-    )
+    known = ((name, entry) for name, entry in FAMILIES.items() if entry.recorded_by)
+    marked = ((name, entry) for name, entry in known if settings.get(entry.recorded_by))
     return next(marked, ("psp", FAMILIES["psp"]))
 
 

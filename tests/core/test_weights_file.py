@@ -112,7 +112,7 @@ def test_numbers_that_no_mean_has_are_found_without_checksums(tmp_path, cache, n
 
 def test_a_cache_that_holds_something_else_is_not_believed(folder, cache):
     Encoder(folder)
-    for known in (cache / "st_paragram/learning/models").iterdir():
+    for known in (cache / "st_paragram/models").iterdir():
         known.write_text("0" * 64)
     (folder / "SHA256SUMS").write_text("0" * 64 + "  model.safetensors\n")
     with pytest.raises(ModelDirectoryError, match="not what was saved"):

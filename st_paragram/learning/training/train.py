@@ -14,7 +14,7 @@ from transformers import set_seed
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.core.families import FAMILIES, family_named
+from st_paragram.core.families import entry_of_record, family_named
 from st_paragram.core.value_words import counted
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.batch_size import batch_size
@@ -137,9 +137,10 @@ def _values(settings: RunSettings) -> dict[str, Any]:
 
 
 def _recorded(settings: RunSettings) -> dict[str, Any]:
-    """What is kept of settings; a family of another package names itself, see `entry_of_record`."""
-    named = {} if settings.family in FAMILIES else {"family": settings.family}
-    return named | _values(settings)
+    """What is kept of settings; a family that they do not show names itself, see `entry_of_record`."""
+    values = _values(settings)
+    shown = entry_of_record(values)[0] == settings.family
+    return values if shown else {"family": settings.family} | values
 
 
 def _translation_scores(

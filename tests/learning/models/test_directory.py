@@ -182,7 +182,7 @@ def _config(saved, **changes):
         (lambda s: _config(s, dropout=None), "dropout is None"),
         (
             lambda s: _config(s, architecture="castle"),
-            "architecture 'castle', this st_paragram knows averaging, recurrent, generative, dual-encoder, stock",
+            "architecture 'castle', this st_paragram knows averaging, stock, modules, recurrent",
         ),
         (lambda s: _config(s, architecture=3), "architecture is 3"),
         (lambda s: _config(s, architecture="stock"), "embedding_dimension is unknown"),

@@ -12,7 +12,7 @@ from st_paragram.errors import EvaluationError, TextError
 from st_paragram.families.psp import tune
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training import development, known_test_sets
+from st_paragram.learning.training import development
 from st_paragram.learning.training.development import (
     built_in_pairs,
     development_evaluator,
@@ -21,6 +21,7 @@ from st_paragram.learning.training.development import (
     translation_accuracy,
 )
 from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.tools.evaluation import known_test_sets
 from st_paragram.tools.evaluation.correlation import correlate
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.known_test_sets import pair_hashes, sketch

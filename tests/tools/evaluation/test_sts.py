@@ -230,7 +230,10 @@ def test_the_papers_means_by_hand():
     assert got["average without SMT"] == pytest.approx((0.52 + 0.4 + 3 * 0.5) / 5)
     assert list(got) == [
         "2012", "2013", "2013 without SMT", "2014", "2015", "2016", "average", "average without SMT",
+        "all sets", "all sets without SMT",
     ]  # fmt: skip
+    assert got["all sets"] == pytest.approx((0.6 + 0.2 + 0.4 + 0.6 + 0.0 + 20 * 0.5) / 25)  # a year counts by its sets
+    assert got["all sets without SMT"] == pytest.approx((0.6 + 0.2 + 0.4 + 0.6 + 20 * 0.5) / 24)
 
 
 def test_means_of_incomplete_years_say_so():
@@ -238,6 +241,7 @@ def test_means_of_incomplete_years_say_so():
     got = figures(papers_means(sets), dict.fromkeys(sets, 0.5))
     assert got["2013"] is None and got["average"] is None
     assert got["2013 without SMT"] == got["average without SMT"] == pytest.approx(0.5)
+    assert got["all sets"] is None and got["all sets without SMT"] == pytest.approx(0.5)
 
     sets = keys("2012", "MSRvid", "OnWN") + keys("2014")
     got = figures(papers_means(sets), dict.fromkeys(sets, 0.5))
@@ -248,6 +252,8 @@ def test_means_of_incomplete_years_say_so():
         "average": None,
         "average without SMT": None,
         "average of 2012 without MSRvid, OnWN, 2014": pytest.approx(0.5),
+        "all sets": None,
+        "all sets without SMT": None,
     }
 
 
@@ -405,6 +411,10 @@ def test_every_table_names_its_protocol_and_has_the_published_rows():
     row = next(line for line in papers.split("\n") if line.startswith("| P-SP (published, EMNLP 2022)")).split(" | ")
     cells = dict(zip(head, row, strict=True))
     assert (cells["2012"], cells["2013"], cells["2013 without SMT"], cells["average"]) == ("68.7", "64.7", "-", "74.6")
+    assert (cells["all sets"], cells["all sets without SMT |"]) == ("-", "- |")
+    acl = next(line for line in papers.split("\n") if line.startswith("| SP 20k, 2M bitext (published, ACL 2019)"))
+    cells = dict(zip(head, acl.split(" | "), strict=True))
+    assert (cells["average"], cells["all sets"]) == ("-", "71.0"), "its mean is over sets, not over years"
     ours = dict(
         zip(head, next(line for line in papers.split("\n") if line.startswith("| m ")).split(" | "), strict=True)
     )
