@@ -1,6 +1,7 @@
 """What can be refused is refused at once: help and errors need none of the packages that take seconds to import."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -98,7 +99,8 @@ def test_help_shows_every_default(ended):
     assert all(status == 0 for status, _, _ in ended[len(REFUSED) :])
     helps = {name: " ".join(out.split()) for name, (_, out, _) in zip(COMMANDS, ended[-len(COMMANDS) :], strict=True)}
     assert "--memory SIZE" in helps["mine"] and "(default: 4G)" in helps["mine"] and "(default: 32768)" in helps["mine"]
-    for option in ("--most-repeats N, --max-repeats N", "-k N", "--recall X", "--precision {float16,int8}"):
+    assert re.search("--most-repeats( N)?, --max-repeats N", helps["mine"])  # Python 3.13 names the value once
+    for option in ("-k N", "--recall X", "--precision {float16,int8}"):
         assert option in helps["mine"]
     assert "--neighbours N" in helps["align"] and "--skip-below SCORE" in helps["align"] and "--all" in helps["align"]
     assert "-k N" in helps["search"] and "default: the number that was measured" in helps["search"]

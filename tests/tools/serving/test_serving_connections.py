@@ -107,7 +107,8 @@ def slow(served, monkeypatch):
 
 @pytest.fixture
 def log(caplog, monkeypatch):
-    """All that is logged, by uvicorn and asyncio too."""
+    """All warnings and errors that are logged, by uvicorn and asyncio too."""
+    caplog.set_level(logging.WARNING)  # earlier tests may have configured uvicorn's loggers
     monkeypatch.setattr(uvicorn.Config, "configure_logging", lambda self: None)  # it would take handlers away
     monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("uvicorn.error"), "level", logging.NOTSET)

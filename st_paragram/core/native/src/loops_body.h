@@ -33,7 +33,7 @@ inline float half_to_float(uint16_t value) {
 }
 #endif
 
-// The three kinds of tables that means are taken of: `add` adds columns first .. first + N of a row to sums; `kAhead`
+// The three kinds of tables that means are taken of: `add` adds columns first .. first + width of a row to sums; `kAhead`
 // rows are asked for before their turn.
 struct Floats {
     static constexpr int64_t kAhead = 4;
@@ -43,9 +43,9 @@ struct Floats {
     const float* at(int32_t id, int64_t first) const { return rows + static_cast<int64_t>(id) * dim + first; }
 
     template <int N>
-    void add(int32_t id, int64_t first, float* __restrict sum) const {
+    void add(int32_t id, int64_t first, float* __restrict sum, int64_t width = N) const {
         const float* row = at(id, first);
-        for (int d = 0; d < N; ++d) sum[d] += row[d];
+        for (int64_t d = 0; d < width; ++d) sum[d] += row[d];
     }
 };
 
@@ -57,7 +57,7 @@ struct Halves {
     const uint16_t* at(int32_t id, int64_t first) const { return rows + static_cast<int64_t>(id) * dim + first; }
 
     template <int N>
-    void add(int32_t id, int64_t first, float* __restrict sum) const {
+    void add(int32_t id, int64_t first, float* __restrict sum, int64_t width = N) const {
         const uint16_t* row = at(id, first);
 #ifdef ST_PARAGRAM_HALF_PRECISION
         if (N % 8 == 0) {
@@ -68,7 +68,7 @@ struct Halves {
             return;
         }
 #endif
-        for (int d = 0; d < N; ++d) sum[d] += half_to_float(row[d]);
+        for (int64_t d = 0; d < width; ++d) sum[d] += half_to_float(row[d]);
     }
 };
 
@@ -81,7 +81,7 @@ struct Bytes {
     const int8_t* at(int32_t id, int64_t first) const { return rows + static_cast<int64_t>(id) * dim + first; }
 
     template <int N>
-    void add(int32_t id, int64_t first, float* __restrict sum) const {
+    void add(int32_t id, int64_t first, float* __restrict sum, int64_t width = N) const {
         const int8_t* row = at(id, first);
         const float scale = scales[id];
 #ifdef ST_PARAGRAM_HALF_PRECISION  // the instructions that come with it
@@ -95,25 +95,30 @@ struct Bytes {
             return;
         }
 #endif
-        for (int d = 0; d < N; ++d) sum[d] += scale * static_cast<float>(row[d]);
+#if defined(ST_PARAGRAM_HALF_PRECISION) || defined(__FP_FAST_FMAF)  // as above; left alone, not every compiler fuses here
+        for (int64_t d = 0; d < width; ++d) sum[d] = __builtin_fmaf(scale, static_cast<float>(row[d]), sum[d]);
+#else
+        for (int64_t d = 0; d < width; ++d) sum[d] += scale * static_cast<float>(row[d]);
+#endif
     }
 };
 
-// Columns first .. first + N of a mean, their sums in registers. Rows are asked for some turns before theirs, the first
-// ones during the columns before.
+// Columns first .. first + width of a mean, their sums in registers where width is N. Rows are asked for some turns before
+// theirs, the first ones during the columns before.
 template <int N, class Table>
-inline void mean_columns(const Table& table, const int32_t* ids, int64_t count, int64_t first, float* __restrict out) {
+inline void mean_columns(const Table& table, const int32_t* ids, int64_t count, int64_t first, float* __restrict out,
+                         int64_t width = N) {
     float sum[N] = {};
-    const int64_t next = first + N < table.dim ? first + N : first;
+    const int64_t next = first + width < table.dim ? first + width : first;
     for (int64_t i = 0; i < count; ++i) {
         const int64_t ahead = i + Table::kAhead;
         const auto* row = ahead < count ? table.at(ids[ahead], first)
                                         : table.at(ids[ahead < 2 * count ? ahead - count : i], next);
         ask_for(row, N * sizeof *row);
-        table.template add<N>(ids[i], first, sum);
+        table.template add<N>(ids[i], first, sum, width);
     }
     const float scale = count > 0 ? 1.0f / static_cast<float>(count) : 0.0f;
-    for (int d = 0; d < N; ++d) out[first + d] = sum[d] * scale;
+    for (int64_t d = 0; d < width; ++d) out[first + d] = sum[d] * scale;
 }
 
 template <class Table>
@@ -122,7 +127,8 @@ inline void mean(const Table& table, const int32_t* ids, int64_t count, float* _
     for (; first + 96 <= table.dim; first += 96) mean_columns<96>(table, ids, count, first, out);
     for (; first + 32 <= table.dim; first += 32) mean_columns<32>(table, ids, count, first, out);
     for (; first + 8 <= table.dim; first += 8) mean_columns<8>(table, ids, count, first, out);
-    for (; first < table.dim; ++first) mean_columns<1>(table, ids, count, first, out);
+    // All at once: a single column's sum would be one number, which newer compilers add up in several lanes.
+    if (first < table.dim) mean_columns<7>(table, ids, count, first, out, table.dim - first);
 }
 
 void mean_f32(const float* table, int64_t dim, const int32_t* ids, int64_t count, float* __restrict out) {
