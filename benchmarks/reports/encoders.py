@@ -30,7 +30,8 @@ def encoders_tables(runs: Sequence[EncoderRun]) -> list[str]:
             for name in encoders
         ]
 
-    years, sets = (cells(lambda run, of=of: _hundred(run.scores.get(of)), 1) for of in (STS, STS_SETS))
+    years = cells(lambda run: _hundred(run.scores.get(STS)), 1)
+    sets = cells(lambda run: _hundred(run.scores.get(STS_SETS)), 1)
     published = [[f"*{row.label}*", *(_of(row.scores, text) for text in texts)] for row in STS_BY_TEXT]
     title = "STS 2012-2016 without SMT: Pearson x 100, mean over"
     tables = [f"{title} the years. {_READING}", markdown_table(["", *texts], years)]

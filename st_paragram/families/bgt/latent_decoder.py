@@ -42,11 +42,12 @@ class LatentDecoder(nn.Module):
         self.embedding = nn.Embedding(vocabulary, shape.dim, padding_idx=special.pad)
         self.positions = _positions(shape)
         inside = latent_dim if at_attention else 0
-        self.layers = nn.ModuleList([_Layer(shape, inside) for _ in range(shape.layers)])
+        layers = [_Layer(shape, inside) for _ in range(shape.layers)]
+        self.layers = nn.ModuleList(layers)
         self.output = nn.Embedding(vocabulary, shape.dim)
         self.latent_output = nn.Embedding(vocabulary, latent_dim) if at_logits else None
         initialise(self, special)
-        for layer in self.layers:
+        for layer in layers:
             layer.initialise_latent()
         for table in (self.output, self.latent_output):
             if table is not None:

@@ -162,7 +162,7 @@ class GenerativeTrainer(StoreTrainer):
         """
         training = self.loss.training
         self.loss.eval()
-        lengths = np.concatenate([self._lengths(row, row + 1) for row in self._held_out])
+        lengths = np.concatenate([self._lengths(row, row + 1) for row in self._held_out.tolist()])
         rows = self._held_out[np.argsort(lengths, kind="stable")]
         source, total = torch.Generator().manual_seed(seed_of(self.args.seed, -1, -1)), 0.0
         for number, some in enumerate(np.array_split(rows, -(-len(rows) // _EVALUATED))):

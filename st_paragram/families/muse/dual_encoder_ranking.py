@@ -66,7 +66,10 @@ class DualEncoderRankingLoss(nn.Module):
         columns = list(sentence_features)
         if len(columns) != 2:
             raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; it takes 2")
-        equal = sharing(*text_labels(columns)) if self.mask_equal else None
+        equal = None
+        if self.mask_equal:
+            first, second = text_labels(columns)
+            equal = sharing(first, second)
         x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
         return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
 

@@ -60,7 +60,8 @@ class MarginHardNegativeLoss(nn.Module):
             expected = "2 (s, t) or 4 (s, t, negative of s, negative of t)"
             raise SettingsError(f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}")
         # Read before the model is applied, which may replace the features that it is given.
-        texts = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
+        equal = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
+        texts = (equal[0], equal[1]) if equal else None
         embeddings = self._embed(columns)
         if len(columns) == 2:
             s, t = embeddings
