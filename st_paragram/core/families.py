@@ -16,12 +16,9 @@ import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 from st_paragram.errors import SettingsError
-
-if TYPE_CHECKING:
-    from st_paragram.learning.training.family import Family
 
 ENTRY_POINTS = "st_paragram.families"
 
@@ -122,15 +119,14 @@ def entry_named(name: str) -> FamilyEntry:
     return known[name]
 
 
-def family_named(name: str) -> Family:
+def family_named(name: str) -> Any:  # noqa: ANN401 - a `learning.training.family.Family`
     """A family, imported now; one that extends another is trained by that.
 
     Raises:
         SettingsError: there is no such family.
     """
     entry = entry_named(name)
-    family: Family = entry.module("family").FAMILY if not entry.extends else family_named(entry.extends)
-    return family
+    return family_named(entry.extends) if entry.extends else entry.module("family").FAMILY
 
 
 def entry_of_architecture(name: str) -> FamilyEntry | None:

@@ -103,7 +103,7 @@ class TrainingRun:
             TextError: A file is missing.
             StoreError: The pair store is missing or refused.
         """
-        family = family_named(self.family)
+        family: Family = family_named(self.family)
         self._check(family)
         source = choose_data(self.language, self.data, self.drop_invalid)
         default = self.default_config or family.default_config
