@@ -92,7 +92,7 @@ def _plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
 
     text, model = planned_lines(arguments.file), planned_model(arguments.model)
     if arguments.answers and model.fast and model.folder:
-        Content.ANSWERS.check(load_encoder(model.folder), str(arguments.model or model.folder))
+        Content.ANSWERS.check(load_encoder(model.folder), model.name)
     what = "answers" if arguments.answers else "sentences"
     return Plan(
         "make a text searchable",

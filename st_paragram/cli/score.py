@@ -154,7 +154,7 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
     if arguments.background:
         check_pairs(source)
     if named:
-        check_texts(*named, model.folder, settings)
+        check_texts(named[0], named[-1], model.folder, settings)
     pairs = planned_pairs(source)
     background = [planned_lines(path) for path in named if not Path(path).is_dir()]
     reads = [pairs.line, *(text.line for text in background), model.line]

@@ -13,7 +13,7 @@ from st_paragram.core.plan import Needs, Plan, size
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import in_words
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_plan_option, check_input, print_plan
+from st_paragram.tools.options.common import add_plan_option, print_plan
 
 if TYPE_CHECKING:
     from st_paragram.families.muse.public_files.rows import ConvertSettings
@@ -91,17 +91,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, settings: ConvertSettings) -> Plan:
-    """What would be done."""
+    """What would be done; the files are opened, but not read."""
+    from st_paragram.core.data.streams import is_packed
     from st_paragram.families.muse.public_files.convert import check_convert
 
     output = check_convert(arguments.kind, arguments.lang, arguments.files, arguments.output, arguments.overwrite)
     if arguments.json:
         check_output(arguments.json, overwrite=True)
-    for path in arguments.files:
-        check_input(str(path))
+    kinds = {path: ", packed" if is_packed(str(path)) else "" for path in arguments.files}
+    files = [f"{path}: {size(path.stat().st_size)}{kind}" for path, kind in kinds.items()]
     return Plan(
         f"make rows of a task out of {arguments.kind}",
-        [f"{path}: {size(path.stat().st_size)}" for path in arguments.files],
+        files,
         [f"{output}: the rows", *([f"{arguments.json}: the numbers"] if arguments.json else [])],
         [in_words(dataclasses.asdict(settings))],
         Needs(),

@@ -105,6 +105,7 @@ class PlannedModel:
     """A model that texts are to be embedded with.
 
     Attributes:
+        name: As it was given.
         line: What a plan says of it.
         folder: Where it is; None if it is on the hub.
         dimension: Components of an embedding; None where only opening the model would tell.
@@ -112,6 +113,7 @@ class PlannedModel:
         fast: It is the mean of embeddings, of which the speed is known.
     """
 
+    name: str
     line: str
     folder: Path | None = None
     dimension: int | None = None
@@ -135,18 +137,17 @@ def planned_model(name: str | Path | None) -> PlannedModel:
     Raises:
         ModelDirectoryError: There is no such model, or it is damaged.
     """
-    name = name or default_model()
+    name = str(name or default_model())
     folder = find_here(name)
     if folder is None:
-        return PlannedModel(f"{name}: a model of the Hugging Face hub, fetched unless it is in the cache")
+        return PlannedModel(name, f"{name}: a model of the Hugging Face hub, fetched unless it is in the cache")
     weights, architecture = weights_size(folder), read_configuration(folder).architecture
     if architecture != AVERAGING:
-        return PlannedModel(
-            f"{name}: a model of the architecture {architecture}, {size(weights)}", folder, None, weights
-        )
+        line = f"{name}: a model of the architecture {architecture}, {size(weights)}"
+        return PlannedModel(name, line, folder, weights=weights)
     dimension = Encoder(folder).get_embedding_dimension()
     line = f"{name}: a model of {counted(dimension, 'component')}, {size(weights)}"
-    return PlannedModel(line, folder, dimension, weights, fast=True)
+    return PlannedModel(name, line, folder, dimension, weights, fast=True)
 
 
 def planned_workers(executor: Executor | None, texts: Iterable[str] = ()) -> str:
