@@ -11,7 +11,14 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
+from st_paragram.tools.options.common import (
+    add_model_option,
+    add_plan_option,
+    check_input,
+    model_name,
+    print_plan,
+    say,
+)
 
 if TYPE_CHECKING:
     from st_paragram.tools.alignment.document_list import DocumentPair
@@ -49,6 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="processes that share the pairs of documents (default: %(default)s)",
     )
     add("--work", type=Path, metavar="DIR", help="keep the results here, so that later runs redo only what has changed")
+    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,8 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     documents = _documents(arguments)
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
-    model = model_name(arguments)
     work = Work(arguments.work, arguments.work is not None, executor=LocalExecutor(arguments.workers))
+    if arguments.plan:
+        from st_paragram.tools.options.plans import planned_model
+        from st_paragram.tools.options.search_plans import documents_plan
+
+        planned, output = planned_model(arguments.model), Path(arguments.output)
+        return print_plan(documents_plan("align", documents, output, planned, settings, arguments.overwrite, work))
+    model = model_name(arguments)
     report = mine_documents(documents, arguments.output, model, settings, arguments.overwrite, work)
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
     say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences")

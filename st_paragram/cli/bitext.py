@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.errors import SettingsError
+from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
+    preparation_plan,
     settings_from,
     vocabulary_from,
     work_from,
@@ -20,6 +24,11 @@ from st_paragram.tools.options.text import add_cleaning_options, add_text_option
 
 if TYPE_CHECKING:
     from st_paragram.core.data.text import TextSource
+    from st_paragram.core.plan import Plan
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
+    from st_paragram.tools.preparation.prepare import PrepareWork
+    from st_paragram.tools.preparation.settings import PrepareSettings
 
 DESCRIPTION = (
     "Download parallel text, clean it, and make a pair store of it, which `st-paragram train bitext` reads. The store "
@@ -79,31 +88,55 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Something could not be fetched, or the text, the settings or the output are refused.
     """
+    from st_paragram.tools.corpora.fetching.download import download
+    from st_paragram.tools.corpora.text_sources import text_source
     from st_paragram.tools.preparation.prepare import prepare
 
     output = arguments.output or Path("data") / f"en-{arguments.lang}.h5"
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments, "default"))
     vocabulary = vocabulary_from(arguments, settings)
     sources = sources_from(arguments, settings.languages)
-    if not arguments.no_download:
-        sources = [*_fetched(arguments), *sources]
-    if not sources:
-        raise SettingsError("there is no text: --no-download is given without --text or --moses; name at least one")
     work = work_from(arguments, output.with_name(f"{output.stem}.work"))
+    files = [] if arguments.no_download else _files(arguments)
+    if not files and not sources:
+        raise SettingsError("there is no text: --no-download is given without --text or --moses; name at least one")
+    if arguments.plan:
+        return print_plan(_plan(arguments, files, sources, output, settings, vocabulary, work))
+    if files:
+        sources = [*map(text_source, download(files, arguments.folder, arguments.parallel)), *sources]
     prepared = prepare(sources, output, settings, vocabulary, arguments.overwrite, work)
     write_report(prepared, output)
     sys.stdout.write(f"{work.folder} is kept for later runs\n")
     return 0
 
 
-def _fetched(arguments: argparse.Namespace) -> list[TextSource]:
-    from st_paragram.tools.corpora.fetching.download import download
+def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs
-    from st_paragram.tools.corpora.text_sources import text_source
 
-    files = [
+    return [
         file
         for pair in language_pairs(arguments.lang)
         for file in corpora_for(pair, arguments.corpus, arguments.mirror)
     ]
-    return [text_source(got) for got in download(files, arguments.folder, arguments.parallel)]
+
+
+def _plan(
+    arguments: argparse.Namespace,
+    files: Sequence[CorpusFile],
+    sources: Sequence[TextSource],
+    output: Path,
+    settings: PrepareSettings,
+    vocabulary: SentencePieceTokenizer | None,
+    work: PrepareWork,
+) -> Plan:
+    """What would be downloaded and prepared."""
+    from st_paragram.tools.corpora.fetching.download import Fetched, check_download
+    from st_paragram.tools.corpora.text_sources import text_source
+
+    if files:
+        check_download(files, arguments.folder, arguments.parallel)
+    texts = {file: text_source(Fetched(file, arguments.folder / file.filename, False, "")) for file in files}
+    there = [text for text in texts.values() if Path(text.paths[0]).is_file()]
+    coming = {text: file.source for file, text in texts.items() if text not in there}
+    plan = preparation_plan(arguments, [*there, *sources], output, settings, vocabulary, work, coming)
+    return dataclasses.replace(plan, work="download parallel text and prepare a pair store") if coming else plan

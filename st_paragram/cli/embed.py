@@ -7,15 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output
+from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
-from st_paragram.tools.options.common import add_model_option, check_input, model_folder, model_name, say
+from st_paragram.tools.options.common import (
+    add_model_option,
+    add_plan_option,
+    check_input,
+    model_folder,
+    model_name,
+    print_plan,
+    say,
+)
 from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from st_paragram.tools.embed_files import EncodingReport
+    from st_paragram.tools.stages.work import Work
 
 DESCRIPTION = (
     "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector, which is a row of a .npy "
@@ -55,6 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="keep the results here, so that later runs embed only the files that have changed",
     )
     add_executor_options(parser)
+    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_sharded(arguments, settings)
     _check_one(arguments)
     check_output(Path(arguments.output), arguments.overwrite)
+    if arguments.plan:
+        return print_plan(_plan_one(arguments, settings))
     report = _run_one(arguments, settings)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     lines = f"{counted(report.lines, 'line')}{resumed}"
@@ -103,14 +118,71 @@ def _run_sharded(arguments: argparse.Namespace, settings: CollectionSettings) ->
 
     output = Path(arguments.output)
     check_collection(arguments.files, output, settings, arguments.overwrite)
-    model = model_name(arguments)
     executor = executor_from(arguments, arguments.work)
     work = Work(arguments.work, arguments.work is not None, executor=executor)
+    if arguments.plan:
+        return print_plan(_plan_sharded(arguments, settings, work))
+    model = model_name(arguments)
     report = embed_collection(arguments.files, output, model, settings, arguments.overwrite, work)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     made = f"{counted(report.lines, 'line')} to {counted(report.shards, 'shard')}{resumed}, {report.bytes:,} bytes"
     say(f"{output}: {made}; {report.blank:,} blank (they have the unknown embedding)")
     return 0
+
+
+def _plan_one(arguments: argparse.Namespace, settings: RowSettings) -> Plan:
+    from st_paragram.tools.embed_files.one_file import check_one_file
+
+    check_one_file(settings)
+    output = Path(arguments.output)
+    part = output.with_name(f"{output.name}.part")
+    makes = [f"{output}: a matrix", f"{part}: the rows, while they are made{', resumed' if part.exists() else ''}"]
+    return _plan(arguments, settings, makes)
+
+
+def _plan_sharded(arguments: argparse.Namespace, settings: CollectionSettings, work: Work) -> Plan:
+    from st_paragram.tools.options.plans import planned_work
+
+    output = Path(arguments.output)
+    form = f"a folder of shards of at most {settings.shard_lines:,} lines, {settings.format.value}"
+    text = ", with the text" if settings.with_text else ""
+    makes = [f"{output}: {form}{text}", planned_work(work, output)]
+    return _plan(arguments, settings, makes, work)
+
+
+def _plan(arguments: argparse.Namespace, settings: RowSettings, makes: Sequence[str], work: Work | None = None) -> Plan:
+    """What would be done; a shard is moved into its folder, so that the numbers are on disk once."""
+    import numpy as np
+
+    from st_paragram.core.encoding.averaging import check_components
+    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_workers, total
+
+    texts, model = list(map(planned_lines, arguments.files)), planned_model(arguments.model)
+    workers, lines = 1 if work is None else work.workers, total(text.rows for text in texts)
+    if lines == 0:
+        raise TextError(f"{', '.join(arguments.files)}: empty; give a text with at least one line")
+    dim = settings.dim or model.dimension
+    if model.dimension is not None:
+        check_components(settings.dim, model.dimension)
+    row = None if dim is None else dim * np.dtype(settings.dtype.value).itemsize
+    how = ", ".join(
+        [
+            *([] if dim is None else [counted(dim, "component")]),
+            settings.dtype.value,
+            *(["scaled to length 1"] if settings.normalize else []),
+        ]
+    )
+    return Plan(
+        "embed lines",
+        [*(text.line for text in texts), model.line],
+        makes,
+        [how, planned_workers(work.executor if work else None, arguments.files)],
+        Needs(
+            model.seconds(lines),
+            model.memory(workers),
+            None if row is None or lines is None else row * lines,
+        ),
+    )
 
 
 def _check_one(arguments: argparse.Namespace) -> None:

@@ -6,9 +6,15 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from st_paragram.core.plan import Needs, Plan
+from st_paragram.core.value_words import listed
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
+from st_paragram.tools.options.common import add_plan_option, print_plan
+
+if TYPE_CHECKING:
+    from st_paragram.tools.evaluation.fetch import Missing
 
 DESCRIPTION = (
     "Score models on published benchmarks. The command prints Markdown tables, in which the figures of the papers "
@@ -114,6 +120,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the results to this file, as one record for each benchmark",
     )
+    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -124,6 +131,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     _check(arguments)
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
+    if arguments.plan:
+        return print_plan(_plan(arguments))
     benchmarks = _benchmarks(arguments)
 
     from st_paragram.core.files import output_files
@@ -178,17 +187,28 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run, their data fetched if that was asked for."""
-    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
+    asked = _asked(arguments)
+    if arguments.fetch:
+        _fetch(arguments, asked)
+    return asked or _found(arguments)
+
+
+def _asked(arguments: argparse.Namespace) -> list[str]:
+    """The benchmarks that were named, which can be run as far as packages are concerned."""
+    from st_paragram.tools.evaluation.benchmarks import check_data, missing_package
 
     asked = list(dict.fromkeys(arguments.benchmarks or ()))
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
             raise MissingExtraError(f"{benchmark}: {reason}")
         check_data(benchmark, arguments.data)
-    if arguments.fetch:
-        _fetch(arguments, asked)
-    if asked:
-        return asked
+    return asked
+
+
+def _found(arguments: argparse.Namespace) -> list[str]:
+    """The benchmarks that there are data of."""
+    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, missing_package
+
     found = benchmarks_in(arguments.data) if arguments.data else []
     if arguments.hub:
         found = [name for name, benchmark in BENCHMARKS.items() if name in found or benchmark.on_hub]
@@ -202,15 +222,54 @@ def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     return [benchmark for benchmark in found if benchmark not in skipped]
 
 
-def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
+def _plan(arguments: argparse.Namespace) -> Plan:
+    """What would be fetched and scored."""
+    from st_paragram.tools.options.plans import planned_model
+
+    asked = _asked(arguments)
+    models = [planned_model(name).line for name in dict.fromkeys(arguments.models)]
+    reads = [*models, f"{arguments.data or 'the Hugging Face hub'}: evaluation data"]
+    missing = _missing(arguments, asked) if arguments.fetch else None
+    if missing:
+        reads += [*missing.addresses, *(file.source for file in missing.translations)]
+    if not missing or not missing.anything:
+        asked = asked or _found(arguments)
+        _check_there(asked, arguments)
+    makes = ["tables, printed"]
+    makes += [f"{missing.folder}: what is fetched"] if missing and missing.anything else []
+    makes += [f"{arguments.json}: the results"] if arguments.json else []
+    how = f"benchmarks: {listed(asked)}" if asked else "benchmarks: all that there are data of then"
+    return Plan("score models", reads, makes, [how], Needs(depends_on="the data and the models"))
+
+
+def _check_there(benchmarks: list[str], arguments: argparse.Namespace) -> None:
+    """Refuse a benchmark that there are no data of; those that mteb has are only looked at by mteb."""
+    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS
+
+    for name in benchmarks:
+        if name == "mteb" or (arguments.hub and BENCHMARKS[name].on_hub):
+            continue
+        if not BENCHMARKS[name].load().has_data(arguments.data):
+            raise EvaluationError(
+                f"{arguments.data}: no data of {name}; `st-paragram evaluate --help` says what it holds"
+            )
+
+
+def _missing(arguments: argparse.Namespace, asked: list[str]) -> Missing:
     from st_paragram.tools.evaluation.benchmarks import missing_package
-    from st_paragram.tools.evaluation.fetch import FETCHABLE, fetch, missing_data
+    from st_paragram.tools.evaluation.fetch import FETCHABLE, missing_data
+
+    wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
+    return missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
+
+
+def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
+    from st_paragram.tools.evaluation.fetch import fetch
     from st_paragram.tools.evaluation.models import find_models
     from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS
 
     find_models(arguments.models)  # before anything is fetched in vain
-    wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
-    missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
+    missing = _missing(arguments, asked)
     if text := missing.describe():
         print(text, file=sys.stderr)
         fetch(missing, arguments.accept_msr_terms)

@@ -6,10 +6,18 @@ import argparse
 from pathlib import Path
 
 from st_paragram.core.files import check_output_folder
+from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import MiningError
-from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
+from st_paragram.tools.options.common import (
+    add_model_option,
+    add_plan_option,
+    check_input,
+    model_name,
+    print_plan,
+    say,
+)
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 
 DESCRIPTION = (
@@ -41,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--overwrite", action="store_true", help="replace an index that exists")
     add_setting_options(parser, SearchSettings)
+    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     settings = SearchSettings(**given(arguments, SearchSettings))
     check_input(arguments.file)
     check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "index", MiningError)
+    if arguments.plan:
+        return print_plan(_plan(arguments, settings))
     model = model_name(arguments)
     built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite, arguments.answers)
     metadata, counts = built.metadata, built.sentences.counts
@@ -69,3 +80,24 @@ def run(arguments: argparse.Namespace) -> int:
     if metadata.recall < settings.recall:
         say(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
     return 0
+
+
+def _plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
+    """What would be done."""
+    from st_paragram.core.encoding.models import load_encoder
+    from st_paragram.tools.options.plans import planned_lines, planned_model
+    from st_paragram.tools.options.search_plans import search_in_words, search_needs
+    from st_paragram.tools.search.content import Content
+    from st_paragram.tools.search.index_folder import USUAL_QUERIES
+
+    text, model = planned_lines(arguments.file), planned_model(arguments.model)
+    if arguments.answers and model.fast and model.folder:
+        Content.ANSWERS.check(load_encoder(model.folder), model.name)
+    what = "answers" if arguments.answers else "sentences"
+    return Plan(
+        "make a text searchable",
+        [text.line, model.line],
+        [f"{arguments.output}: an index of {what}, at most as many as there are lines"],
+        [search_in_words(settings, USUAL_QUERIES, text.rows, model)],
+        search_needs(settings, 0, text.rows, model, texts=1),
+    )

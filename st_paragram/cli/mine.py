@@ -6,12 +6,20 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
+from st_paragram.tools.options.common import (
+    add_model_option,
+    add_plan_option,
+    check_input,
+    model_name,
+    print_plan,
+    say,
+)
 from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
@@ -73,6 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "damaged: sentences, embed, index, effort, search or pairs",
     )
     add_executor_options(parser)
+    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,13 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.bitext_mining.miner import mine
     from st_paragram.tools.stages.work import Work
 
-    texts = [] if arguments.documents else _texts(arguments)
+    texts = _texts(arguments)
     for text in texts:
         check_input(text)
     settings = _settings(arguments)
-    model = model_name(arguments)
     executor = executor_from(arguments, arguments.work)
     work = Work(arguments.work, arguments.work is not None, arguments.force, executor)
+    if arguments.plan:
+        return print_plan(_plan(arguments, texts, settings, work))
+    model = model_name(arguments)
     if arguments.documents:
         return _mine_documents(arguments, model, settings, work)
     report = mine(texts, arguments.output, model, settings, arguments.overwrite, work)
@@ -108,17 +119,46 @@ def _settings(arguments: argparse.Namespace) -> MiningSettings:
 def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningSettings, work: Work) -> int:
     from st_paragram.tools.alignment.documents import mine_documents
 
-    if arguments.source or arguments.target or arguments.one_text:
-        raise SettingsError("--documents is given beside --source, --target or --paraphrase; give the list alone")
     report = mine_documents(arguments.documents, arguments.output, model, settings, arguments.overwrite, work)
     seen = f"{counted(report.documents, 'pair')} of documents with {report.source:,} and {report.target:,} sentences"
     say(f"{seen}\n{arguments.output}: {counted(report.pairs, 'pair')}")
     return 0
 
 
+def _plan(arguments: argparse.Namespace, texts: list[str], settings: MiningSettings, work: Work) -> Plan:
+    """What would be done."""
+    from st_paragram.tools.bitext_mining.miner import check_mining
+    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_work, planned_workers
+    from st_paragram.tools.options.search_plans import documents_plan, search_in_words, search_needs
+
+    model, output = planned_model(arguments.model), arguments.output
+    if arguments.documents:
+        return documents_plan("mine", str(arguments.documents), output, model, settings, arguments.overwrite, work)
+    check_mining(texts, output, settings, arguments.overwrite, work, model.folder)
+    planned = list(map(planned_lines, texts))
+    sizes = [text.rows for text in planned]
+    corpus = (sizes[0], sizes[-1])
+    return Plan(
+        f"mine {'paraphrases' if settings.paraphrase else 'translations'}",
+        [*(text.line for text in planned), model.line],
+        [f"{output}: rows `score TAB source TAB target`, best pairs first", planned_work(work, output)],
+        [
+            search_in_words(settings, *corpus, model),
+            f"margin {settings.margin.value}, {settings.k} neighbours, candidates {settings.candidates.value}, "
+            f"{'no threshold' if settings.threshold is None else f'threshold {settings.threshold:g}'}",
+            planned_workers(work.executor, texts),
+        ],
+        search_needs(settings, *corpus, model, texts=len(texts), workers=work.workers),
+    )
+
+
 def _texts(arguments: argparse.Namespace) -> list[str]:
     options = {"source": arguments.source, "target": arguments.target, "paraphrase": arguments.one_text}
     given_ones = [name for name, value in options.items() if value]
+    if arguments.documents:
+        if given_ones:
+            raise SettingsError("--documents is given beside --source, --target or --paraphrase; give the list alone")
+        return []
     if given_ones not in (["source", "target"], ["paraphrase"]):
         seen = ", ".join(f"--{name}" for name in given_ones) or "nothing"
         raise SettingsError(f"{seen} given; give --source and --target, --paraphrase or --documents")

@@ -6,9 +6,11 @@ import argparse
 from pathlib import Path
 
 from st_paragram.errors import SettingsError
+from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
+    preparation_plan,
     settings_from,
     vocabulary_from,
     work_from,
@@ -63,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     sources = sources_from(arguments, settings.languages)
     if not sources:
         raise SettingsError("no text given; name at least one with --text or --moses")
-    vocabulary = vocabulary_from(arguments, settings)
-    prepared = prepare(sources, arguments.output, settings, vocabulary, arguments.overwrite, work_from(arguments))
+    vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
+    if arguments.plan:
+        return print_plan(preparation_plan(arguments, sources, arguments.output, settings, vocabulary, work))
+    prepared = prepare(sources, arguments.output, settings, vocabulary, arguments.overwrite, work)
     write_report(prepared, arguments.output)
     return 0

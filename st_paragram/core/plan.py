@@ -14,16 +14,20 @@ class Needs:
         seconds: Of wall time, guessed by the rates of one machine with two cores.
         memory: Bytes.
         disk: Bytes, of what is made and of what is kept in between.
+        depends_on: What a time depends on that is not known.
     """
 
     seconds: float | None = None
     memory: int | None = None
     disk: int | None = None
+    depends_on: str = "the text"
 
     def __str__(self) -> str:
         """One line: "about 12 minutes on two cores (a guess), 300 MB of memory, 1.2 GB on disk"."""
         parts = [
-            "time depends on the text" if self.seconds is None else f"about {_duration(self.seconds)} on two cores",
+            f"time depends on {self.depends_on}"
+            if self.seconds is None
+            else f"about {_duration(self.seconds)} on two cores",
             None if self.memory is None else f"{size(self.memory)} of memory",
             None if self.disk is None else f"{size(self.disk)} on disk",
         ]

@@ -99,6 +99,16 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
     return raw
 
 
+def is_packed(path: str) -> bool:
+    """Tell by its first bytes whether a regular file is packed by gzip, xz or bzip2.
+
+    Raises:
+        TextError: the file cannot be opened.
+    """
+    with _open_file(path) as handle:
+        return handle.read(16).startswith((_GZIP, _XZ, _BZIP2))
+
+
 def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
     """Open a zip archive; its members are only ever streamed, nothing is written to disk.
 

@@ -31,20 +31,36 @@ def find(name: str | Path) -> Path:
     Raises:
         ModelDirectoryError: not found; the message lists the places.
     """
+    return find_here(name) or _from_hub(str(name), _places(str(name)))
+
+
+def find_here(name: str | Path) -> Path | None:
+    """The directory of a model, as `find` gives it, without asking the hub: None for a hub id.
+
+    Raises:
+        ModelDirectoryError: not found; the message lists the places.
+    """
     name = str(name)
-    places = [Path(name), *(folder / name for folder in homes())]
-    for place in places:
+    for place in _places(name):
         if _is_folder(place):
             return place
     if name == SHIPPED:
         return shipped_folder()
-    looked = printable(", ".join(map(str, places)))
     if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
-        return _from_hub(name, looked)
+        return None
     raise ModelDirectoryError(
-        f"no model {short(name)}; looked for {looked}; give a path, take {SHIPPED}, or train a model with `st-paragram "
-        "train`; a model of the hub needs its owner, as owner/name"
+        f"no model {short(name)}; looked for {_listed(_places(name))}; give a path, take {SHIPPED}, or train a model "
+        "with `st-paragram train`; a model of the hub needs its owner, as owner/name"
     )
+
+
+def _places(name: str) -> list[Path]:
+    """Where a model is looked for, the hub apart."""
+    return [Path(name), *(folder / name for folder in homes())]
+
+
+def _listed(places: list[Path]) -> str:
+    return printable(", ".join(map(str, places)))
 
 
 def shipped_folder() -> Path:
@@ -104,7 +120,7 @@ def cached_commit(name: str) -> str | None:
     return commit_of(Path(found).parent) if isinstance(found, str) else None
 
 
-def _from_hub(name: str, looked: str) -> Path:
+def _from_hub(name: str, places: list[Path]) -> Path:
     """The files that the model's architecture needs, and no others, all of one commit."""
     from huggingface_hub import snapshot_download
 
@@ -120,6 +136,8 @@ def _from_hub(name: str, looked: str) -> Path:
         raise ModelDirectoryError(f"{printable(name)} is on the hub, but no model of st_paragram: {error}") from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
         reason = printable(str(error).strip().split("\n")[0], 300)
-        raise ModelDirectoryError(f"no model {short(name)}; looked for {looked} and on the hub ({reason})") from error
+        raise ModelDirectoryError(
+            f"no model {short(name)}; looked for {_listed(places)} and on the hub ({reason})"
+        ) from error
     logger.info("%s: commit %s of the hub", repository, commit or "unknown")
     return folder

@@ -14,10 +14,12 @@ from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.families import FAMILIES
 from st_paragram.core.files import STDIN, check_output
+from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import in_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.generation.settings import NEEDED, TASKS, GenerationSettings
-from st_paragram.tools.options.common import check_input, output_opened
+from st_paragram.tools.options.common import add_plan_option, check_input, output_opened, print_plan
 
 if TYPE_CHECKING:
     from st_paragram.families.bgt.directory import GenerativeEncoder
@@ -78,6 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--references", metavar="FILE", help="for a translation: a file with the right translation of each line of FILE"
     )
+    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -95,11 +98,27 @@ def run(arguments: argparse.Namespace) -> int:
     model = cast("GenerativeEncoder", load(folder))  # _check has seen that it is one
     route = find_route(model, arguments.task, arguments.source, arguments.target)
     report = _report(arguments, route.language) if arguments.measures else None
+    if arguments.plan:
+        return print_plan(_plan(arguments, route, settings))
     with output_opened(arguments.output, arguments.overwrite) as handle:
         _write(handle, model, route, arguments, settings, report)
     if report:
         print(report.table(), file=sys.stderr)
     return 0
+
+
+def _plan(arguments: argparse.Namespace, route: Route, settings: GenerationSettings) -> Plan:
+    """What would be done. The model is opened, since it alone can say whether it has what the task needs."""
+    from st_paragram.tools.options.plans import planned_lines, planned_model
+
+    files = [path for path in (arguments.file, arguments.styles, arguments.references) if path]
+    models = [arguments.model, *([arguments.scorer] if arguments.measures else [])]
+    return Plan(
+        f"{route.task} into {route.language}",
+        [*(planned_lines(path).line for path in files), *(planned_model(name).line for name in models)],
+        [f"{arguments.output or 'standard output'}: a line for each"],
+        [in_words(dataclasses.asdict(settings))],
+    )
 
 
 def _check(arguments: argparse.Namespace) -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.settings import add_setting_options, given, read_yaml
 from st_paragram.learning.training.configs import config_names, config_path
+from st_paragram.tools.options.common import add_plan_option
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.family import Family
@@ -110,7 +111,7 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
     add("--output", type=Path, metavar="DIR", help=f"the model directory to make (default: {files.output})")
     add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
-    add("--plan", action="store_true", help="print what would be read, made and needed, and stop")
+    add_plan_option(parser)
 
 
 def training_run(

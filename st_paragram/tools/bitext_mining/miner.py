@@ -14,7 +14,7 @@ from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output, file_digest
 from st_paragram.core.value_words import counted
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.tools.bitext_mining.pipeline import build
+from st_paragram.tools.bitext_mining.pipeline import Pipeline, build
 from st_paragram.tools.bitext_mining.report import MiningReport
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
 from st_paragram.tools.bitext_mining.settings import MiningSettings
@@ -49,27 +49,57 @@ def mine(
         ParagramError: The output exists or cannot be made, or another run is at work in the folder.
     """
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
-    _check(texts, output, settings)
-    identities = tuple(map(file_digest, texts))
-    if not work.folder_for(output).exists():  # else the output may be what was made there
-        check_output(output, overwrite)
+    check_mining(texts, output, settings, overwrite, work)
     found = find(model)
-    from st_paragram.core.encoding.architectures import fingerprint
-
-    with work_folder(work, output, MiningError) as folder:
-        sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats)
-        pipeline = build(sentences, output, found, fingerprint(found), settings, work.workers)
-        if not pipeline.made_output():
-            check_output(output, overwrite)
+    with work_folder(work, output, MiningError):
+        pipeline = _pipeline(texts, output, found, settings, overwrite, work)
         times = work.run(pipeline.stages)
         report = pipeline.report(times)
         pipeline.forget_others()
     return report
 
 
-def _check(texts: Sequence[str], output: Path, settings: MiningSettings) -> None:
+def check_mining(
+    texts: Sequence[str],
+    output: Path,
+    settings: MiningSettings,
+    overwrite: bool,
+    work: Work,
+    model: Path | None = None,
+) -> None:
+    """Refuse what `mine` refuses before a text is read, by the same errors; nothing is written.
+
+    Args:
+        texts: As of `mine`.
+        output: As of `mine`.
+        settings: As of `mine`.
+        overwrite: As of `mine`.
+        work: As of `mine`.
+        model: The model's directory. None: it is not looked at, nor is what a work folder has kept.
+    """
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
         seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
         raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
     check_output(output, overwrite=True)  # whether it can be made at all
+    for text in texts:
+        file_digest(text)
+    if not work.folder_for(output).exists():  # else the output may be what was made there
+        check_output(output, overwrite)
+    if model is not None:
+        work.check(_pipeline(texts, output, model, settings, overwrite, work).stages)
+
+
+def _pipeline(
+    texts: Sequence[str], output: Path, model: Path, settings: MiningSettings, overwrite: bool, work: Work
+) -> Pipeline:
+    """The stages; refuses an output that exists, unless it is what this very work folder has made."""
+    from st_paragram.core.encoding.architectures import fingerprint
+
+    identities = tuple(map(file_digest, texts))
+    folder = work.folder_for(output)
+    sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats)
+    pipeline = build(sentences, output, model, fingerprint(model), settings, work.workers)
+    if not pipeline.made_output():
+        check_output(output, overwrite)
+    return pipeline

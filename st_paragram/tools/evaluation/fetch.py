@@ -39,9 +39,19 @@ class Missing:
     translations: Sequence[CorpusFile]
     refused: Sequence[str] = ()
 
+    @property
+    def addresses(self) -> list[str]:
+        """Where the archives of STS come from."""
+        return [f"{BASE}{path}" for archives in self.archives for path in archives.paths]
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything is to be fetched."""
+        return bool(self.archives or self.translations)
+
     def describe(self) -> str:
         """The addresses with their licences, a line each; empty if nothing is to be fetched."""
-        lines = [f"  {BASE}{path}  ({LICENCE})" for archives in self.archives for path in archives.paths]
+        lines = [f"  {address}  ({LICENCE})" for address in self.addresses]
         lines += [f"  {file.url}  ({file.licence})" for file in self.translations]
         return "\n".join([f"To be fetched into {self.folder}:", *lines]) if lines else ""
 

@@ -12,6 +12,7 @@ from typing import IO
 
 from st_paragram.core.encoding.find import default_model, find
 from st_paragram.core.files import STDIN, atomic, file_digest, output_files
+from st_paragram.core.plan import Plan
 from st_paragram.errors import TextError
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -44,6 +45,17 @@ def model_folder(arguments: argparse.Namespace) -> Path:
         ModelDirectoryError: There is no such model.
     """
     return find(arguments.model or default_model())
+
+
+def add_plan_option(parser: Parser) -> None:
+    """Add `--plan`."""
+    parser.add_argument("--plan", action="store_true", help="print what would be read, made and needed, and stop")
+
+
+def print_plan(plan: Plan) -> int:
+    """Print what would be done, in place of doing it; returns the exit status."""
+    sys.stdout.write(f"{plan}\n")
+    return 0
 
 
 def check_input(path: str) -> None:

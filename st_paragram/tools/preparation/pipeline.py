@@ -56,6 +56,13 @@ class Pipeline:
         """All of them, in order."""
         return [self.read, self.clean, *self.deduplicate, self.plan, self.vocabulary, self.encode, self.store]
 
+    def write_given(self, vocabulary: SentencePieceTokenizer) -> None:
+        """Put a vocabulary that takes the place of a trained one where all processes find it."""
+        path = self.vocabulary.given
+        if path is not None and not path.is_file():
+            with atomic(path) as handle:
+                handle.write(vocabulary.model_proto)
+
     def forget_others(self) -> None:
         """Remove what was done for other texts and settings in the same work folder."""
         prune(self.read.root, {results for stage in self.stages for results in stage.folders})
@@ -70,7 +77,7 @@ def build(
     rejects: bool = False,
     sizes: Sizes | None = None,
 ) -> Pipeline:
-    """Put the stages together.
+    """Put the stages together; nothing is written.
 
     Args:
         sources: The texts.
@@ -95,7 +102,7 @@ def build(
         rows = DeduplicateStage(folder, rows, key, copies, then, settings.seed, rejects, sizes.task_bytes)
         deduplicate.append(rows)
     plan = PlanStage(folder, rows, read.sources, settings.temperature)
-    given = _write_vocabulary(vocabulary, folder) if vocabulary else None
+    given = _given_file(vocabulary, folder) if vocabulary else None
     trained = VocabularyStage(folder, plan, settings, given)
     encode = EncodeStage(folder, plan, trained, settings.max_tokens)
     store = StoreStage(folder, encode, read.sources, settings, given is not None, output)
@@ -123,10 +130,6 @@ def _read_and_clean(
     return read, CleanStage(folder, read, settings.cleaning, identities, *how, by, settings.seed, rejects)
 
 
-def _write_vocabulary(vocabulary: SentencePieceTokenizer, folder: Path) -> Path:
-    """Put a vocabulary where all processes find it, under a name that tells it from others."""
-    path = folder / "given" / f"{hashlib.sha256(vocabulary.model_proto).hexdigest()[:16]}.model"
-    if not path.is_file():
-        with atomic(path) as handle:
-            handle.write(vocabulary.model_proto)
-    return path
+def _given_file(vocabulary: SentencePieceTokenizer, folder: Path) -> Path:
+    """Where a vocabulary stands that is not trained; the name tells it from others."""
+    return folder / "given" / f"{hashlib.sha256(vocabulary.model_proto).hexdigest()[:16]}.model"

@@ -16,13 +16,13 @@ from pathlib import Path
 from st_paragram.core.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.core.data.text import TextSource
 from st_paragram.core.extras import require
-from st_paragram.core.files import digest, locked
+from st_paragram.core.files import check_output, digest, locked
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
-from st_paragram.tools.preparation.pipeline import Sizes, build
+from st_paragram.tools.preparation.pipeline import Pipeline, Sizes, build
 from st_paragram.tools.preparation.read_stage import text_digest
 from st_paragram.tools.preparation.rejects import gather_rejects
 from st_paragram.tools.preparation.report import PrepareReport
@@ -89,10 +89,10 @@ def prepare(
     """
     output, work = Path(output), work or PrepareWork()
     _check_arguments(sources, output, settings, vocabulary)
-    with work_folder(work, output, StoreError) as folder:
-        pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
-        if output.exists() and not overwrite and pipeline.store.pending():
-            raise StoreError(f"{output} exists; choose another name or give --overwrite")
+    with work_folder(work, output, StoreError):
+        pipeline = _pipeline(sources, output, settings, vocabulary, overwrite, work)
+        if vocabulary:
+            pipeline.write_given(vocabulary)
         times = work.run(pipeline.stages)
         report = pipeline.store.report()
         if work.rejects:
@@ -100,6 +100,49 @@ def prepare(
         pipeline.forget_others()
     logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
     return Prepared(report, times)
+
+
+def check_preparation(
+    sources: Sequence[TextSource],
+    output: Path,
+    settings: PrepareSettings,
+    vocabulary: SentencePieceTokenizer | None,
+    overwrite: bool,
+    work: PrepareWork,
+    coming: Sequence[TextSource] = (),
+) -> None:
+    """Refuse what `prepare` refuses before a text is read, by the same errors; nothing is written.
+
+    Args:
+        sources: As of `prepare`.
+        output: As of `prepare`.
+        settings: As of `prepare`.
+        vocabulary: As of `prepare`.
+        overwrite: As of `prepare`.
+        work: As of `prepare`.
+        coming: More texts, which are still to be downloaded.
+    """
+    _check_arguments([*sources, *coming], output, settings, vocabulary)
+    check_output(output, overwrite=True)
+    if coming and output.exists() and not overwrite:
+        raise StoreError(f"{output} exists; choose another name or give --overwrite")
+    work.check(_pipeline(sources, output, settings, vocabulary, overwrite, work).stages)
+
+
+def _pipeline(
+    sources: Sequence[TextSource],
+    output: Path,
+    settings: PrepareSettings,
+    vocabulary: SentencePieceTokenizer | None,
+    overwrite: bool,
+    work: PrepareWork,
+) -> Pipeline:
+    """The stages; refuses an output that exists, unless it is what this very work folder has made."""
+    folder = work.folder_for(output)
+    pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
+    if output.exists() and not overwrite and pipeline.store.pending():
+        raise StoreError(f"{output} exists; choose another name or give --overwrite")
+    return pipeline
 
 
 def prepare_cached(

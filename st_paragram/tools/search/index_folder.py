@@ -34,7 +34,8 @@ from st_paragram.tools.search.vectors import StoredVectors, blocks, even_size, p
 
 NEIGHBOURS = 10  # that recall_at_k is the share of
 _EMBED_ROWS = 1 << 14
-_USUAL_QUERIES = 10_000  # that an index answers in its life, for choosing one: exact up to 1M sentences of 1024
+#: Queries that an index answers in its life, for choosing one: exact up to a million sentences of 1,024 components.
+USUAL_QUERIES = 10_000
 
 
 def build(
@@ -59,7 +60,7 @@ def build(
             sentences=counts.sentences,
             dimension=dim,
             vector_type=settings.vector_type.value,
-            factory=indexes.choose_index(settings.index, _USUAL_QUERIES, counts.sentences, dim),
+            factory=indexes.choose_index(settings.index, USUAL_QUERIES, counts.sentences, dim),
             part_rows=even_size(counts.sentences, indexes.rows_in(settings.memory, dim)),
             effort=0,
             recall=1.0,

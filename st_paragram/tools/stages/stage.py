@@ -63,6 +63,21 @@ class Stage(ABC):
         return [task for task, path in enumerate(self.results()) if not metadata_file(path).is_file()]
 
 
+def stage_names(stages: Sequence[Stage]) -> list[str]:
+    """The names of stages, each once, in order."""
+    return list(dict.fromkeys(stage.name for stage in stages))
+
+
+def check_stage(names: Sequence[str], name: str) -> None:
+    """Refuse the name of a stage that is not among those of all stages.
+
+    Raises:
+        SettingsError: There is no such stage.
+    """
+    if name not in names:
+        raise SettingsError(f"no stage {name!r}; there are {', '.join(names)}")
+
+
 def forget(stages: Sequence[Stage], name: str) -> None:
     """Remove what a stage and those after it have done, for whatever inputs and settings.
 
@@ -73,9 +88,8 @@ def forget(stages: Sequence[Stage], name: str) -> None:
     Raises:
         SettingsError: There is no such stage.
     """
-    names = list(dict.fromkeys(stage.name for stage in stages))
-    if name not in names:
-        raise SettingsError(f"no stage {name!r}; there are {', '.join(names)}")
+    names = stage_names(stages)
+    check_stage(names, name)
     for stage in stages:
         if names.index(stage.name) >= names.index(name):
             for results in (stage.root / stage.name).glob("*"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from st_paragram.core.files import atomic, output_files
+from st_paragram.core.files import atomic, check_output, output_files
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.families.muse.public_files.dialogues import dialogue_rows
 from st_paragram.families.muse.public_files.faq import faq_rows
@@ -55,14 +55,7 @@ def convert(
         TextError: a file is refused, more than a tenth of its rows cannot be read, or there is no row to write.
         ParagramError: the output exists or cannot be written.
     """
-    if kind not in KINDS or not files:
-        raise SettingsError(f"{len(files)} files of the kind {kind!r}; give files, of one of {', '.join(KINDS)}")
-    if not is_language_code(language):
-        raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
-    output = Path(folder) / f"{language}.tsv"
-    for other in (output.with_name(f"{output.name}{ending}") for ending in (".gz", ".xz")):
-        if other.exists():
-            raise ParagramError(f"{other} is of the same language; move it, or choose another folder")
+    output = check_convert(kind, language, files, folder, overwrite)
     report = ConvertReport()
     with output_files(output, overwrite=overwrite), atomic(output) as handle:
         for row in _rows(kind, language, [Path(path) for path in files], settings or ConvertSettings(), report):
@@ -71,6 +64,25 @@ def convert(
         if not report.written:
             raise TextError(f"{files[0]}: no row could be made of {report.read:,} that were read; is it {kind}?")
     return output, report
+
+
+def check_convert(kind: str, language: str, files: Sequence[str | Path], folder: str | Path, overwrite: bool) -> Path:
+    """Refuse what `convert` refuses before a file is read; returns the file to make.
+
+    Raises:
+        SettingsError: as of `convert`.
+        ParagramError: as of `convert`.
+    """
+    if kind not in KINDS or not files:
+        raise SettingsError(f"{len(files)} files of the kind {kind!r}; give files, of one of {', '.join(KINDS)}")
+    if not is_language_code(language):
+        raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
+    output = Path(folder) / f"{language}.tsv"
+    for other in (output.with_name(f"{output.name}{ending}") for ending in (".gz", ".xz")):
+        if other.exists():
+            raise ParagramError(f"{other} is of the same language; move it, or choose another folder")
+    check_output(output, overwrite)
+    return output
 
 
 def _rows(

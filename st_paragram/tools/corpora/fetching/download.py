@@ -9,12 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 
+from st_paragram.core.files import check_output
 from st_paragram.errors import DownloadError, ParagramError, SettingsError
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.http import NotThere, StartAnew, TryAgain, open_url
-from st_paragram.tools.corpora.fetching.manifest import Manifest
+from st_paragram.tools.corpora.fetching.manifest import NAME, Manifest
 from st_paragram.tools.corpora.fetching.part import Part
 from st_paragram.tools.corpora.fetching.transfer import (
     HostNotFound,
@@ -81,7 +83,7 @@ def download(
         SettingsError: Two files would have the same name, or `parallel` is below 1.
     """
     folder, settings = Path(folder), settings or TransferSettings()
-    _check(files, parallel)
+    check_download(files, folder, parallel)
     folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(folder)
     outcome = _Outcome()
@@ -104,6 +106,26 @@ def download(
         for index, file in enumerate(files)
         if index not in outcome.absent
     ]
+
+
+def check_download(files: Sequence[CorpusFile], folder: Path, parallel: int) -> None:
+    """Refuse what `download` refuses before it asks a server; nothing is written.
+
+    Raises:
+        DownloadError: The manifest of the folder is not one, or files of known sizes need more space than there is.
+        ParagramError: The folder cannot be made or written to.
+        SettingsError: As of `download`.
+    """
+    _check(files, parallel)
+    check_output(folder / NAME, overwrite=True)
+    Manifest(folder)
+    missing = [file for file in files if not (folder / file.filename).is_file()]
+    _check_free(sum(map(_to_come, missing, repeat(folder))), len(missing), folder)
+
+
+def _to_come(file: CorpusFile, folder: Path) -> int:
+    """Bytes that are still to be fetched, as far as the size is known."""
+    return max(0, (file.size or file.about or 0) - Part(folder / file.filename).size())
 
 
 def _check(files: Sequence[CorpusFile], parallel: int) -> None:
@@ -137,10 +159,14 @@ def check_disk_space(files: Sequence[CorpusFile], folder: Path, timeout: float) 
             except TryAgain:
                 end = 0.0  # the server is out of reach: each further question might take as long
         needed += max(0, (size or 0) - Part(folder / file.filename).size())
-    free = shutil.disk_usage(folder).free
+    _check_free(needed, len(files), folder)
+
+
+def _check_free(needed: int, count: int, folder: Path) -> None:
+    free = shutil.disk_usage(next(place for place in (folder, *folder.absolute().parents) if place.exists())).free
     if needed > free:
         raise DownloadError(
-            f"{folder}: {len(files)} files of {needed / 2**30:.2f} GiB are to come, but only {free / 2**30:.2f} GiB "
+            f"{folder}: {count} files of {needed / 2**30:.2f} GiB are to come, but only {free / 2**30:.2f} GiB "
             "are free; free disk space, choose another folder, or ask for fewer files"
         )
 
