@@ -14,29 +14,48 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
+    from st_paragram.conversion.exports import ExportSettings, export_model
+    from st_paragram.conversion.original_import import import_checkpoint
+    from st_paragram.conversion.original_settings import ImportSettings
     from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+    from st_paragram.core.data.sample.grammar import sample_pairs
+    from st_paragram.core.data.text import parse_source
     from st_paragram.core.encoding.encoder import Encoder
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.families.bgt.directory import GenerativeEncoder
+    from st_paragram.families.muse.directory import DualEncoder
+    from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss
+    from st_paragram.hub.push import push
     from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
     from st_paragram.learning.models.directory import load, save
-    from st_paragram.learning.models.encoder import pipeline
+    from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
     from st_paragram.learning.modules.mean_pool import MeanPool
     from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
     from st_paragram.learning.modules.token_embedding import TokenEmbedding
     from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
     from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+    from st_paragram.learning.training.run import TrainingRun, run_training
     from st_paragram.learning.training.settings import TrainingSettings
     from st_paragram.learning.training.store_trainer import StoreTrainer
     from st_paragram.tools.bitext_mining.miner import mine
     from st_paragram.tools.bitext_mining.settings import MiningSettings
-    from st_paragram.tools.embed_files import embed_collection, embed_file, read_embeddings
+    from st_paragram.tools.cleaning.config import default_cleaning
+    from st_paragram.tools.demo_page.comparison import compare
+    from st_paragram.tools.embed_files import CollectionSettings, embed_collection, embed_file, read_embeddings
+    from st_paragram.tools.evaluation.mteb.model import model_meta
     from st_paragram.tools.preparation.prepare import prepare
     from st_paragram.tools.preparation.settings import PrepareSettings
     from st_paragram.tools.score_files import score_file
     from st_paragram.tools.search.search_index import SearchIndex
 
 __all__ = [
+    "CollectionSettings",
+    "DualEncoder",
+    "DualEncoderRankingLoss",
     "Encoder",
+    "ExportSettings",
+    "GenerativeEncoder",
+    "ImportSettings",
     "MarginHardNegativeLoss",
     "MeanPool",
     "MegaBatchTrainer",
@@ -44,27 +63,44 @@ __all__ = [
     "MiningSettings",
     "PairStore",
     "PairStoreWriter",
+    "ParagramEncoder",
     "PrepareSettings",
     "SearchIndex",
     "SentencePieceEmbedding",
     "SentencePieceTokenizer",
     "StoreTrainer",
     "TokenEmbedding",
+    "TrainingRun",
     "TrainingSettings",
     "__version__",
+    "compare",
+    "default_cleaning",
     "embed_collection",
     "embed_file",
+    "export_model",
+    "import_checkpoint",
     "load",
     "mine",
+    "model_meta",
+    "parse_source",
     "pipeline",
     "prepare",
+    "push",
     "read_embeddings",
+    "run_training",
+    "sample_pairs",
     "save",
     "score_file",
 ]
 
 _MODULES = {
+    "CollectionSettings": "tools.embed_files",
+    "DualEncoder": "families.muse.directory",
+    "DualEncoderRankingLoss": "families.muse.dual_encoder_ranking",
     "Encoder": "core.encoding.encoder",
+    "ExportSettings": "conversion.exports",
+    "GenerativeEncoder": "families.bgt.directory",
+    "ImportSettings": "conversion.original_settings",
     "MarginHardNegativeLoss": "learning.losses.margin_hard_negative",
     "MeanPool": "learning.modules.mean_pool",
     "MegaBatchTrainer": "learning.training.mega_batch.trainer",
@@ -72,20 +108,31 @@ _MODULES = {
     "MiningSettings": "tools.bitext_mining.settings",
     "PairStore": "core.data.pair_store",
     "PairStoreWriter": "core.data.pair_store",
+    "ParagramEncoder": "learning.models.encoder",
     "PrepareSettings": "tools.preparation.settings",
     "SearchIndex": "tools.search.search_index",
     "SentencePieceEmbedding": "learning.modules.sentencepiece_embedding",
     "SentencePieceTokenizer": "core.tokenizers.sentencepiece",
     "StoreTrainer": "learning.training.store_trainer",
     "TokenEmbedding": "learning.modules.token_embedding",
+    "TrainingRun": "learning.training.run",
     "TrainingSettings": "learning.training.settings",
+    "compare": "tools.demo_page.comparison",
+    "default_cleaning": "tools.cleaning.config",
     "embed_collection": "tools.embed_files",
     "embed_file": "tools.embed_files",
+    "export_model": "conversion.exports",
+    "import_checkpoint": "conversion.original_import",
     "load": "learning.models.directory",
     "mine": "tools.bitext_mining.miner",
+    "model_meta": "tools.evaluation.mteb.model",
+    "parse_source": "core.data.text",
     "pipeline": "learning.models.encoder",
     "prepare": "tools.preparation.prepare",
+    "push": "hub.push",
     "read_embeddings": "tools.embed_files",
+    "run_training": "learning.training.run",
+    "sample_pairs": "core.data.sample.grammar",
     "save": "learning.models.directory",
     "score_file": "tools.score_files",
 }

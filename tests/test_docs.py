@@ -52,6 +52,14 @@ def test_public_names_stand_in_the_reference():
     assert not missing
 
 
+def test_examples_import_public_names_only():
+    """So that they do not depend on where things live in the package."""
+    pages = [*DOCS.glob("**/*.md"), *DOCS.glob("**/*.ipynb"), DOCS.parent / "README.md", DOCS.parent / "PACKAGE.md"]
+    deep = re.compile(r"(?:from|import) (st_paragram\.(?!errors\b)[\w.]+)")
+    found = [(path.name, module) for path in pages for module in deep.findall(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
 def test_tables_end_with_a_blank_line():
     """What follows at once is a further row of them."""
     pages = [*DOCS.glob("**/*.md"), *(DOCS.parent / name for name in ("README.md", "PACKAGE.md", "CHANGELOG.md"))]
