@@ -85,12 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
     """What would be done."""
     from st_paragram.core.encoding.models import load_encoder
-    from st_paragram.tools.options.plans import planned_lines, planned_model
-    from st_paragram.tools.options.search_plans import search_in_words, search_needs
+    from st_paragram.tools.options.plans import planned_model
+    from st_paragram.tools.options.search_plans import planned_sentences, search_in_words, search_needs
     from st_paragram.tools.search.content import Content
     from st_paragram.tools.search.index_folder import USUAL_QUERIES
 
-    text, model = planned_lines(arguments.file), planned_model(arguments.model)
+    text, model = planned_sentences(arguments.file, settings), planned_model(arguments.model)
     if arguments.answers and model.fast and model.folder:
         Content.ANSWERS.check(load_encoder(model.folder), model.name)
     what = "answers" if arguments.answers else "sentences"

@@ -128,14 +128,18 @@ def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningS
 def _plan(arguments: argparse.Namespace, texts: list[str], settings: MiningSettings, work: Work) -> Plan:
     """What would be done."""
     from st_paragram.tools.bitext_mining.miner import check_mining
-    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_work, planned_workers
-    from st_paragram.tools.options.search_plans import documents_plan, search_in_words, search_needs
+    from st_paragram.tools.bitext_mining.search_plan import neighbours_of
+    from st_paragram.tools.options.plans import planned_model, planned_work, planned_workers
+    from st_paragram.tools.options.search_plans import documents_plan, planned_sentences, search_in_words, search_needs
 
     model, output = planned_model(arguments.model), arguments.output
     if arguments.documents:
         return documents_plan("mine", str(arguments.documents), output, model, settings, arguments.overwrite, work)
     check_mining(texts, output, settings, arguments.overwrite, work, model.folder)
-    planned = list(map(planned_lines, texts))
+    planned = [planned_sentences(path, settings, settings.with_ids) for path in texts]
+    for path, text in reversed(list(zip(texts, planned, strict=True))):  # in the order of the searches
+        if text.counted and text.rows is not None:
+            neighbours_of(path, text.rows, settings.k, within=settings.paraphrase)
     sizes = [text.rows for text in planned]
     corpus = (sizes[0], sizes[-1])
     return Plan(

@@ -146,8 +146,8 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
     """What would be done."""
     from st_paragram.core.data.text import TextSource
     from st_paragram.tools.bitext_mining.background import check_pairs, check_texts
-    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_pairs
-    from st_paragram.tools.options.search_plans import search_in_words, search_needs
+    from st_paragram.tools.options.plans import planned_model, planned_pairs
+    from st_paragram.tools.options.search_plans import planned_sentences, search_in_words, search_needs
 
     source, model = TextSource((arguments.file,), ("first", "second")), planned_model(arguments.model)
     named = [path for path in (arguments.background_source, arguments.background_target) if path]
@@ -156,7 +156,7 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
     if named:
         check_texts(named[0], named[-1], model.folder, settings)
     pairs = planned_pairs(source)
-    background = [planned_lines(path) for path in named if not Path(path).is_dir()]
+    background = [planned_sentences(path, settings) for path in named if not Path(path).is_dir()]
     reads = [pairs.line, *(text.line for text in background), model.line]
     reads += [f"{path}: an index" for path in named if Path(path).is_dir()]
     makes = [f"{arguments.output}: rows `score TAB first TAB second`{', best first' if arguments.sort else ''}"]

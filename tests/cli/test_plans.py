@@ -126,6 +126,7 @@ REFUSED = [
     ["download"],
     ["paranmt", "--text", "pairs.tsv", "--output", "old"],
     ["paranmt", "--text", "pairs.tsv"],
+    ["paranmt", "--text", "pairs.tsv", "--output", "new.h5", "--model", "nobody"],
     ["pivot", "--text", "en-es:none.tsv", "--output", "new.tsv"],
     ["pivot", "--text", "en-es:pairs.tsv", "--output", "."],
     ["embed", "none.txt", "--output", "new.npy"],
@@ -143,6 +144,12 @@ REFUSED = [
     ["mine", *SIDES, "--output", "new.tsv", "--force", "all"],
     ["mine", "--documents", "list", "--output", "new.tsv", "--force", "all"],
     ["mine", "--documents", "en.txt", "--output", "new.tsv"],
+    ["mine", "--source", "en.txt", "--target", "empty.txt", "--output", "new.tsv"],
+    ["mine", *SIDES, "--output", "new.tsv", "-k", "70"],
+    ["mine", *SIDES, "--output", "new.tsv", "--ids"],
+    ["mine", *SIDES, "--output", "new.tsv", "--index", "Nonsense"],
+    ["score", "pairs.tsv", "--output", "new.tsv", "--background-source", "empty.txt", "--background-target", "es.txt"],
+    ["index", "empty.txt", "--output", "new"],
     ["align", "--source", "en.txt", "--target", "empty.txt", "--output", "new.tsv"],
     ["index", "en.txt", "--output", "old"],
     ["index", "en.txt", "--output", "new", "--answers"],
@@ -224,8 +231,18 @@ def test_an_output_that_a_kept_work_folder_has_made_is_not_refused(folder, tmp_p
 
 def test_no_model_is_fetched_from_the_hub(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    assert main(["embed", "en.txt", "--model", "owner/name", "--output", str(tmp_path / "x.npy"), "--plan"]) == 0
-    assert "owner/name: a model of the Hugging Face hub" in capsys.readouterr().out
+    output = str(tmp_path / "new")
+    for command in (
+        ["embed", "en.txt", "--output", output],
+        ["score", "pairs.tsv", "--output", output],
+        ["mine", *SIDES, "--output", output],
+        ["align", *SIDES, "--output", output],
+        ["index", "en.txt", "--output", output],
+        ["paranmt", "--text", "pairs.tsv", "--output", output],
+    ):
+        assert main([*command, "--model", "owner/name", "--plan"]) == 0
+        assert "owner/name: a model of the Hugging Face hub" in capsys.readouterr().out
+    assert main(["evaluate", "owner/name", "--data", "eval", "--plan"]) == 0
 
 
 def test_lines_and_pairs_are_guessed_from_the_beginning(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice, tee
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING, cast
 from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.families import FAMILIES
-from st_paragram.core.files import STDIN, check_output
+from st_paragram.core.files import STDIN, check_output, is_pipe
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import in_words
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from st_paragram.families.bgt.generation.report import Report
     from st_paragram.families.bgt.generation.rows import Row
     from st_paragram.families.bgt.generation.settings import Task
+
+_ROWS_LOOKED_AT = 1000  # by a plan
 
 DESCRIPTION = (
     "Write a new sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same order. The "
@@ -112,6 +115,8 @@ def _plan(arguments: argparse.Namespace, route: Route, settings: GenerationSetti
     from st_paragram.tools.options.plans import planned_lines, planned_model
 
     files = [path for path in (arguments.file, arguments.styles, arguments.references) if path]
+    if not any(map(is_pipe, files)):
+        deque(islice(_rows(arguments), _ROWS_LOOKED_AT), maxlen=0)  # refuses files that do not fit together
     models = [arguments.model, *([arguments.scorer] if arguments.measures else [])]
     return Plan(
         f"{route.task} into {route.language}",

@@ -18,6 +18,18 @@ VERSION = 2  # of the results of searches: count it up when they change
 _RESERVE = 200 << 20  # bytes of the memory that are for queries and results
 
 
+def neighbours_of(text: str, sentences: int, k: int, within: bool) -> int:
+    """Neighbours to look for among the sentences of a text, itself included where it is `within` the text.
+
+    Raises:
+        MiningError: There are not as many sentences.
+    """
+    if k + within > sentences:
+        seen = f"{text}: {sentences} distinct sentences, but {k} neighbours are wanted"
+        raise MiningError(f"{seen}; give more text or a smaller k")
+    return k + within
+
+
 @dataclass(frozen=True)
 class SearchPlan:
     """The directions of a search: the n-th takes queries of one side and searches the rows of another.
@@ -63,14 +75,8 @@ class SearchPlan:
         Raises:
             MiningError: There are not as many sentences.
         """
-        k, corpus = self.settings.k + self.within_one_text(direction), self.sizes(direction)[1]
-        if k > corpus:
-            text = self.texts[self.directions[direction][1]]
-            raise MiningError(
-                f"{text}: {corpus} distinct sentences, but {self.settings.k} neighbours are wanted; "
-                "give more text or a smaller k"
-            )
-        return k
+        text, corpus = self.texts[self.directions[direction][1]], self.sizes(direction)[1]
+        return neighbours_of(text, corpus, self.settings.k, self.within_one_text(direction))
 
     def factory(self, direction: int) -> str:
         """The index."""

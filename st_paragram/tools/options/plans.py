@@ -44,11 +44,13 @@ class PlannedText:
         line: What a plan says of it.
         bytes: Of the text, unpacked; None where it is not known.
         rows: Lines, or pairs; None where they are not known.
+        counted: Rows are distinct sentences, and not a guess.
     """
 
     line: str
     bytes: int | None = None
     rows: int | None = None
+    counted: bool = False
 
 
 def planned_lines(path: str) -> PlannedText:

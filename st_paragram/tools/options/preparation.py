@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -141,7 +142,8 @@ def preparation_plan(
     from st_paragram.tools.preparation.prepare import check_preparation
 
     coming = coming or {}
-    check_preparation(sources, output, settings, vocabulary, arguments.overwrite, work, list(coming))
+    checked = dataclasses.replace(settings, cleaning=_without_hub_models(settings.cleaning))
+    check_preparation(sources, output, checked, vocabulary, arguments.overwrite, work, list(coming))
     texts = [planned_pairs(source, settings.drop_invalid) for source in sources]
     texts += [PlannedText(f"{source.name}: to be downloaded, {where}") for source, where in coming.items()]
     pairs, cleaning = total(text.rows for text in texts), settings.cleaning
@@ -156,6 +158,19 @@ def preparation_plan(
     ]
     needs = _needs(settings, total(text.bytes for text in texts), pairs, vocabulary is not None, work.workers)
     return Plan("prepare a pair store", [text.line for text in texts], makes, how, needs)
+
+
+def _without_hub_models(cleaning: Cleaning) -> Cleaning:
+    """The steps that can be made without fetching a model."""
+    score = "paraphrase_score"
+    steps = [step for step in cleaning.steps if step.name != score or _is_here(step.options.get("model"))]
+    return dataclasses.replace(cleaning, steps=tuple(steps))
+
+
+def _is_here(model: str | None) -> bool:
+    from st_paragram.core.encoding.find import find_here
+
+    return model is None or find_here(model) is not None
 
 
 def _vocabulary_in_words(arguments: argparse.Namespace, settings: PrepareSettings, pairs: int | None) -> str:

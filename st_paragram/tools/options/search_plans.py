@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from st_paragram.core.plan import Needs, Plan
+from st_paragram.core.plan import Needs, Plan, size
 from st_paragram.core.value_words import counted
 from st_paragram.tools.alignment.document_list import DocumentPair
 from st_paragram.tools.alignment.document_stage import DocumentStage, Settings
 from st_paragram.tools.alignment.documents import check_documents
-from st_paragram.tools.options.plans import PlannedModel, planned_work, planned_workers
-from st_paragram.tools.search.indexes import choose_index, import_faiss
+from st_paragram.tools.options.plans import PlannedModel, PlannedText, planned_lines, planned_work, planned_workers
+from st_paragram.tools.search.indexes import choose_index, import_faiss, new_index
+from st_paragram.tools.search.sentences import write_sentences
 from st_paragram.tools.search.settings import AUTO, FLAT, SearchSettings, Size
 from st_paragram.tools.stages.stage import check_stage
 from st_paragram.tools.stages.work import Work
@@ -23,7 +25,23 @@ from st_paragram.tools.stages.work import Work
 _PRODUCTS_A_SECOND = 6e10
 _SECONDS_A_ROW_OF_AN_INDEX = 90e-6
 _LIBRARIES = 500 << 20  # on top of what --memory limits, as its help says
+_SMALL = 1 << 20  # bytes of a text that takes a tenth of a second to read
 _BYTES_OF_A_SENTENCE = 60  # that is kept beside its vector
+
+
+def planned_sentences(path: str, settings: SearchSettings, with_ids: bool = False) -> PlannedText:
+    """A text of which the distinct sentences are searched; a small one is read, so that their number is known.
+
+    Raises:
+        TextError, MiningError: As `sentences.write_sentences` for a small text; else its beginning cannot be read.
+    """
+    text = planned_lines(path)
+    if text.bytes is None or text.bytes > _SMALL:
+        return text
+    with TemporaryDirectory() as folder:
+        counts = write_sentences(path, Path(folder), with_ids, settings.most_repeats)
+    line = f"{path}: {size(text.bytes)}, {counted(counts.sentences, 'sentence')} in {counted(counts.lines, 'line')}"
+    return PlannedText(line, text.bytes, counts.sentences, counted=True)
 
 
 def search_in_words(settings: SearchSettings, queries: int | None, rows: int | None, model: PlannedModel) -> str:
@@ -31,10 +49,11 @@ def search_in_words(settings: SearchSettings, queries: int | None, rows: int | N
 
     Raises:
         MissingExtraError: An index of faiss was named, and faiss is not installed.
+        SettingsError: faiss does not know it.
     """
     stored = f"vectors in {settings.vector_type.value}, {Size(settings.memory)} of memory at most"
     if settings.index not in (AUTO, FLAT):
-        import_faiss()
+        new_index(settings.index, model.dimension) if model.dimension else import_faiss()
     if settings.index != AUTO:
         return f"index {settings.index}, {stored}"
     if queries is None or rows is None or model.dimension is None:

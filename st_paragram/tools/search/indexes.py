@@ -72,13 +72,23 @@ def build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int)
         faiss.omp_set_num_threads(before)
 
 
-def _build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int) -> Any:  # noqa: ANN401
+def new_index(factory: str, dim: int) -> Any:  # noqa: ANN401
+    """An index without rows.
+
+    Raises:
+        SettingsError: faiss does not know the factory string.
+        MissingExtraError: faiss is not installed.
+    """
     faiss = import_faiss()
     try:
-        index = faiss.index_factory(vectors.dim, factory, faiss.METRIC_INNER_PRODUCT)
+        return faiss.index_factory(dim, factory, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
         reason = str(error).strip().split("\n")[0]
         raise SettingsError(f"index {factory!r}: faiss cannot make it ({reason}); give another, or Flat") from error
+
+
+def _build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int) -> Any:  # noqa: ANN401
+    faiss, index = import_faiss(), new_index(factory, vectors.dim)
     if not index.is_trained:
         ivf = faiss.try_extract_index_ivf(index)
         lists = 256 if ivf is None else ivf.nlist
