@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 HELD_OUT_LOSS = "eval_held_out_loss"
 
 _PARTS = ("reconstruction", "translation", "smoothing", "divergence", "kl_semantic", "kl_a", "kl_b")
-_BOUND = ("reconstruction", "translation", "divergence")
 _MEANS_KEPT = 2000  # sentences whose means tell how many units are active
 _EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
