@@ -17,8 +17,7 @@ from st_paragram.families.muse.public_files.catalogue import sources, sources_ta
 from st_paragram.families.muse.public_files.convert import KINDS, convert
 from st_paragram.families.muse.public_files.rows import ConvertSettings, is_generic
 from st_paragram.families.muse.public_files.sentence_spans import sentence_spans, span_around, words_around
-from st_paragram.families.muse.tasks.language_codes import is_language_code
-from st_paragram.families.muse.tasks.task_files import read_task_file
+from st_paragram.families.muse.tasks.task_files import is_language_code, read_task_file
 from st_paragram.families.muse.tasks.task_stores import build_task_stores
 from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 
