@@ -9,8 +9,7 @@ from reports.sections import CONSTANT, Section, published_rows
 from reports.sources import Collected
 from reports.sts import Protocol, protocol_score
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebScores
-from st_paragram.tools.evaluation.results import StsResult
+from st_paragram.tools.evaluation.results import MtebResult, MtebScores, StsResult
 from st_paragram.tools.evaluation.sts.benchmark import STATIC_MODELS
 
 _ONLY = "default"  # mteb's name for the subset of a task that has one

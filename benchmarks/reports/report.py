@@ -18,11 +18,12 @@ from reports.speed import speed_sections
 from reports.sts import AVERAGE, average_columns, hard_sts_section, sts_sections
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.bucc import BuccResult, BuccRun
-from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebRun
 from st_paragram.tools.evaluation.record import Record
 from st_paragram.tools.evaluation.results import (
     HardStsResult,
     HardStsRun,
+    MtebResult,
+    MtebRun,
     StsResult,
     StsRun,
 )

@@ -90,6 +90,14 @@ def exported_model(model: AveragingModel, folder: Path) -> ExportedModel:
     )
 
 
+def write_numpy(model: ExportedModel, folder: Path) -> None:
+    """Write what `numpy_reader` opens: `embeddings.npy` (V, D), for int8 `scale.npy`, float32 (V,), the tokenizer."""
+    np.save(folder / "embeddings.npy", model.table, allow_pickle=False)
+    if model.scale is not None:
+        np.save(folder / "scale.npy", model.scale, allow_pickle=False)
+    write_tokenizer(model, folder)
+
+
 def write_tokenizer(model: ExportedModel, folder: Path) -> None:
     """Write `tokenizer.json`, and `sentencepiece.model` if there is one: its ids are exact, and sooner there."""
     model.tokenizer.save(str(folder / "tokenizer.json"))

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.conversion.export_card import export_card
-from st_paragram.conversion.exported_model import ExportedModel, exported_model
+from st_paragram.conversion.exported_model import ExportedModel, exported_model, write_numpy
 from st_paragram.conversion.model2vec_export import write_model2vec
-from st_paragram.conversion.numpy_export import write_numpy
 from st_paragram.conversion.onnx_export import write_onnx
 from st_paragram.core.encoding import checksums_file
 from st_paragram.core.encoding.architectures import fingerprint

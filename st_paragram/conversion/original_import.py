@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from st_paragram.conversion.original_card import imported_card
 from st_paragram.conversion.original_checkpoint import OriginalCheckpoint, read_checkpoint
-from st_paragram.conversion.original_report import ImportReport
+from st_paragram.conversion.original_report import ImportReport, imported_card
 from st_paragram.conversion.original_rows import ImportedRows, exact_rows, shared_rows
 from st_paragram.conversion.original_settings import ImportSettings, Reading, reading
 from st_paragram.core.damage import one_line

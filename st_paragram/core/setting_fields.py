@@ -46,13 +46,13 @@ class SettingField:
         members = _members(self.info.annotation)
         return [] if self.own_form else [kind for kind in _KINDS if kind in members]
 
-    def is_mistaken(self, value: object) -> bool:
-        """Whether pydantic would make another kind of it: 1 of True, True of 1, 3 of "3"."""
+    def is_mistaken(self, value: object, numbers_as_text: bool = True) -> bool:
+        """Whether pydantic would make another kind of it: 1 of True, True of 1, 3 of "3", and 0.001 of "1e-3"."""
         if value is None or not self.kinds:
             return False
         if isinstance(value, bool) or self.kinds == [bool]:
             return not (isinstance(value, bool) and bool in self.kinds)
-        return isinstance(value, str) and self.kinds == [int]
+        return isinstance(value, str) and self.kinds in ([int], [] if numbers_as_text else [float])
 
     @property
     def limits(self) -> str:

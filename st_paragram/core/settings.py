@@ -79,12 +79,17 @@ def setting(
 
 # `setting` is not declared as a field specifier: type checkers would look for the default under that keyword alone.
 @dataclass_transform(frozen_default=True)
-def settings(cls: type[_Settings]) -> type[_Settings]:
+def settings(cls: type[_Settings], where: str = "", numbers_as_text: bool = True) -> type[_Settings]:
     """Make a class with fields made by `setting` a frozen dataclass whose values are checked when it is made.
 
     A wrong value raises `SettingsError`: one line that names the setting, what was given and what is expected. Truth
     values and numbers are never taken for each other. Numbers may be what YAML 1.1 makes of them: 1e-3 (text, to YAML)
     for a number, 10.0 for a whole one.
+
+    Args:
+        cls: The class.
+        where: What messages begin with.
+        numbers_as_text: Take text for numbers; if not, 1e-3 must be a number.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
     make, fields = made.__init__, fields_of(made)
@@ -94,15 +99,19 @@ def settings(cls: type[_Settings]) -> type[_Settings]:
         if len(args) > len(fields):
             raise TypeError(f"{made.__name__} has {len(fields)} fields; {len(args)} values were given")
         values = dict(zip(fields, args, strict=False)) | kwargs
-        _refuse_unknown(values, fields)
+        _refuse_unknown(values, fields, where)
         for name, value in values.items():
-            if fields[name].is_mistaken(value):
-                raise SettingsError(f"{name} is {short(value)}; {fields[name].expected}")
+            if fields[name].is_mistaken(value, numbers_as_text):
+                raise SettingsError(f"{where}{name} is {short(value)}; {fields[name].expected}")
         try:
             make(self, **values)
         except pydantic.ValidationError as error:
             first = error.errors()[0]
-            raise SettingsError(fields[str(first["loc"][0])].refusal(first)) from None
+            raise SettingsError(where + fields[str(first["loc"][0])].refusal(first)) from None
+        except SettingsError as error:  # of `__post_init__`
+            if not where:
+                raise
+            raise SettingsError(f"{where}{error}") from error.__cause__
 
     made.__init__ = checked  # type: ignore[assignment]
     return made  # type: ignore[return-value]
@@ -182,11 +191,6 @@ def table(cls: type) -> str:
         for field in _described(cls)
     ]
     return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
-
-
-def describe_default(cls: type, name: str) -> str:
-    """A setting's default in words."""
-    return fields_of(cls)[name].default
 
 
 def _described(cls: type) -> list[SettingField]:

@@ -14,9 +14,8 @@ from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models.card import blocks, score_entry
 from st_paragram.tools.evaluation.bucc import BuccResult
-from st_paragram.tools.evaluation.mteb.results import MtebResult
 from st_paragram.tools.evaluation.record import Record, read_records
-from st_paragram.tools.evaluation.results import StsResult
+from st_paragram.tools.evaluation.results import MtebResult, StsResult
 from st_paragram.tools.evaluation.tatoeba import TatoebaResult
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,6 @@ from st_paragram.core.files import write_text
 from st_paragram.core.machine import MachineDescription
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.bucc import BuccResult, BuccRun, BuccScores, MarginResult
-from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebRun, MtebScores
 from st_paragram.tools.evaluation.record import Record, Training, write_records
 from st_paragram.tools.evaluation.results import (
     Against,
@@ -31,6 +30,9 @@ from st_paragram.tools.evaluation.results import (
     GradedResult,
     HardStsResult,
     HardStsRun,
+    MtebResult,
+    MtebRun,
+    MtebScores,
     StsResult,
     StsRun,
 )

@@ -9,9 +9,16 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.bucc import BuccResult, BuccRun, BuccScores, MarginResult
-from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebRun, MtebScores
 from st_paragram.tools.evaluation.record import new_record, write_records
-from st_paragram.tools.evaluation.results import HardStsResult, HardStsRun, StsResult, StsRun
+from st_paragram.tools.evaluation.results import (
+    HardStsResult,
+    HardStsRun,
+    MtebResult,
+    MtebRun,
+    MtebScores,
+    StsResult,
+    StsRun,
+)
 
 NAME = "me/p-sp-xx"
 

@@ -17,8 +17,8 @@ import yaml
 from hypothesis import given as over
 from hypothesis import strategies as st
 
-from st_paragram.core.setting_fields import choices
-from st_paragram.core.settings import add_setting_options, describe_default, given, read, setting, settings, table
+from st_paragram.core.setting_fields import choices, fields_of
+from st_paragram.core.settings import add_setting_options, given, read, setting, settings, table
 from st_paragram.errors import SettingsError
 
 
@@ -277,7 +277,7 @@ def test_the_table_has_a_row_a_setting() -> None:
 
 def test_describing() -> None:
     names = ("name", "dim", "rate", "share", "side", "fold", "size")
-    described = [describe_default(Example, name) for name in names]
+    described = [fields_of(Example)[name].default for name in names]
     assert described == ["must be given", "300", "0.001", "none", "left", "yes", "4K"]
     assert choices(Literal["a", "b"]) == choices(Literal["a", "b"] | None) == ["a", "b"]
     assert choices(Side | None) == ["left", "right"] and choices(int) == choices(int | None) == []

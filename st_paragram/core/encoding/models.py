@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,3 +60,15 @@ def batch_size(model: TextEncoder) -> int:
     if isinstance(model, Encoder):
         return BATCH_SIZE
     return int(importlib.import_module(_BATCH_SIZE).batch_size(model))
+
+
+@lru_cache(maxsize=1)
+def cached_model(path: Path, fingerprint: str, threads: int) -> TextEncoder:
+    """The model in a directory.
+
+    Args:
+        path: of the directory.
+        fingerprint: of the model, since a directory may come to hold another.
+        threads: that encode.
+    """
+    return load_encoder(path, num_threads=threads)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.damage import one_line, short
-from st_paragram.core.tokenizers.flat_ids import drop_unknown
+from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.errors import SettingsError
 
 #: Ids of N texts one after another, int64 (total,), and offsets, int64 (N + 1,): text i is
@@ -45,6 +45,22 @@ class Encoded:
     ids: NDArray[Any]
     offsets: NDArray[np.int64]
     cut: int
+
+    @classmethod
+    def of(cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None) -> Encoded:
+        """Cut texts, then drop the unknown id.
+
+        Args:
+            ids: of any integer type, (total,), the texts one after another.
+            counts: int64 (N,), ids of each text.
+            unknown_id: the id to drop; a text left empty becomes this single id.
+            max_length: keep at most this many ids of a text (counted before unknown ones are dropped); None: all.
+        """
+        cut = 0
+        if max_length is not None:
+            cut = int((counts > max_length).sum())
+            ids, counts = truncate(ids, counts, max_length)
+        return cls(*drop_unknown(ids, counts, unknown_id), cut)
 
 
 class Tokenizer(Protocol):

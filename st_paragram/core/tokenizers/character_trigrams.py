@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.damage import short
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
-from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, truncate
+from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
 from st_paragram.errors import SettingsError, TextError
 
@@ -102,11 +102,7 @@ class CharacterTrigramTokenizer(Tokenizer):
         keys, counts = _keys(texts)
         places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         ids = np.where(self._keys[places] == keys, self._ids[places], self.unknown_id)
-        cut = 0
-        if max_length is not None:
-            cut = int((counts > max_length).sum())
-            ids, counts = truncate(ids, counts, max_length)
-        return Encoded(*drop_unknown(ids, counts, self.unknown_id), cut)
+        return Encoded.of(ids, counts, self.unknown_id, max_length)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of trigrams in the order in which they stand there, without the spaces around it.

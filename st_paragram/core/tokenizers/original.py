@@ -24,7 +24,6 @@ from st_paragram.core.json_files import parse_json
 from st_paragram.core.native import room
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
-from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, normalizer
 from st_paragram.core.tokenizers.sentencepiece_format import META_SYMBOL
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
@@ -118,11 +117,7 @@ class OriginalTokenizer(Tokenizer):
         rows = [[self._ids.get(token, self.unknown_id) for token in text] for text in tokens]
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
-        cut = 0
-        if max_length is not None:
-            cut = int((counts > max_length).sum())
-            ids, counts = truncate(ids, counts, max_length)
-        return Encoded(*drop_unknown(ids, counts, self.unknown_id), cut)
+        return Encoded.of(ids, counts, self.unknown_id, max_length)
 
     def _tokens(self, text: str) -> list[str]:
         """The surfaces of a text, or of pieces with spaces between them."""

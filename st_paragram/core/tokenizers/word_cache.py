@@ -36,7 +36,7 @@ from numpy.typing import DTypeLike, NDArray
 from st_paragram.core.damage import one_line
 from st_paragram.core.native import kernels, room
 from st_paragram.core.tokenizers.base import Encoded
-from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, truncate
+from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -134,11 +134,7 @@ class WordEncoder:
 
     def _encode_whole(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
         ids, offsets = self._sentencepiece(texts, num_threads)
-        counts, cut = np.diff(offsets), 0
-        if max_length is not None:
-            cut = int((counts > max_length).sum())
-            ids, counts = truncate(ids, counts, max_length)
-        return Encoded(*drop_unknown(ids.astype(dtype), counts, self.unknown_id), cut)
+        return Encoded.of(ids.astype(dtype), np.diff(offsets), self.unknown_id, max_length)
 
     def _sentencepiece(self, texts: list[str], num_threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """All ids as sentencepiece gives them, int32 (total,), and their offsets, int64 (N + 1,)."""

@@ -18,7 +18,6 @@ import regex
 from st_paragram.core.damage import short
 from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
-from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
 from st_paragram.errors import SettingsError, TextError
 
@@ -115,11 +114,7 @@ class WordTokenizer(Tokenizer):
         rows = [list(map(self._ids.get, self._split(text), unknown)) for text in cased]
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
-        cut = 0
-        if max_length is not None:
-            cut = int((counts > max_length).sum())
-            ids, counts = truncate(ids, counts, max_length)
-        return Encoded(*drop_unknown(ids, counts, self.unknown_id), cut)
+        return Encoded.of(ids, counts, self.unknown_id, max_length)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them; an unknown id shows as `⁇`."""

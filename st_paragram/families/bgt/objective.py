@@ -13,12 +13,11 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.arguments import GenerativeTrainingArguments
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.families.bgt.trainer import HELD_OUT_LOSS, GenerativeTrainer
+from st_paragram.families.bgt.trainer import HELD_OUT_LOSS, GenerativeTrainer, GenerativeTrainingArguments
 from st_paragram.families.bgt.translation_elbo import TranslationElbo
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
 from st_paragram.learning.training.arguments import arguments_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,15 @@ from torch import Tensor, nn
 
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.arguments import GenerativeTrainingArguments
 from st_paragram.families.bgt.gaussian_latent import active_units
 from st_paragram.families.bgt.generative_objective import SIDES, Side
+from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.families.bgt.token_batches import TokenBatches
 from st_paragram.families.bgt.translation_elbo import ElboTerms, TranslationElbo, annealed
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
+from st_paragram.learning.training.arguments import MixedPrecisionArguments
+from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.collective import sum_gradients, sum_over_processes
-from st_paragram.learning.training.seeds import seed_of
 from st_paragram.learning.training.store_trainer import StoreTrainer
 
 logger = logging.getLogger(__name__)
@@ -30,11 +32,42 @@ logger = logging.getLogger(__name__)
 #: What an evaluation calls the loss of the pairs that are not trained on.
 HELD_OUT_LOSS = "eval_held_out_loss"
 
+_DEFAULTS = GenerativeSettings()
 _PARTS = ("reconstruction", "translation", "smoothing", "divergence", "kl_semantic", "kl_a", "kl_b")
-_BOUND = ("reconstruction", "translation", "divergence")
 _MEANS_KEPT = 2000  # sentences whose means tell how many units are active
 _EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
+
+
+@dataclass
+class GenerativeTrainingArguments(MixedPrecisionArguments):
+    """Arguments of `StoreTrainer` with what batches of tokens need; defaults as in EMNLP 2020.
+
+    Args:
+        batch_tokens: largest size of a batch, sentences times the longest length of the longer side.
+        accumulate: batches of an update.
+        anneal_updates: updates until the divergence has its full weight.
+        held_out: pairs, the last ones of the store, that are not trained on but evaluated; at most a twentieth of all.
+    """
+
+    batch_tokens: int = _DEFAULTS.batch_tokens
+    accumulate: int = _DEFAULTS.accumulate
+    anneal_updates: int = _DEFAULTS.anneal_updates
+    held_out: int = 0
+    num_train_epochs: float = _DEFAULTS.epochs
+    learning_rate: float = _DEFAULTS.learning_rate
+    lr_scheduler_type: str = _DEFAULTS.schedule
+    adam_beta2: float = 0.98
+
+    def __post_init__(self) -> None:
+        """Check the arguments before anything is loaded.
+
+        Raises:
+            SettingsError: an argument outside its range, or what `StoreTrainingArguments` refuses.
+        """
+        checked = ("batch_tokens", "accumulate", "anneal_updates", "held_out", "precision")
+        GenerativeSettings(**{name: getattr(self, name) for name in checked})
+        super().__post_init__()
 
 
 class GenerativeTrainer(StoreTrainer):

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from st_paragram.core.data.pair_store import SIDES, PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.arguments import DualEncoderTrainingArguments
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.families.muse.directory import ConvolutionShape, DualEncoder, DualEncoderValues
 from st_paragram.families.muse.dual_encoder_tasks import DualEncoderTasks
@@ -26,7 +25,7 @@ from st_paragram.families.muse.t5_encoder import t5_modules, table_of
 from st_paragram.families.muse.task_data import TaskRows, all_rows, sources
 from st_paragram.families.muse.task_sampler import TaskSampler
 from st_paragram.families.muse.towers import SENTENCE, TaskHeads, towers
-from st_paragram.families.muse.trainer import DualEncoderTrainer
+from st_paragram.families.muse.trainer import DualEncoderTrainer, DualEncoderTrainingArguments
 from st_paragram.families.muse.training_data import OtherTasks
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,39 @@ import torch
 from torch import Tensor, nn
 
 from st_paragram.core.data.pair_store import SIDES, PairStore
-from st_paragram.families.muse.arguments import DualEncoderTrainingArguments
 from st_paragram.families.muse.directory import DualEncoder
 from st_paragram.families.muse.dual_encoder_ranking import sharing
 from st_paragram.families.muse.dual_encoder_tasks import DualEncoderTasks, TaskBatch
 from st_paragram.families.muse.mined_negatives import MinedNegatives, PoolTexts
+from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.task_data import TaskRows
 from st_paragram.families.muse.task_sampler import Rows, TaskSampler
 from st_paragram.learning.losses.hardest_negatives import Precision
+from st_paragram.learning.training.arguments import MixedPrecisionArguments
+from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.collective import gather_rows, sum_gradients, sum_over_processes
 from st_paragram.learning.training.mega_batch.schedule import text_labels
-from st_paragram.learning.training.seeds import seed_of
 from st_paragram.learning.training.store_trainer import StoreTrainer
 
+_DEFAULTS = DualEncoderSettings()
 _MINED_BATCHES = 2  # pairs that are embedded at a time while negatives are sought, in batches
+
+
+@dataclass
+class DualEncoderTrainingArguments(MixedPrecisionArguments):
+    """Arguments of `StoreTrainer` for dual encoders, whose run is one epoch of as many steps as are asked for.
+
+    Args:
+        mined_negatives: beside the other pairs of its batch, a text is told apart from its hardest negative among all
+            batches that were drawn together.
+        mining_precision: what similarities are computed in while these are sought, as of `MegaBatchTrainingArguments`.
+    """
+
+    num_train_epochs: float = 1.0
+    learning_rate: float = _DEFAULTS.learning_rate
+    lr_scheduler_type: str = _DEFAULTS.schedule
+    mined_negatives: bool = _DEFAULTS.negatives == "mined"
+    mining_precision: str = "auto"
 
 
 class DualEncoderTrainer(StoreTrainer):

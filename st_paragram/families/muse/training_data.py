@@ -9,9 +9,9 @@ from pathlib import Path
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.files import cache_folder
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.families.muse.public_files.stores import build_task_stores
 from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.families.muse.tasks.task_stores import TaskStore
+from st_paragram.families.muse.tasks.task_stores import TaskStore, build_task_stores
+from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 
 _STORE = (".h5", ".hdf5")
 
@@ -101,6 +101,7 @@ def other_tasks(
         max_length=settings.max_length,
         context_length=settings.context_length,
         keep=lambda language: language in kept,
+        known=KnownSentences(),
     )
     for task, folder in used.items():
         if not any(each.task == task for each in stores):

@@ -1,4 +1,4 @@
-"""Which pairs a step trains on: a pure function of its number, the sizes of the stores and the seed."""
+"""Which pairs a step trains on: a pure function of its number, the sizes of the stores and the seed; further seeds."""
 
 from __future__ import annotations
 
@@ -95,3 +95,8 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def seed_of(*parts: int) -> int:
+    """A seed of 63 bits that follows from numbers of 0 or more, and -1."""
+    return int(np.random.SeedSequence([part + 1 for part in parts]).generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -17,7 +17,7 @@ from transformers import TrainerState
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.architectures import architecture_of
-from st_paragram.learning.training import checkpoints, loss_state, optimizer_state, random_state
+from st_paragram.learning.training import checkpoint_state, checkpoints
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.processes import is_main_process
 from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
@@ -119,11 +119,11 @@ class ResumableTrainer(SentenceTransformerTrainer):
         self.save_state(Path(output_dir))
 
     def _save_rng_state(self, output_dir: str) -> None:
-        random_state.save(Path(output_dir) / checkpoints.RANDOM_STATE)
+        checkpoint_state.save_generators(Path(output_dir) / checkpoints.RANDOM_STATE)
 
     def save_state(self, folder: Path) -> None:
         """Write to a checkpoint what the trainer must know beside model and optimiser: the losses' own parameters."""
-        loss_state.save(self.losses(), self.model, folder)
+        checkpoint_state.save_losses(self.losses(), self.model, folder)
 
     # Reading.
 
@@ -138,10 +138,10 @@ class ResumableTrainer(SentenceTransformerTrainer):
             return
         optimizer = self.plain_optimizer()
         with checkpoints.reading(checkpoint):
-            options = optimizer_state.options_of(optimizer)
+            options = checkpoint_state.options_of(optimizer)
             try:
                 super()._load_optimizer_and_scheduler(checkpoint)
-                optimizer_state.check_optimizer(optimizer, options)
+                checkpoint_state.check_optimizer(optimizer, options)
             except Exception:
                 optimizer.state.clear()  # or rows would catch up with what was refused
                 raise
@@ -153,14 +153,14 @@ class ResumableTrainer(SentenceTransformerTrainer):
     def _load_rng_state(self, checkpoint: str | None) -> None:
         if checkpoint is not None:
             with checkpoints.reading(checkpoint):
-                random_state.load(Path(checkpoint, checkpoints.RANDOM_STATE))
+                checkpoint_state.load_generators(Path(checkpoint, checkpoints.RANDOM_STATE))
 
     def _load_best_model(self) -> None:
         if (optimizer := self.row_lazy_adam()) is not None:
             optimizer.catch_up_all()  # or the last step's sleepers would move the best rows later
         folder = Path(str(self.state.best_model_checkpoint))
         architecture_of(self.model).read_weights(folder, self.model)
-        loss_state.load(self.losses(), self.model, folder)
+        checkpoint_state.load_losses(self.losses(), self.model, folder)
 
     def load_state(self, folder: Path) -> None:
         """Read back what `save_state` wrote.
@@ -168,7 +168,7 @@ class ResumableTrainer(SentenceTransformerTrainer):
         Raises:
             SettingsError: the checkpoint is of other losses.
         """
-        loss_state.load(self.losses(), self.model, folder)
+        checkpoint_state.load_losses(self.losses(), self.model, folder)
 
     # The optimiser.
 

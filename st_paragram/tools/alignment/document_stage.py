@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram.core.encoding.cached_model import cached_model
+from st_paragram.core.encoding.models import cached_model
 from st_paragram.core.files import atomic, digest
 from st_paragram.errors import MiningError
 from st_paragram.tools.alignment.alignment import align

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram.core.encoding.cached_model import cached_model
+from st_paragram.core.encoding.models import cached_model
 from st_paragram.core.files import digest
 from st_paragram.core.vectors.npy_shards import write_array
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
+from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.options import plain
 
 Row = tuple[str, ...]
@@ -54,3 +55,24 @@ class RowRepair(RowStep):
     @abstractmethod
     def repair(self, rows: Sequence[Row]) -> list[Row]:
         """Return as many rows, in their order; those that are not changed are the same objects."""
+
+
+def further_column(row: Row, column: int, wanted: str) -> str:
+    """A column after the two texts.
+
+    Args:
+        row: The row.
+        column: Its number; 0 is the first column after the texts.
+        wanted: The filter that needs it, for the message.
+
+    Raises:
+        TextError: The row has no such column.
+    """
+    try:
+        return row[2 + column]
+    except IndexError:
+        shown = " | ".join(text if len(text) <= 40 else text[:37] + "..." for text in row[:2])
+        seen = f"a row has {len(row)} columns ({shown!r})"
+        raise TextError(
+            f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
+        ) from None

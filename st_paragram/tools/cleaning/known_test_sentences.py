@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -123,3 +123,29 @@ def _read(path: Path) -> dict[str, NDArray[np.uint64]]:
     wide[:, -_BYTES:] = np.frombuffer(packed, np.uint8).reshape(-1, _BYTES)
     values = wide.view(">u8").astype(np.uint64).ravel()
     return dict(zip(counts, np.split(values, np.cumsum(list(counts.values()))[:-1]), strict=True))
+
+
+class KnownSentences:
+    """Sentences of families of test sets, known by the hashes that come with the package.
+
+    Attributes:
+        name: what they are, for messages.
+        identity: a digest of the hashes.
+    """
+
+    def __init__(self, families: Sequence[SetFamily] = tuple(SetFamily)) -> None:
+        """Read the hashes.
+
+        Args:
+            families: of test sets; all of them, retrieval included, if none is named.
+
+        Raises:
+            EvaluationError: the file of hashes is not readable.
+        """
+        self.name = f"test sets ({', '.join(kind.value for kind in families)})"
+        self._hashes = known_hashes(families)
+        self.identity = f"{self.name} {digest(families)}"
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each of n texts has the letters and digits of one of them, bool (n,)."""
+        return among(sentence_hashes(texts), self._hashes)

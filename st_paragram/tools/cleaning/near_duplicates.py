@@ -9,10 +9,11 @@ s have the same key, made of r minimum hashes, in one band with the probability 
 
 from __future__ import annotations
 
+import json
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import islice, pairwise
 from typing import Any, ClassVar
@@ -119,3 +120,26 @@ class NearDuplicates:
             text = "\t".join(pairs[index]).encode("utf-8", "replace")
             keys[index] = int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
         return keys
+
+
+@dataclass(frozen=True)
+class Band:
+    """A band: it takes the place of what makes rows equal, and brings rows together that may be near.
+
+    Attributes:
+        near: Which rows are near.
+        number: Of the band, from 0.
+    """
+
+    near: NearDuplicates
+    number: int
+
+    @property
+    def value(self) -> str:
+        """Tells it from other bands and from what makes rows equal."""
+        return json.dumps([self.near.as_json(), self.number])
+
+    def keys(self, texts: Sequence[bytes], seed: int) -> list[bytes]:
+        """The key of each row, 32 hexadecimal digits, from its two texts with a tab between."""
+        pairs = [text.decode("utf-8").split("\t") for text in texts]
+        return [b"%016x%016x" % (key, key) for key in self.near.band_keys(pairs, self.number, seed).tolist()]

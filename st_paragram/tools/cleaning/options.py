@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +9,6 @@ from pydantic import AfterValidator, BeforeValidator
 from typing_extensions import dataclass_transform
 
 from st_paragram.core.settings import settings
-from st_paragram.errors import SettingsError
 
 _Options = TypeVar("_Options")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -22,23 +20,7 @@ def options(cls: type[_Options]) -> type[_Options]:
 
     A wrong value raises `SettingsError`: `ratio: max is 0.5; it must be at least 1`. Text is not taken for a number.
     """
-    made = settings(cls)
-    make = made.__init__
-    fields: dict[str, Any] = made.__pydantic_fields__  # type: ignore[attr-defined]
-
-    @functools.wraps(make)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        values = dict(zip(list(fields)[: len(args)], args, strict=True)) | kwargs
-        try:
-            for name, value in values.items():
-                if isinstance(value, str) and name in fields and fields[name].annotation is float:
-                    raise SettingsError(f"{name} is {value!r}; a number is expected")
-            make(self, **values)
-        except SettingsError as error:
-            raise SettingsError(f"{cls.name}: {error}") from error.__cause__  # type: ignore[attr-defined]
-
-    made.__init__ = checked  # type: ignore[assignment]
-    return made
+    return settings(cls, f"{cls.name}: ", numbers_as_text=False)  # type: ignore[attr-defined]
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.settings import setting
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.cleaning.base import Row, RowFilter
-from st_paragram.tools.cleaning.label import further_column
+from st_paragram.tools.cleaning.base import Row, RowFilter, further_column
 from st_paragram.tools.cleaning.options import options
 
 if TYPE_CHECKING:

@@ -1,15 +1,24 @@
-"""From names of corpora and languages to files that can be fetched."""
+"""From names of corpora and languages to files that can be fetched.
+
+The index of mtdata (https://github.com/thammegowda/mtdata) is asked, too; mtdata itself downloads nothing.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from st_paragram.errors import SettingsError
+from st_paragram.core.extras import require
+from st_paragram.errors import DownloadError, SettingsError
 from st_paragram.tools.corpora.catalogue import Catalogue, Corpus, load_catalogue
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.opus import API, find_in_opus, opus_filename
+
+if TYPE_CHECKING:
+    from mtdata.entry import Entry
 
 
 def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
@@ -109,8 +118,6 @@ def _usual(languages: tuple[str, str], catalogue: Catalogue) -> list[CorpusFile]
 def _named(name: str, languages: tuple[str, str], catalogue: Catalogue, api: str) -> CorpusFile:
     source, _, rest = name.rpartition(":")
     if source.lower() == "mtdata":
-        from st_paragram.tools.corpora.mtdata_index import find_in_mtdata
-
         return find_in_mtdata(rest, languages)
     corpus, _, version = rest.partition("@")
     spelled = {known.lower(): known for known in catalogue.corpora}
@@ -145,3 +152,60 @@ def _of_catalogue(corpus: Corpus, languages: tuple[str, str], catalogue: Catalog
     url = catalogue.opus.format(corpus=corpus.name, version=corpus.version, pair="-".join(sorted(codes)))
     filename = opus_filename(corpus.name, corpus.version, codes)
     return _described(CorpusFile(corpus.name, corpus.version, url, filename, codes), corpus)
+
+
+_MTDATA = ("entry", "index", "iso.bcp47")
+
+
+def find_in_mtdata(name: str, languages: tuple[str, str]) -> CorpusFile:
+    """Look a corpus up by its id, such as `OPUS-nllb-v1-eng-spa`; mtdata builds its index the first time (a minute).
+
+    Args:
+        name: The id of the corpus.
+        languages: Codes of the two languages wanted, in the order wanted.
+
+    Raises:
+        MissingExtraError: mtdata is not installed.
+        SettingsError: The name is no id, or the id of a corpus in other languages.
+        DownloadError: The index has no such corpus, or the corpus consists of several files.
+    """
+    before = logging.getLogger().handlers[:]
+    try:
+        entries, index, codes = (require(f"mtdata.{name}", "mtdata", "a name with mtdata:") for name in _MTDATA)
+    finally:
+        logging.getLogger().handlers[:] = before  # mtdata adds its own when it is imported
+    try:
+        wanted = entries.DatasetId.parse(name)
+        pair = tuple(codes.bcp47(code) for code in languages)
+    except Exception as error:  # mtdata raises plain exceptions, and various others for unknown codes
+        raise SettingsError(f"mtdata:{name}: no id of mtdata ({error}); `mtdata list -id` shows the ids") from error
+    shown = "-".join(languages)
+    if wanted not in index.INDEX:
+        raise DownloadError(f"mtdata:{name}: not in its index; `mtdata list -id -l {shown}` shows what is")
+    entry = index.INDEX[wanted]
+    if len(entry.did.langs) != 2 or not entry.is_compatible(pair):
+        raise SettingsError(f"mtdata:{name}: a corpus of {entry.did.lang_str}, but {shown} is wanted; name another")
+    if not isinstance(entry.url, str):
+        raise DownloadError(
+            f"mtdata:{name}: it consists of several files; fetch it with `mtdata get` and give its text with --text"
+        )
+    return CorpusFile(
+        name=f"{entry.did.group}-{entry.did.name}",
+        version=entry.did.version,
+        url=entry.url,
+        filename=f"{entry.did}.{entry.ext}",
+        languages=_mtdata_codes(entry, languages),
+        licence="not known to mtdata; look it up before you use the corpus",
+        citation=", ".join(entry.cite or ()),
+    )
+
+
+def _mtdata_codes(entry: Entry, languages: tuple[str, str]) -> tuple[str, str]:
+    """The codes in which the archive's members end (`*.en`, `*.zh_CN`); for a table, the order of its columns."""
+    from mtdata.iso.bcp47 import bcp47
+
+    swapped = not entry.did.langs[0].is_compatible(bcp47(languages[0]))
+    codes = [member.rpartition(".")[2] for member in entry.in_paths or ()]
+    if len(codes) == 2 and codes[0] != codes[1]:  # members are listed in the order of the languages of the id
+        return (codes[1], codes[0]) if swapped else (codes[0], codes[1])
+    return (languages[1], languages[0]) if swapped else languages

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from st_paragram.core.checksums import content_digests
 from st_paragram.core.data.streams import stream_name
-from st_paragram.core.encoding.cached_model import cached_model
+from st_paragram.core.encoding.models import cached_model
 from st_paragram.core.files import digest
 from st_paragram.core.threads import usable_cores, usable_threads
 from st_paragram.core.vectors.npy_shards import ShardShape

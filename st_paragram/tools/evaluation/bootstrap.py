@@ -90,33 +90,6 @@ def comparison(
     return Comparison(second - first, ends.low, ends.high, min(1.0, 2 * (rarer + 1) / (len(differences) + 1)))
 
 
-def pearson_interval(scores: ArrayLike, grades: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
-    """95 % interval of Pearson's correlation of (n,) scores with (n,) grades.
-
-    Raises:
-        EvaluationError: as `resampled_pearson`.
-    """
-    return interval(resampled_pearson(scores, grades, resamples, seed))
-
-
-def compare_pearson(
-    first: ArrayLike, second: ArrayLike, grades: ArrayLike, resamples: int = RESAMPLES, seed: int = 0
-) -> Comparison:
-    """Paired bootstrap of two systems' (n,) scores against the same (n,) grades.
-
-    Raises:
-        EvaluationError: as `resampled_pearson`, or the two are of unequal length.
-    """
-    from st_paragram.tools.evaluation.correlation import correlation
-
-    both = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if both[0].shape != both[1].shape:
-        raise EvaluationError(f"bootstrap: {both[0].shape[0]} scores of one system, {both[1].shape[0]} of the other")
-    resampled = resampled_pearson(np.stack(both), grades, resamples, seed)
-    figures = [correlation(scores, grades).pearson for scores in both]
-    return comparison(figures[0], figures[1], resampled[0], resampled[1])
-
-
 def _counts(random: np.random.Generator, rows: int, n: int) -> NDArray[np.float64]:
     drawn = random.integers(0, n, (rows, n), dtype=np.int32)
     drawn += n * np.arange(rows, dtype=np.int32)[:, None]

@@ -18,7 +18,7 @@ from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import RowFilter, RowRepair, RowStep
 from st_paragram.tools.cleaning.config import Cleaning, parse_cleaning
 from st_paragram.tools.cleaning.duplicates import Key
-from st_paragram.tools.preparation.band import Band
+from st_paragram.tools.cleaning.near_duplicates import Band
 from st_paragram.tools.preparation.read_stage import ReadStage, read_shard
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.preparation.row_files import Keys, RowStage, rejects_file, write_rows

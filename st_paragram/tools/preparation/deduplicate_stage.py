@@ -19,8 +19,7 @@ import numpy as np
 
 from st_paragram.core.files import atomic, digest
 from st_paragram.tools.cleaning.duplicates import Copies, Key
-from st_paragram.tools.cleaning.near_duplicates import NearDuplicates
-from st_paragram.tools.preparation.band import Band
+from st_paragram.tools.cleaning.near_duplicates import Band, NearDuplicates
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.preparation.row_files import (
     KEY_DIGITS,

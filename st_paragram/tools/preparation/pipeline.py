@@ -12,7 +12,7 @@ from st_paragram.core.files import atomic
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tools.cleaning.config import Cleaning
 from st_paragram.tools.cleaning.duplicates import Copies, Key
-from st_paragram.tools.preparation.band import Band
+from st_paragram.tools.cleaning.near_duplicates import Band
 from st_paragram.tools.preparation.clean_stage import CleanStage, filters_digest
 from st_paragram.tools.preparation.deduplicate_stage import TASK_BYTES, DeduplicateStage
 from st_paragram.tools.preparation.encode_stage import EncodeStage

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from st_paragram.core.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.core.data.text import TextSource
 from st_paragram.core.extras import require
-from st_paragram.core.files import check_output, digest, locked
+from st_paragram.core.files import atomic, check_output, digest, locked, output_lock, remove_unfinished
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
@@ -24,9 +27,8 @@ from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.preparation.pipeline import Pipeline, Sizes, build
 from st_paragram.tools.preparation.read_stage import text_digest
-from st_paragram.tools.preparation.rejects import gather_rejects
 from st_paragram.tools.preparation.report import PrepareReport
-from st_paragram.tools.preparation.row_files import MAX_SOURCES
+from st_paragram.tools.preparation.row_files import MAX_SOURCES, RowStage, rejects_file
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.stages.executors import Executor, StageTime
 from st_paragram.tools.stages.work import Work, work_folder
@@ -204,3 +206,44 @@ def _check_arguments(
 
 def _digest(vocabulary: SentencePieceTokenizer | None) -> str | None:
     return hashlib.sha256(vocabulary.model_proto).hexdigest() if vocabulary else None
+
+
+def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:
+    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file for each reason.
+
+    The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where
+    a repair came first; further columns are there, too. For this, rows carry their original columns along between
+    stages: the work folder is half as large again, the store is the same.
+
+    Args:
+        stages: The stages that drop rows, all of them done; they have left these rows in files.
+        folder: The folder to write to; it is made if it does not exist.
+
+    Returns:
+        The files written, one for each reason that occurred.
+
+    Raises:
+        ParagramError: A file cannot be written, or another run is writing into the folder.
+    """
+    handles: dict[bytes, IO[bytes]] = {}
+    with output_lock(folder), ExitStack() as stack:
+        folder.mkdir(exist_ok=True)
+        remove_unfinished(folder)
+        for reason, row in _rejects(stages):
+            if reason not in handles:
+                handles[reason] = stack.enter_context(atomic(_file(folder, reason)))
+            handles[reason].write(row)
+    return [_file(folder, reason) for reason in handles]
+
+
+def _rejects(stages: Iterable[RowStage]) -> Iterator[tuple[bytes, bytes]]:
+    for stage in stages:
+        for result in stage.results():
+            with rejects_file(result).open("rb") as handle:
+                for line in handle:
+                    reason, _, row = line.partition(b"\t")
+                    yield reason, row
+
+
+def _file(folder: Path, reason: bytes) -> Path:
+    return folder / f"{re.sub('[^a-z0-9]+', '-', reason.decode().lower())}.tsv"

@@ -28,7 +28,7 @@ from st_paragram.core.files import atomic
 from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import StoreError
 from st_paragram.tools.cleaning.duplicates import Key
-from st_paragram.tools.preparation.band import Band
+from st_paragram.tools.cleaning.near_duplicates import Band
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.stages.stage import Stage
 

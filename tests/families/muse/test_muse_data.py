@@ -17,10 +17,9 @@ from st_paragram.families.muse.public_files.catalogue import sources, sources_ta
 from st_paragram.families.muse.public_files.convert import KINDS, convert
 from st_paragram.families.muse.public_files.rows import ConvertSettings, is_generic
 from st_paragram.families.muse.public_files.sentence_spans import sentence_spans, span_around, words_around
-from st_paragram.families.muse.public_files.stores import build_task_stores
-from st_paragram.families.muse.tasks.language_codes import is_language_code
-from st_paragram.families.muse.tasks.task_files import read_task_file
-from st_paragram.tools.cleaning.known_texts import KnownSentences
+from st_paragram.families.muse.tasks.task_files import is_language_code, read_task_file
+from st_paragram.families.muse.tasks.task_stores import build_task_stores
+from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 
 
 def converted(tmp_path, kind, name, content, language="en", **settings):
@@ -326,7 +325,7 @@ def test_stores_leave_out_sentences_of_test_sets(tmp_path, vocabulary):
     assert len(KnownSentences()([])) == 0
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "en.tsv").write_text(f"{texts[0]}\t{proverb.upper()}\n{texts[0]}\t{texts[2]}\n")
-    (made,) = build_task_stores({"response": tmp_path / "r"}, vocabulary, tmp_path / "out", 20)
+    (made,) = build_task_stores({"response": tmp_path / "r"}, vocabulary, tmp_path / "out", 20, known=KnownSentences())
     assert len(made.store) == 1 and made.counts.test_rows == 1
 
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.families.muse.tasks.language_codes import is_language_code
 from st_paragram.families.muse.tasks.task_files import (
     COLUMNS,
     BadRow,
     TaskFileCounts,
     TaskRow,
+    is_language_code,
     read_task_file,
     task_files,
 )

@@ -24,7 +24,7 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.search.search_index import SearchIndex
-from st_paragram.tools.serving.app import build_app
+from st_paragram.tools.serving.run import build_app
 from st_paragram.tools.serving.served_model import ServedModel
 from st_paragram.tools.serving.settings import ServingSettings
 

@@ -17,7 +17,7 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training import loss_state
+from st_paragram.learning.training import checkpoint_state
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_whoever_the_umask_lets_can_read_all_files_of_a_model(model, pairs, tmp_
             assert modes(model_directory.save(each, tmp_path / f"{number}")) == {mode}
         model.save_pretrained(str(tmp_path / "pretrained"))
         model[0].save(str(tmp_path / "pretrained"))
-        loss_state.save({"loss": torch.nn.Linear(2, 2)}, model, tmp_path / "pretrained")
+        checkpoint_state.save_losses({"loss": torch.nn.Linear(2, 2)}, model, tmp_path / "pretrained")
     finally:
         os.umask(before)
     assert modes(tmp_path / "pretrained") == {mode}

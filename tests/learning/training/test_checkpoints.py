@@ -17,7 +17,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError, StoreError
 from st_paragram.families.psp import tune
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training import checkpoints, progress, random_state
+from st_paragram.learning.training import checkpoint_state, checkpoints, progress
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
@@ -284,11 +284,11 @@ def test_which_checkpoints_stay(tmp_path, newest, keep, best, left):
 def test_random_generators_are_set_as_they_were(tmp_path):
     np.random.standard_normal()
     random.gauss(0, 1)
-    random_state.save(tmp_path / "x")
+    checkpoint_state.save_generators(tmp_path / "x")
     draw = lambda: (random.gauss(0, 1), random.random(), np.random.standard_normal(2).tolist(), torch.rand(2).tolist())  # noqa: E731
     expected = draw()
     draw()
-    random_state.load(tmp_path / "x")
+    checkpoint_state.load_generators(tmp_path / "x")
     assert draw() == expected
 
 

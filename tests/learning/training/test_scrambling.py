@@ -9,9 +9,8 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.sp.directory import recurrent_pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
+from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts, scrambled
 from st_paragram.learning.training.mega_batch.schedule import MegaBatch
-from st_paragram.learning.training.mega_batch.scrambling import scrambled
 from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.learning.training.settings import TrainingSettings
 

@@ -25,8 +25,7 @@ from st_paragram.tools.cleaning.length import Length, LengthOn
 from st_paragram.tools.cleaning.markup import Kind, Markup
 from st_paragram.tools.cleaning.normalized_key import normalized_key, normalized_key_hashes
 from st_paragram.tools.cleaning.ratio import Ratio
-from st_paragram.tools.cleaning.script import Script
-from st_paragram.tools.cleaning.unicode_scripts import SCRIPTS
+from st_paragram.tools.cleaning.script import SCRIPTS, Script
 from st_paragram.tools.cleaning.unsegmented_scripts import is_unsegmented
 
 FILTERS = [

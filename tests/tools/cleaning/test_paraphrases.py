@@ -19,9 +19,8 @@ from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.cleaning import word_hashes
 from st_paragram.tools.cleaning.label import Label
-from st_paragram.tools.cleaning.overlap import Overlap
+from st_paragram.tools.cleaning.overlap import Overlap, trigram_overlaps
 from st_paragram.tools.cleaning.paraphrase_score import ParaphraseScore
-from st_paragram.tools.cleaning.trigrams import trigram_overlaps
 from st_paragram.tools.cleaning.word_hashes import words
 
 ASCII_WORD = re.compile(

@@ -22,8 +22,8 @@ from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEm
 from st_paragram.tools.evaluation.mteb import model as mteb_model
 from st_paragram.tools.evaluation.mteb.data import read_local_data
 from st_paragram.tools.evaluation.mteb.model import register
-from st_paragram.tools.evaluation.mteb.results import MtebScores
 from st_paragram.tools.evaluation.mteb.tasks import evaluate, make_tasks
+from st_paragram.tools.evaluation.results import MtebScores
 from st_paragram.tools.evaluation.tatoeba import weighted_f1
 
 if importlib.util.find_spec("mteb") is None:  # importing it takes seconds: the process does that has these tests

@@ -12,7 +12,7 @@ from st_paragram.cli.main import main
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.errors import EvaluationError, MissingExtraError, SettingsError, TextError
 from st_paragram.tools.evaluation import tatoeba
-from st_paragram.tools.evaluation.bootstrap import pearson_interval
+from st_paragram.tools.evaluation.bootstrap import interval, resampled_pearson
 from st_paragram.tools.evaluation.correlation import correlation, pair_cosines
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_benchmark_pairs, read_senteval_pairs
 from st_paragram.tools.evaluation.results import StsRun
@@ -388,7 +388,7 @@ def test_bootstrap_of_sets_and_means():
     width = {label: found.high - found.low for label, found in compared.items()}
     assert width["average without SMT"] < width["2016"]  # more pairs, less doubt
     assert bootstrap.compare("one", "one")["2012"].p_value == 1
-    direct = pearson_interval(one.sets["stsb/dev"].cosines, one.sets["stsb/dev"].grades, 300)
+    direct = interval(resampled_pearson(one.sets["stsb/dev"].cosines, one.sets["stsb/dev"].grades, 300))
     found = bootstrap.interval("one", "stsb/dev")
     assert (found.low, found.high) == pytest.approx((direct.low, direct.high), abs=0.1)  # other draws
 

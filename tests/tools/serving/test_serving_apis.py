@@ -13,8 +13,8 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
 
-from st_paragram.tools.serving.app import build_app  # noqa: E402
 from st_paragram.tools.serving.endpoints import embeddings  # noqa: E402
+from st_paragram.tools.serving.run import build_app  # noqa: E402
 from st_paragram.tools.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.tools.serving.settings import ServingSettings  # noqa: E402
 

@@ -24,9 +24,9 @@ for package in ("httptools", "prometheus_client", "uvicorn"):
 orjson = pytest.importorskip("orjson")
 testclient = pytest.importorskip("starlette.testclient")
 
-from st_paragram.tools.serving.app import build_app  # noqa: E402
 from st_paragram.tools.serving.endpoints import embeddings, own, rerank  # noqa: E402
 from st_paragram.tools.serving.messages import Answer  # noqa: E402
+from st_paragram.tools.serving.run import build_app  # noqa: E402
 from st_paragram.tools.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.tools.serving.settings import ServingSettings  # noqa: E402
 

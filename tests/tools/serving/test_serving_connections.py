@@ -18,10 +18,9 @@ for package in ("httptools", "orjson", "prometheus_client"):
 uvicorn = pytest.importorskip("uvicorn")
 
 from st_paragram.tools.serving import guard  # noqa: E402
-from st_paragram.tools.serving.app import build_app  # noqa: E402
 from st_paragram.tools.serving.listening import listen  # noqa: E402
 from st_paragram.tools.serving.messages import Answer  # noqa: E402
-from st_paragram.tools.serving.run import configuration  # noqa: E402
+from st_paragram.tools.serving.run import build_app, configuration  # noqa: E402
 from st_paragram.tools.serving.served_model import ServedModel  # noqa: E402
 from st_paragram.tools.serving.settings import ServingSettings  # noqa: E402
 

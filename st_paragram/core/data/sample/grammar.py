@@ -135,12 +135,6 @@ def sample_paraphrases(count: int | None = None, seed: int = 0) -> Iterator[tupl
     return islice((pair for pair in pairs if pair[0] != pair[1]), count)
 
 
-def phrase_count(language: str) -> int:
-    """Number of authored entries of a language: phrases of all categories, and frames; variants not counted."""
-    grammar = Grammar.load(language)
-    return len(grammar.frames) + sum(map(len, grammar.phrases.values()))
-
-
 def parse_grammar(language: str, raw: Mapping[str, Any]) -> Grammar:
     """Build a grammar from the contents of a language file.
 

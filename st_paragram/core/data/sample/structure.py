@@ -76,10 +76,6 @@ class Structure:
         """Ids of every category, frames included, in the order of the file."""
         return {"frame": tuple(self.frames)} | {name: tuple(rows) for name, rows in self.categories.items()}
 
-    def sentence_count(self) -> int:
-        """Number of combinations, with those that `draw` leaves out: a phrase twice, a subject out of place."""
-        return sum(cell.size for cells in self.cells.values() for cell in cells)
-
     def draw(self, seed: int = 0) -> Iterator[tuple[Sentence, int]]:
         """Every abstract sentence once, in an order that depends on `seed` alone, each with a random style.
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from st_paragram.core.files import atomic, check_output, output_files
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.families.muse.public_files.dialogues import dialogue_rows
-from st_paragram.families.muse.public_files.faq import faq_rows
 from st_paragram.families.muse.public_files.inference import inference_rows
+from st_paragram.families.muse.public_files.question_answers import faq_rows, squad_rows
 from st_paragram.families.muse.public_files.rows import UNREADABLE, ConvertReport, ConvertSettings, Limits
-from st_paragram.families.muse.public_files.squad import squad_rows
-from st_paragram.families.muse.tasks.language_codes import is_language_code
+from st_paragram.families.muse.tasks.task_files import is_language_code
 
 Converter = Callable[[Path, str, ConvertSettings, ConvertReport], Iterator[tuple[str, ...]]]
 

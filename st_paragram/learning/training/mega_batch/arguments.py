@@ -22,7 +22,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
             the opposite side's only (bitext).
         random_negatives: draw negatives from the opposite side at random, without mining; for comparison.
         mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
-        scramble: probability that a sentence's ids are put in random order, see `scrambling`.
+        scramble: probability that a sentence's ids are put in random order, see `mega_batch.scrambled`.
         compiled_step: use the compiled training step where it can be used (CPU, no clipping).
         mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
             device has), "float32", "tf32", "bfloat16" or "int8".

@@ -1,4 +1,4 @@
-"""The texts of a mega-batch and the negatives mined in it."""
+"""The texts of a mega-batch, some of them scrambled, and their negatives: mined in it, or drawn at random."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.npy_files import read_npz
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.errors import StoreError
-from st_paragram.learning.training.batch_order import EpochPermutation
+from st_paragram.learning.training.batch_order import EpochPermutation, mix
 from st_paragram.learning.training.mega_batch.schedule import MegaBatch, text_labels
-from st_paragram.learning.training.mega_batch.scrambling import scrambled
 
 _FILE = "mega_batch.npz"
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
 COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
 
 
@@ -111,3 +111,55 @@ class MinedMegaBatch:
             seen = f"mined in another store than {store.path}, or with another batch size"
             raise StoreError(f"{folder / _FILE}: {seen}; resume with the same store and settings")
         return cls(texts, columns)
+
+
+def random_negatives(n: int, seed: int, epoch: int, start: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw a negative for each sentence of a mega-batch, uniformly among the other pairs: mining is compared with it.
+
+    Args:
+        n: pairs, at least 1; a single pair gets its own partner, which gives no gradient.
+        seed: of the training run.
+        epoch: of the mega-batch.
+        start: its first mini-batch; with seed and epoch it fixes the draw, so that a resumed run draws the same.
+
+    Returns:
+        Two int64 arrays (n,): the negative of each s among the t, and of each t among the s.
+    """
+    generator = np.random.default_rng([seed, epoch, start])
+    of_s, of_t = (np.arange(n) + generator.integers(1, max(n, 2), size=(2, n))) % n
+    return of_s, of_t
+
+
+def scrambled(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    sentences: NDArray[np.int64],
+    probability: float,
+    seed: int,
+    epoch: int,
+) -> NDArray[np.int32]:
+    """Put the ids of some sentences in random order: the scrambling of ACL 2019.
+
+    The authors' code draws the order once for a sentence; here it is drawn again in each epoch, as a pure function of
+    seed, epoch and sentence, so that mining and the steps see the same and a resumed run draws the same again.
+
+    Args:
+        ids: (total,).
+        offsets: (n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
+        sentences: (n,), a number for each sentence, whatever mega-batch it is in.
+        probability: that a sentence is scrambled.
+        seed: of the run.
+        epoch: from 0.
+
+    Returns:
+        ids of the same shape; each sentence has its own.
+    """
+    key = np.random.SeedSequence([seed, epoch, 1]).generate_state(1, np.uint64)
+    drawn = mix(mix(sentences.astype(np.uint64) + _GOLDEN) ^ key)
+    chosen = (drawn >> np.uint64(11)) * 2.0**-53 < probability
+    counts = np.diff(offsets)
+    texts = np.repeat(np.arange(len(counts)), counts)
+    places = np.arange(len(ids)) - np.repeat(offsets[:-1], counts)
+    order = mix(drawn[texts] + _GOLDEN * (places + 1).astype(np.uint64))
+    order = np.where(chosen[texts], order, places.astype(np.uint64))
+    return ids[np.lexsort((order, texts))]

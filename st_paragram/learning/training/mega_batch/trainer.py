@@ -22,8 +22,12 @@ from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeL
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.mega_batch.compiled_step import CompiledStep
-from st_paragram.learning.training.mega_batch.mega_batch import COLUMNS, MegaBatchTexts, MinedMegaBatch
-from st_paragram.learning.training.mega_batch.random_negatives import random_negatives
+from st_paragram.learning.training.mega_batch.mega_batch import (
+    COLUMNS,
+    MegaBatchTexts,
+    MinedMegaBatch,
+    random_negatives,
+)
 from st_paragram.learning.training.mega_batch.schedule import MegaBatch, mega_batches
 from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
 from st_paragram.learning.training.store_trainer import ONLY_STORE, StoreTrainer

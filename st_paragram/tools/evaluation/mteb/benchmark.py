@@ -14,7 +14,7 @@ from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.tools.evaluation.base import Request
 from st_paragram.tools.evaluation.models import find_models
 from st_paragram.tools.evaluation.mteb.data import LOCAL_TASKS, local_tasks, read_local_data
-from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebRun, MtebScores
+from st_paragram.tools.evaluation.results import MtebResult, MtebRun, MtebScores
 
 MAIN_SCORE = "main_score"
 _READING = "These are mteb's scores x 100. The main score is Spearman's correlation of STS, and F1 of Tatoeba and BUCC."

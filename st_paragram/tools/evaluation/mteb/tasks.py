@@ -13,7 +13,7 @@ from st_paragram.core.encoding.models import batch_size
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.mteb.data import LOCAL_TASKS, LocalData, read_local_data
 from st_paragram.tools.evaluation.mteb.model import import_mteb, register
-from st_paragram.tools.evaluation.mteb.results import MtebResult, MtebScores
+from st_paragram.tools.evaluation.results import MtebResult, MtebScores
 from st_paragram.tools.evaluation.tatoeba import CODES
 
 if TYPE_CHECKING:
