@@ -18,17 +18,17 @@ from typing import NoReturn
 
 from hostile.commands import COMMANDS
 
-_MODULES = ("cli.main", "preparation.prepare", "preparation.pivot", "preparation.paranmt", "cli.bitext")
+_MODULES = ("cli.main", "tools.preparation.prepare", "tools.preparation.pivot", "families.sp.paranmt", "cli.bitext")
 _MODULES_OF_TORCH = (
-    "embed_files",
-    "score_files",
-    "models.directory",
-    "search.search_index",
-    "bitext_mining.background",
-    "bitext_mining.miner",
-    "alignment.documents",
-    "training.train",
-    "training.run",
+    "tools.embed_files",
+    "tools.score_files",
+    "learning.models.directory",
+    "tools.search.search_index",
+    "tools.bitext_mining.background",
+    "tools.bitext_mining.miner",
+    "tools.alignment.documents",
+    "learning.training.train",
+    "learning.training.run",
 )
 _POLL = 0.0005  # seconds
 
