@@ -19,7 +19,7 @@ from st_paragram.core.threads import usable_cores
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 # The same examples in every run, and no limit of time: the machine may be busy.
-hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("tests", max_examples=60, derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("tests")
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import probing as script
@@ -350,7 +349,3 @@ def test_errors_are_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["probing", "--model", "m"])
     assert run_reporting_errors("probing", script.main) == 1
     assert capsys.readouterr().err.strip().startswith("probing: no tasks; give --senteval FOLDER")
-
-
-def test_the_script_is_short():
-    assert len(Path(script.__file__).read_text().splitlines()) < 60

@@ -18,13 +18,17 @@ from st_paragram.learning.models.averaging import embedding_of
 SMALL = "--dim 16 --epochs 12 --batch-size 16 --megabatch-size 4 --learning-rate 0.02 --device cpu".split()  # noqa: SIM905
 
 
+def write_pairs(folder):
+    rows = "".join(f"{a}\t{b}\n" for a, b in make_pairs(400))
+    (folder / "pairs.tsv").write_text(rows, encoding="utf-8")
+    return folder / "pairs.tsv"
+
+
 @pytest.fixture
 def text(tmp_path, monkeypatch):
     """Pairs in the current folder."""
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{a}\t{b}\n" for a, b in make_pairs(400))
-    (tmp_path / "pairs.tsv").write_text(rows, encoding="utf-8")
-    return tmp_path / "pairs.tsv"
+    return write_pairs(tmp_path)
 
 
 def prepare(*options):
@@ -53,8 +57,15 @@ def test_an_encoder_is_trained_from_text_and_loaded(text, encoder, kind, archite
     assert found > 0.3  # 0.02 by chance
 
 
-@pytest.mark.parametrize("tokens", ["word", "trigram", "sentencepiece"])
-@pytest.mark.parametrize(("sharing", "shared"), [("string", True), ("disjoint", False)])
+@pytest.mark.parametrize(
+    ("tokens", "sharing", "shared"),
+    [
+        ("word", "string", True),
+        ("trigram", "disjoint", False),
+        ("sentencepiece", "string", True),
+        ("sentencepiece", "disjoint", False),
+    ],
+)
 def test_vocabularies_of_two_languages(text, tokens, sharing, shared):
     assert prepare("--output", "s.h5", "--tokens", tokens, "--sharing", sharing) == 0
     store = PairStore("s.h5")
@@ -101,11 +112,21 @@ REFUSED = [
 ]
 
 
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A folder with pairs, a store of word ids, and one of a vocabulary for each language."""
+    folder = tmp_path_factory.mktemp("stores")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_pairs(folder)
+        assert prepare("--output", "w.h5", "--tokens", "word") == 0
+        assert prepare("--output", "d.h5", "--sharing", "disjoint") == 0
+    return folder
+
+
 @pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_what_does_not_fit_is_refused_in_one_line(text, capsys, options, message):
-    assert prepare("--output", "w.h5", "--tokens", "word") == 0
-    assert prepare("--output", "d.h5", "--sharing", "disjoint") == 0
-    capsys.readouterr()
+def test_what_does_not_fit_is_refused_in_one_line(stores, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(stores)
     if message is None:
         with pytest.raises(SystemExit):
             train(*options)

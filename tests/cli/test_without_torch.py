@@ -68,12 +68,16 @@ def test_index_and_search_without_faiss(texts, tmp_path):
     assert float(found[-3].split()[-1]) == pytest.approx(1, abs=1e-5) or query in "\t".join(found)
 
 
-@pytest.mark.parametrize(
-    "options", [["--dtype", "float16", "--dim", "50"], ["--to", "numpy"], ["--to", "model2vec"], ["--normalize"]]
-)
-def test_export(tmp_path, options):
-    run("export", "p-sp-mini", tmp_path / "copy", *options)
-    assert (tmp_path / "copy" / "README.md").is_file()
+EXPORTS = """from st_paragram.cli.main import main
+for number, options in enumerate(["--dtype float16 --dim 50 --normalize", "--to numpy", "--to model2vec"]):
+    assert main(["export", "p-sp-mini", f"{sys.argv[1]}/{number}", *options.split()]) == 0
+"""
+
+
+def test_export(tmp_path):
+    done = run_without(EXPORTS, [tmp_path])
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("*/README.md"))) == 3
 
 
 def test_get_and_info(tmp_path):

@@ -256,17 +256,13 @@ def test_threads_at_once(encoder, texts):
             np.testing.assert_array_equal(rows, expected[number:])
 
 
-def _encode(encoder, texts):
-    return encoder.encode(texts)
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes(encoder, texts, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
     expected = encoder.encode(texts)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
-        np.testing.assert_array_equal(pool.submit(_encode, encoder, texts).result(timeout=60), expected)
+        np.testing.assert_array_equal(pool.submit(encoder.encode, texts).result(timeout=60), expected)
 
 
 def test_threads_follow_the_environment(monkeypatch):

@@ -18,13 +18,7 @@ from typing import NoReturn
 
 from hostile.commands import COMMANDS
 
-_MODULES = (
-    "cli.main",
-    "tools.preparation.prepare",
-    "tools.preparation.pivot",
-    "families.sp.paranmt",
-    "cli.bitext",
-)
+_MODULES = ("cli.main", "tools.preparation.prepare", "tools.preparation.pivot", "families.sp.paranmt", "cli.bitext")
 _MODULES_OF_TORCH = (
     "tools.embed_files",
     "tools.score_files",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import huggingface_hub
+import transformers.utils.hub
 from huggingface_hub import constants
 
 TOKEN = "hf_tokenoftests"
@@ -256,6 +257,8 @@ def stub_hub(monkeypatch, cache):
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
     monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(cache / "tokens"))
     monkeypatch.setenv("HF_TOKEN", TOKEN)
+    # Newer ones keep a client with the address of an earlier server, and ask it again and again.
+    monkeypatch.setattr(transformers.utils.hub, "_hf_api", None, raising=False)
     huggingface_hub.close_session()
     try:
         yield server

@@ -90,12 +90,12 @@ def test_every_cell_fills_for_every_agreement_class(language: str) -> None:
 def test_every_variant_of_every_phrase_fills(language: str) -> None:
     loaded = Grammar.load(language)
     seen = set()
-    for sentence, style in islice(STRUCTURE.draw(1), 5000):
+    for sentence, style in islice(STRUCTURE.draw(1), 2500):
         for turn in range(3):
             text = loaded.render(sentence, style, turn)
             check_text(language, text)
             seen.add(text)
-    assert len(seen) > 4900
+    assert len(seen) > 2450
 
 
 @every_language
@@ -109,10 +109,9 @@ def test_no_two_ids_of_a_category_say_the_same(language: str) -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_pairs_are_many_distinct_and_aligned_with_english(language: str) -> None:
-    pairs = list(sample_pairs(language, 30_000, seed=2))
-    assert len(set(pairs)) == 30_000
-    assert len({english for english, _ in pairs}) == 30_000
-    assert len({other for _, other in pairs}) > 29_000  # a language may lack a distinction, rarely
+    pairs = list(sample_pairs(language, 6_000, seed=2))
+    assert len({english for english, _ in pairs}) == 6_000
+    assert len({other for _, other in pairs}) > 5_900  # a language may lack a distinction, rarely
     english = Grammar.load("en")
     expected = [english.render(*drawn) for drawn in islice(STRUCTURE.draw(2), 500)]
     assert [pair[0] for pair in pairs[:500]] == expected
@@ -126,8 +125,8 @@ def test_english_sentences_are_distinct_and_fast() -> None:
 
 
 def test_paraphrases_are_many_distinct_and_different() -> None:
-    pairs = list(sample_paraphrases(20_000))
-    assert len({frozenset(pair) for pair in pairs}) == 20_000
+    pairs = list(sample_paraphrases(6_000))
+    assert len({frozenset(pair) for pair in pairs}) == 6_000
     assert all(first != second for first, second in pairs)
 
 

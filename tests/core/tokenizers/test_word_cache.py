@@ -120,7 +120,7 @@ hard_texts = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(texts=st.lists(hard_texts, max_size=6))
 def test_any_texts(lowering, keeping, texts):
     check(lowering, texts)

@@ -25,6 +25,8 @@ from st_paragram.learning.modules.transformer_encoder import pooled_states
 DECODERS = "decoders/model.safetensors"
 LANGUAGES = ("en", "xx")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def made(vocabulary, objective="bgt", **ways):
     generator = new_generator(vocabulary, objective, **ways)

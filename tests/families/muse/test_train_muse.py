@@ -101,7 +101,6 @@ REFUSED = {
     "--init nowhere": "no model 'nowhere'",
     "--init other-dim": "dim is 16, but other-dim has 12 components",
     "--langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
-    "--langs 3": "texts: no translations of 3",
     "--bitext en-es:nothing.tsv": "nothing.tsv: no such file",
     "--qa nothing": "nothing",
     "--qa texts": "texts",

@@ -116,7 +116,7 @@ def test_pairs_are_those_of_a_plain_search(model, texts, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "p.tsv"}
 
 
-@pytest.mark.parametrize("index", ["Flat", "IVF8,SQfp16", "HNSW8", "IVF4,PQ6x4fs"])
+@pytest.mark.parametrize("index", ["Flat", "HNSW8", "IVF4,PQ6x4fs"])
 def test_shards_and_workers_change_nothing(model, texts, tmp_path, index, monkeypatch):
     settings = replace(PLAIN, index=index, recall=0.5)
     mine(texts, tmp_path / "one.tsv", model, settings)

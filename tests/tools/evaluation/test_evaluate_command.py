@@ -65,18 +65,33 @@ def without(name, monkeypatch):
     monkeypatch.setitem(BENCHMARKS, name, replace(BENCHMARKS[name], needs=("no_such_package", "eval")))
 
 
-def in_a_process(*arguments):
-    """Status, errors, and whether torch was imported."""
-    code = "import sys; from st_paragram.cli.main import main\ntry: status = main(sys.argv[1:])\n"
-    code += "except SystemExit as end: status = end.code\nprint('torch' in sys.modules); sys.exit(status)"
-    command = [sys.executable, "-c", code, "evaluate", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
-    return done.returncode, done.stderr, done.stdout.endswith("True\n")
+IN_ORDER = """
+import contextlib, io, json, sys
+from st_paragram.cli.main import main
+ended = []
+for arguments in json.loads(sys.argv[1]):
+    error = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(error):
+        try:
+            status = main(["evaluate", *arguments])
+        except SystemExit as end:
+            status = end.code
+    ended.append([status, error.getvalue(), "torch" in sys.modules])
+print(json.dumps(ended))
+"""
+
+
+def in_a_process(commands):
+    """Status and errors of each command, and whether torch was imported by then."""
+    words = json.dumps([list(map(str, arguments)) for arguments in commands])
+    done = subprocess.run([sys.executable, "-c", IN_ORDER, words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_help_and_refusals_need_no_torch(tmp_path):
-    assert in_a_process("--help") == (0, "", False)
-    for arguments, message in (
+    cases = (
+        (("--help",), None),
         (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give one of evaluation data, or --fetch"),
         (("p-sp-es",), "no data; give --data DIR (with --fetch to fill it), or --hub"),
         (("p-sp-es", "--hub", "--fetch"), "no data; give --data DIR"),
@@ -85,8 +100,10 @@ def test_help_and_refusals_need_no_torch(tmp_path):
         (("p-sp-es", "--data", tmp_path, "--compare"), "--compare needs two models, or --untrained"),
         (("a", "b", "--data", tmp_path, "--compare", "--benchmarks", "bucc"), "--compare compares models on sts"),
         (("p-sp-es", "--data", tmp_path), "no data of a benchmark; `st-paragram evaluate --help` says"),
-    ):
-        status, errors, torch = in_a_process(*arguments)
+    )
+    ended = in_a_process(arguments for arguments, _ in cases)
+    assert ended.pop(0) == [0, "", False]
+    for (_, message), (status, errors, torch) in zip(cases[1:], ended, strict=True):
         assert (status, torch) == (1, False)
         assert message in errors and errors.startswith("st-paragram evaluate: ") and errors.count("\n") == 1
 
@@ -143,7 +160,8 @@ def test_mteb_scores_what_the_folder_has(data, model, tmp_path, capsys):
 
 
 def test_nothing_of_torch_is_loaded_for_a_mean_of_embeddings(data, model):
-    status, errors, torch = in_a_process(model, "--data", data, "--benchmarks", "sts", "hard-sts", "tatoeba", "bucc")
+    command = (model, "--data", data, "--benchmarks", "sts", "hard-sts", "tatoeba", "bucc")
+    ((status, errors, torch),) = in_a_process([command])
     assert (status, torch) == (0, False), errors
 
 

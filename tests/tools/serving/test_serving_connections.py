@@ -75,10 +75,19 @@ def read_json(connection):
 
 
 def until(condition):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def refuses(port):
+    """Whether nobody listens at a port any more."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 20).close()
+    except ConnectionError:
+        return True
+    return False
 
 
 class Slow:
@@ -89,7 +98,7 @@ class Slow:
 
     def __call__(self, texts, kind):
         self.calls.append(texts)
-        assert self.go.wait(20)
+        assert self.go.wait(60)
         if SECRET in texts:
             raise ValueError(SECRET)
         return np.ones((len(texts), self.dimension), np.float32)
@@ -166,24 +175,28 @@ def test_a_task_that_nobody_waits_for_is_logged_without_texts(served, log):
 
 
 def test_a_client_that_leaves_is_not_encoded_for_and_harms_nobody(served, slow, log):
-    with running(build_app(served), ServingSettings()) as (port, _):
+    app = build_app(served)
+    with running(app, ServingSettings()) as (port, _):
         first = connected(port, request("first"))
         until(lambda: slow.calls)
         leaving, staying = connected(port, request("leaves")), connected(port, request("stays"))
-        time.sleep(0.3)
+        until(lambda: app.batcher.waiting == 2)
         leaving.close()
-        time.sleep(0.3)
+        until(lambda: app.batcher.waiting == 1)
         slow.go.set()
         assert answered(first)[0] == answered(staying)[0] == 200
     assert slow.calls == [["first"], ["stays"]] and not log()
 
 
 def test_a_server_that_stops_answers_who_waits(served, slow, log):
-    with running(build_app(served), ServingSettings()) as (port, server):
-        waiting = [connected(port, request(text)) for text in ("first", "second", "third")]
+    app = build_app(served)
+    with running(app, ServingSettings()) as (port, server):
+        waiting = [connected(port, request("first"))]
         until(lambda: slow.calls)
+        waiting += [connected(port, request(text)) for text in ("second", "third")]
+        until(lambda: app.batcher.waiting == 2)
         server.should_exit = True
-        time.sleep(0.5)
+        until(lambda: refuses(port))
         slow.go.set()
         assert [answered(connection)[0] for connection in waiting] == [200] * 3
     assert not log()
@@ -327,11 +340,12 @@ def test_bodies_of_all_requests_together_are_limited(served, slow, monkeypatch):
     monkeypatch.setattr(guard, "BODIES", 2)
     settings = ServingSettings(max_body=10_000)
     large = request("a" * 9_000)
-    with running(build_app(served, settings), settings) as (port, _):
+    app = build_app(served, settings)
+    with running(app, settings) as (port, _):
         waiting = [connected(port, large)]
         until(lambda: slow.calls)
         waiting.append(connected(port, large))
-        time.sleep(0.3)
+        until(lambda: app.batcher.waiting)
         status, content = answered(connected(port, large))
         assert status == 503 and "too large together" in json.loads(content)["error"]["message"]
         assert answered(connected(port, b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: x\r\n\r\n"))[0] == 200
