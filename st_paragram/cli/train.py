@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.families import family_named, training_kinds
 from st_paragram.learning.training.processes import is_main_process
@@ -20,18 +20,30 @@ EPILOG = ""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for name, (family, about) in training_kinds().items():
-        kind = family_named(family).kinds[name]
-        added = kinds.add_parser(
-            name,
-            help=about,
-            description=kind.description,
-            epilog=kind.epilog,
-            formatter_class=parser.formatter_class,
-        )
-        kind.add_options(added)
+    """Add a subcommand for each kind of training; the family of the one that is called is imported, and no other."""
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND", parser_class=_filled_later(type(parser)))
+    for name, (_, about) in training_kinds().items():
+        kinds.add_parser(name, help=about, formatter_class=parser.formatter_class).kind = name
+
+
+def _filled_later(parser_class: type[argparse.ArgumentParser]) -> Any:  # noqa: ANN401 - a class of parsers
+    """A class of parsers that get the options of their `kind` when they are first used."""
+
+    class KindParser(parser_class):  # type: ignore[valid-type, misc]
+        kind = ""
+
+        def fill(self) -> None:
+            if self.kind:
+                kind, self.kind = _kind(self.kind), ""
+                self.description, self.epilog = kind.description, kind.epilog
+                kind.add_options(self)
+
+        def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
+            self.fill()
+            parsed: tuple[Any, list[str]] = super().parse_known_args(args, namespace)
+            return parsed
+
+    return KindParser
 
 
 def run(arguments: argparse.Namespace) -> int:

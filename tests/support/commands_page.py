@@ -29,7 +29,11 @@ def page() -> str:
 def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """Subcommands of a parser by name; empty if there are none."""
     kinds = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(kinds[0].choices) if kinds else {}
+    found = dict(kinds[0].choices) if kinds else {}
+    for inner in found.values():
+        if hasattr(inner, "fill"):  # with options that it gets when it is first used
+            inner.fill()
+    return found
 
 
 def _command(name: str) -> list[str]:

@@ -16,6 +16,7 @@ from st_paragram.core.encoding.configuration import AVERAGING, OWN_MODULES, STOC
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.families import entries, entry_of_architecture
 from st_paragram.learning.models import averaging_directory, own_modules, stock
+from st_paragram.learning.models.encoder import ParagramEncoder
 
 
 class Architecture(Protocol):
@@ -52,8 +53,14 @@ class Architecture(Protocol):
 _OWN: dict[str, Architecture] = {AVERAGING: averaging_directory, STOCK: stock, OWN_MODULES: own_modules}
 
 
-def _architectures() -> Iterator[Architecture]:
-    """All of them, in the order in which a pipeline is offered to them: what a family has of its own comes first."""
+def _offered(model: SentenceTransformer) -> Iterator[Architecture]:
+    """All of them, in the order in which a pipeline is offered to them.
+
+    A pipeline of a class that only a family has is offered to families first. Any other may be an averaging model,
+    which is looked at first: it takes no import of a family to find that out.
+    """
+    if type(model) in (SentenceTransformer, ParagramEncoder):
+        yield averaging_directory
     for _, entry in entries():
         if entry.architectures:
             yield cast("Architecture", entry.module("directory"))
@@ -62,7 +69,7 @@ def _architectures() -> Iterator[Architecture]:
 
 def architecture_of(model: SentenceTransformer) -> Architecture:
     """The architecture that a pipeline is kept in: the first that holds it."""
-    return next(architecture for architecture in _architectures() if architecture.holds(model))
+    return next(architecture for architecture in _offered(model) if architecture.holds(model))
 
 
 def architecture_named(name: str, folder: Path) -> Architecture:
