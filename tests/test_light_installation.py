@@ -48,7 +48,7 @@ def environment(tmp_path_factory):
     where = "import pathlib, st_paragram; print(pathlib.Path(st_paragram.__file__).parent)"
     package = Path(subprocess.check_output([programs / "python", "-c", where], cwd=folder, text=True).strip())
     for kernels in (ROOT / "st_paragram/core/native").glob("_kernels*"):
-        shutil.copy(kernels, package / "native")
+        shutil.copy(kernels, package / "core" / "native")
     return programs
 
 
