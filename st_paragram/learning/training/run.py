@@ -93,12 +93,22 @@ class TrainingRun:
         kind = "model directory of st_paragram"
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
+    def check_checkpoints(self) -> None:
+        """Refuse to resume where nothing was left, and to begin where something was.
+
+        Raises:
+            SettingsError: There is no checkpoint, or there is one and the run is not to be resumed.
+        """
+        if not self.resume:
+            refuse_left(self.checkpoints)
+        elif not self.tune and not self.checkpoints.is_dir():
+            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
+
     def plan(self) -> TrainingPlan:
         """Resolve everything that a run needs to know, and refuse what can be refused without torch.
 
         Raises:
-            SettingsError: A setting or the configuration is refused, there is nothing to train on or to resume, or an
-                earlier run can be resumed and is not to be.
+            SettingsError: A setting or the configuration is refused, or there is nothing to train on.
             ModelDirectoryError: The output exists, or cannot be made.
             TextError: A file is missing.
             StoreError: The pair store is missing or refused.
@@ -118,10 +128,6 @@ class TrainingRun:
             if path is not None and not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
         family.check(self)
-        if self.resume and not self.tune and not self.checkpoints.is_dir():
-            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
-        if not self.resume:
-            refuse_left(self.checkpoints)
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,12 @@ class TrainingPlan:
     preparation: PrepareSettings
 
     def shown(self) -> Plan:
-        """The plan in words."""
+        """The plan in words.
+
+        Raises:
+            SettingsError: As of `TrainingRun.check_checkpoints`.
+        """
+        self.run.check_checkpoints()
         run, settings, pairs = self.run, self.settings, self.source.pairs()
         vocabulary = None if pairs is None else self.preparation.pieces(pairs)
         read = [
@@ -211,12 +222,15 @@ def execute(plan: TrainingPlan, on_start: OnStart | None = None) -> RunReport:
 
     Raises:
         ParagramError: The development pairs, the text, the device or the model to begin with are refused, or there is
-            nothing to resume. Or another run is writing the output, or it cannot be written.
+            nothing to resume, or an earlier run can be resumed and is not to be. Or another run is writing the output,
+            or it cannot be written.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """
     if not is_main_process():
+        plan.run.check_checkpoints()
         return _execute(plan, None)
     with output_lock(plan.run.output, plan.run.check_free, ModelDirectoryError):
+        plan.run.check_checkpoints()  # with the lock, so that they are not those of a run that is at work
         return _execute(plan, on_start)
 
 
