@@ -102,7 +102,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--train-gold",
         metavar="FILE.gold",
-        help="choose the thresholds of BUCC on this gold, beside its two texts, instead of on what is scored",
+        help="choose the thresholds of BUCC on this gold, next to its two texts, instead of on what is scored",
     )
     add("--tasks", nargs="+", default=[], metavar="NAME", help="the tasks of mteb to score (default: what DIR has)")
     add("--mteb-results", type=Path, metavar="DIR", help="keep mteb's own results files there, and reuse them")

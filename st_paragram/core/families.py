@@ -1,6 +1,6 @@
 """The families of models by name: the one table that says which there are and where each lives.
 
-A family is a folder of `families/`, or a package of somebody else that the entry point group `st_paragram.families`
+A family is a folder of `families/`, or somebody else's package that the entry point group `st_paragram.families`
 names. Nothing of a family is imported before it is asked for. Inside its package, by convention:
 
 - `family.FAMILY` is its `Family`: what is trained, and how;

@@ -341,7 +341,7 @@ class FileDescription:
 
 @dataclass(frozen=True)
 class FolderDescription:
-    """What there is to tell of a folder: its name, JSON values by name, and its files by their names."""
+    """What a folder's description holds: its name, JSON values by name, and its files by their names."""
 
     name: str
     properties: dict[str, Any]

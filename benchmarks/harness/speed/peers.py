@@ -1,4 +1,4 @@
-"""Peers, the programs that are compared: each works in a process of its own, round by round, when it is asked to."""
+"""Peers, the programs that are compared: each works in a separate process, round by round, when it is asked to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The compiled kernels, and whether this installation has them.
 
 Everything they do, torch does too, only slower; modules that use them ask `kernels()` and do without if it is None.
-`python -m st_paragram.core.native` tells whether they are there, and what to do if they are not.
+`python -m st_paragram.core.native` says whether they are there, and what to do if they are not.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
 
         logger.warning(
             "the compiled kernels are missing: %s; everything works without them, several times slower. Install a C++ "
-            "compiler, then: %s (python -m st_paragram.core.native tells whether it has helped)",
+            "compiler, then: %s (python -m st_paragram.core.native says whether it has helped)",
             why_missing(error),
             install_command(),
         )

@@ -29,7 +29,7 @@ class ShardShape:
         rows: Vectors, n.
         dimension: Components of each, D.
         dtype: Type of the numbers.
-        with_text: Whether the lines stand beside the vectors.
+        with_text: Whether the lines are kept with the vectors.
     """
 
     rows: int

@@ -56,9 +56,9 @@ class MuseData:
 
 
 def _add_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
-    languages = "the languages beside English, e.g. es de"
+    languages = "the languages other than English, e.g. es de"
     parser.add_argument("--langs", nargs="+", required=True, metavar="LANG", help=languages)
-    group = parser.add_argument_group("tasks beside translation")
+    group = parser.add_argument_group("tasks other than translation")
     for option, task, rows in _TASKS:
         about = f"a folder of files LANG.tsv with rows `{rows}`"
         group.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)

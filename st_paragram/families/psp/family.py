@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from st_paragram.core.plan import Needs
-from st_paragram.learning.training.family import Family, MoreData, Objective, TrainingKind
+from st_paragram.learning.training.family import UNMEASURED, Family, MoreData, Objective, TrainingKind
 from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
 from st_paragram.learning.training.settings import TrainingSettings
 
@@ -87,7 +87,7 @@ class ParaphrasticFamily(Family):
             return Needs()
         seconds = pairs * settings.epochs * (_SECONDS + _SECONDS_A_COMPONENT * settings.dim)
         state = 3 * 4 * vocabulary * settings.dim
-        return Needs(seconds if settings.encoder != "blstm" else None, _TORCH + state, 2 * state)
+        return Needs(seconds if settings.encoder != "blstm" else None, _TORCH + state, 2 * state, UNMEASURED)
 
     def objective(self) -> Objective:
         """The margin loss with mined negatives."""

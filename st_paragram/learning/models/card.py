@@ -146,7 +146,7 @@ def score_entry(
     share: float | None,
     **more: Any,  # noqa: ANN401
 ) -> list[EvalResult]:
-    """One score as an entry of the `model-index`, which the hub shows beside the card; none if it does not exist.
+    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
 
     Args:
         task: its kind, as the hub calls it ("STS", "BitextMining").

@@ -2,7 +2,7 @@
 
 Losses have parameters where they have a classifier, say, or the decoders of an autoencoder. Random generators are kept
 as plain numbers and tensors, for which nothing is unpickled. Whether an optimizer's state is what this run would have
-written, digests do not tell.
+written, digests do not show.
 """
 
 from __future__ import annotations

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import Tokens
 
 
+#: What the time of a training depends on where no rate was measured.
+UNMEASURED = "the model and the machine (no rate was measured)"
+
+
 class RunSettings(Protocol):
     """What the settings of all families have, besides their own."""
 
@@ -143,7 +147,7 @@ class Family(ABC):
 
     def needs(self, settings: Any, pairs: int | None, vocabulary: int | None) -> Needs:  # noqa: ANN401
         """What a training takes, as far as it can be known; `pairs` and `vocabulary` are None before text is read."""
-        return Needs()
+        return Needs(depends_on=UNMEASURED)
 
     @abstractmethod
     def objective(self) -> Objective:

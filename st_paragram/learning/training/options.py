@@ -39,7 +39,7 @@ class FileHelp:
 
 def add_language(parser: argparse.ArgumentParser) -> None:
     """Add `--lang`."""
-    parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English, e.g. es")
+    parser.add_argument("--lang", required=True, metavar="LANG", help="the language other than English, e.g. es")
 
 
 def add_training_options(

@@ -23,7 +23,7 @@ class Request:
         compare: on STS, compare every model with the first.
         limit: number of queries of a set of semantic retrieval, the first ones; None: all of them.
         sets: STS benchmarks ("2012", "stsb") and sets ("2017/en-en") to score; all that there are if empty.
-        train_gold: gold of BUCC's format, beside its two texts, that chooses the thresholds of BUCC.
+        train_gold: gold of BUCC's format, next to its two texts, that chooses the thresholds of BUCC.
         tasks: mteb's names of tasks; all that the data are there for if empty.
         mteb_results: folder that keeps mteb's own results files.
     """

@@ -5,7 +5,7 @@ The module of a benchmark has
     has_data(folder)    whether a folder of evaluation data has files of it
     run(request)        does what a `base.Request` asks for and returns a run (see `results.BenchmarkRun`)
     RUN                 the dataclass of its runs, which records are read back as
-    report(run)         the Markdown of a run, part by part: tables beside published rows, and notes
+    report(run)         the Markdown of a run, part by part: tables with published rows, and notes
 
 and is imported when it is used, so that a command can refuse its options at once.
 """

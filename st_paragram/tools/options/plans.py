@@ -110,7 +110,7 @@ class PlannedModel:
         name: As it was given.
         line: What a plan says of it.
         folder: Where it is; None if it is on the hub.
-        dimension: Components of an embedding; None where only opening the model would tell.
+        dimension: Components of an embedding; None where the model would have to be opened.
         weights: Bytes of its weights.
         fast: It is the mean of embeddings, of which the speed is known.
     """

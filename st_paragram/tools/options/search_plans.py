@@ -26,7 +26,7 @@ _PRODUCTS_A_SECOND = 6e10
 _SECONDS_A_ROW_OF_AN_INDEX = 90e-6
 _LIBRARIES = 500 << 20  # on top of what --memory limits, as its help says
 _SMALL = 1 << 20  # bytes of a text that takes a tenth of a second to read
-_BYTES_OF_A_SENTENCE = 60  # that is kept beside its vector
+_BYTES_OF_A_SENTENCE = 60  # that is kept with its vector
 
 
 def planned_sentences(path: str, settings: SearchSettings, with_ids: bool = False) -> PlannedText:

@@ -1,4 +1,4 @@
-"""A file on its way: `NAME.part`, beside it what is needed to resume it, and whether a rest belongs to it."""
+"""A file on its way: `NAME.part`, with what is needed to resume it, and whether a rest belongs to it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Part:
                 self.release()
 
     def origin(self, url: str | None = None) -> Origin | None:
-        """What the part is a part of; None where that is not certain or it is not from `url`: then it begins anew."""
+        """What the part is a part of; None where that is not certain or it is not from `url`: then it begins again."""
         if self.size() <= self.overlap:
             return None
         try:

@@ -214,7 +214,7 @@ class Transfer:
         return origin
 
     def _compare(self, answer: Answer, rate: TransferRate) -> None:
-        """Read once more the bytes from which the rest goes on; others begin the file anew."""
+        """Read once more the bytes from which the rest goes on; others begin the file again."""
         known = self._part.tail()
         while known:
             if not (block := answer.read(len(known))):

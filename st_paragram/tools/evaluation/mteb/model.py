@@ -144,7 +144,7 @@ class MtebEncoder:
 
 def _load(name: str) -> SentenceTransformer:
     """A model of ours, or another directory, as a SentenceTransformer: mteb asks for more than embeddings."""
-    models = "st_paragram.learning.models"  # imported by name: whoever runs mteb has torch
+    models = "st_paragram.learning.models"  # imported by name: mteb needs torch itself
     if is_foreign(name):
         foreign: SentenceTransformer = importlib.import_module(f"{models}.stock").read_directory(Path(name))
         return foreign

@@ -1,4 +1,4 @@
-"""STS 2012-2017 and the STS Benchmark: tables beside published rows; each heading names the protocol."""
+"""STS 2012-2017 and the STS Benchmark: tables with published rows; each heading names the protocol."""
 
 from __future__ import annotations
 
