@@ -24,7 +24,7 @@ class BuildKernels(build_ext):
         except Exception:
             sys.stderr.write(
                 "WARNING: the compiled kernels of st_paragram could not be built. Everything works without them, "
-                "but encoding is about 6 times slower, and training about 26 times. "
+                "but encoding is 4 to 10 times slower, and training about 26 times. "
                 "`python -m st_paragram.core.native` says how to install them later.\n"
             )
             raise

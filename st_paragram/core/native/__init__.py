@@ -15,8 +15,8 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
-#: What going without the kernels costs, as docs/speed.md measures it.
-SLOWER = "encoding is about 6 times slower, and training about 26 times"
+#: What going without the kernels costs; docs/troubleshooting.md has measurements.
+SLOWER = "encoding is 4 to 10 times slower, and training about 26 times"
 _NAME = "st_paragram.core.native._kernels"
 #: What the package expects of the kernels; counted up, here and in `src/module.cpp`, when a function of theirs changes.
 INTERFACE = 5
