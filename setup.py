@@ -2,6 +2,7 @@
 
 import os
 import platform
+import runpy
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from pybind11.setup_helpers import Pybind11Extension, build_ext
 from setuptools import Extension, setup
 
 GNU = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math", "-Wall", "-Wextra"]
+
+sources_mark = runpy.run_path("st_paragram/core/native/sources.py")["sources_mark"]
 
 
 class BuildKernels(build_ext):
@@ -21,7 +24,8 @@ class BuildKernels(build_ext):
         except Exception:
             sys.stderr.write(
                 "WARNING: the compiled kernels of st_paragram could not be built. Everything works without them, "
-                "several times slower. `python -m st_paragram.core.native` tells how to install them later.\n"
+                "but encoding is 4 to 10 times slower, and training about 26 times. "
+                "`python -m st_paragram.core.native` says how to install them later.\n"
             )
             raise
 
@@ -52,6 +56,7 @@ setup(
                 )
             ],
             depends=sorted(str(path) for path in Path("st_paragram/core/native/src").glob("*.h")),
+            define_macros=[("ST_PARAGRAM_SOURCES", sources_mark())],
             extra_compile_args=["/O2"] if platform.system() == "Windows" else GNU,
             cxx_std=17,
             # Without a compiler the package installs all the same, and runs on torch alone. A wheel for others must

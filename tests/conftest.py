@@ -43,6 +43,7 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def _determinism(monkeypatch, tmp_path_factory):
     torch.manual_seed(0)
+    monkeypatch.delenv("ST_PARAGRAM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 

@@ -43,4 +43,4 @@ def test_the_version_is_that_of_the_distribution():
 def test_a_name_that_the_light_installation_lacks(name):
     done = run_without(f"import st_paragram; st_paragram.{name}")
     last = done.stderr.strip().splitlines()[-1]
-    assert f"MissingExtraError: st_paragram.{name}: " in last and last.endswith("pip install .")
+    assert f"MissingExtraError: st_paragram.{name}: " in last and last.endswith("pip install -e .")

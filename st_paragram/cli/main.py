@@ -47,6 +47,7 @@ _OWN_COMMANDS = {
     "push": "upload a model to the Hugging Face hub",
     "serve": "run an HTTP server that answers requests for embeddings, scores and searches",
     "demo": "open a page in the browser that shows what a model does",
+    "cache": "list what is stored in the cache, and clear it",
 }
 #: All commands; those of families come last.
 COMMANDS = _OWN_COMMANDS | {name: about for name, (_, about) in commands().items()}
@@ -86,6 +87,25 @@ class _Parser(argparse.ArgumentParser):
                 return f" (there is no {word}; did you mean {like[0]}?)" if like else ""
         return ""
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401
+        """Refuse a command that there is not, and name the one that may be meant."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            like = get_close_matches(str(value), action.choices, n=1)
+            advice = f"did you mean {like[0]}?" if like else f"`{self.prog} --help` lists them"
+            kind = "kind" if action.metavar == "KIND" else "command"
+            self.error(f"there is no {kind} {value!r}; {advice}")
+        super()._check_value(action, value)
+
+
+class _AllCommands(_Parser):
+    """Shows what people come for first, and the commands in groups."""
+
+    def format_help(self) -> str:
+        """The help as text."""
+        from st_paragram.cli.overview import grouped, tasks
+
+        return f"{self.format_usage()}\n{self.description}\n\n{tasks()}\n\n{grouped(COMMANDS)}"
+
 
 class _Version(argparse.Action):
     """Print the version; looking it up takes longer than everything else."""
@@ -99,9 +119,9 @@ class _Version(argparse.Action):
 
 def build_parser(called: str | None = None) -> argparse.ArgumentParser:
     """The parser, with the options of the command that is called; of the others only their names and help."""
-    parser = _Parser(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
+    parser = _AllCommands(prog="st-paragram", description="Efficient paraphrastic sentence embeddings.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for name, purpose in COMMANDS.items():
         command = subparsers.add_parser(name, help=purpose, formatter_class=_HelpFormatter)
         if name == called:
@@ -114,6 +134,11 @@ def build_parser(called: str | None = None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if not given:
+        from st_paragram.cli.overview import start
+
+        print(start(), file=sys.stderr)
+        return 2  # as for any call that cannot be run: a script that lost its arguments must not go on
     called = next((word for word in given if not word.startswith("-")), None)
     arguments = build_parser(called).parse_args(given)
     return run_reporting_errors(f"st-paragram {called}", lambda: int(_module(str(called)).run(arguments)))

@@ -18,7 +18,7 @@ def missing_from_light(error: ImportError) -> str | None:
         return None
     return (
         f"{package.replace('_', '-')} is not installed, which the light installation leaves out; install everything, "
-        "in a clone with: pip install ."
+        "in a clone with: pip install -e ."
     )
 
 

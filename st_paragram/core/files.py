@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Standard input, where a file is asked for.
 STDIN = "-"
+#: The environment variable that names the folder for everything stored outside the outputs that were named.
+CACHE_VARIABLE = "ST_PARAGRAM_CACHE"
 
 _LOCK = "in-use.lock"
 _OLD = "old"  # what a folder that is being replaced is called meanwhile
@@ -31,8 +33,33 @@ _TORCH_COULD_NOT_WRITE = re.compile(r"PytorchStreamWriter failed|unexpected pos 
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "st_paragram"
+    """`$ST_PARAGRAM_CACHE`, or `$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`.
+
+    Raises:
+        ParagramError: None of them is known: this user has no home folder.
+    """
+    try:
+        if named := os.environ.get(CACHE_VARIABLE):
+            return Path(named).expanduser().absolute()
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "st_paragram"
+    except RuntimeError as error:  # as in a container, for a user without an entry in /etc/passwd
+        raise ParagramError(f"no cache: this user has no home folder; set {CACHE_VARIABLE} to a folder") from error
+
+
+def writable_cache(folder: str = "") -> Path:
+    """The cache, or a folder in it, for what work cannot do without; nothing is made yet.
+
+    Raises:
+        ParagramError: It cannot be written.
+    """
+    path = cache_folder() / folder
+    try:
+        writable = _writable(_nearest_folder(path / "file"))
+    except OSError:  # a folder above may not be looked into
+        writable = False
+    if not writable:
+        raise ParagramError(f"{path}: the cache cannot be written; set {CACHE_VARIABLE} to a folder that can")
+    return path
 
 
 @contextmanager

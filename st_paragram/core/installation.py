@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from packaging.requirements import Requirement
 
-from st_paragram.core.native import kernels
+from st_paragram.core.native import SWITCH, kernels, switched_off
 from st_paragram.core.version import installed_version
 
 
@@ -17,7 +17,7 @@ class Installation:
 
     Args:
         name: of the package, with its version.
-        kernels: the instruction set that the compiled kernels run with, or that there are none.
+        kernels: the instruction set that the compiled kernels run with, or why there are none.
         packages: what it rests on, with versions.
         extras: for each extra "installed", or which packages it lacks and how to install them.
     """
@@ -30,7 +30,9 @@ class Installation:
 
 def describe_installation() -> Installation:
     """Describe the installation; nothing heavy is imported."""
-    native = kernels()
+    native, missing = kernels(), "none; see `python -m st_paragram.core.native`"
+    if switched_off():
+        missing = f"switched off: {SWITCH} is set to 0"
     wanted = [Requirement(line) for line in requires("st_paragram") or []]
     core = [each.name for each in wanted if each.marker is None]
     extras: dict[str, list[str]] = {}
@@ -39,7 +41,7 @@ def describe_installation() -> Installation:
             extras.setdefault(extra, []).append(each.name)
     return Installation(
         f"st_paragram {installed_version()}",
-        f"compiled, {native.instructions()}" if native else "none; see `python -m st_paragram.core.native`",
+        f"compiled, {native.instructions()}" if native else missing,
         {name: _version(name) or "missing" for name in core},
         {extra: _state(extra, names) for extra, names in extras.items()},
     )

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from st_paragram.core.files import cache_folder, content_digest, digest, write_text
+from st_paragram.errors import ParagramError
 
 
 class KnownDigest:
@@ -21,10 +23,14 @@ class KnownDigest:
     """
 
     def __init__(self, purpose: str, paths: Sequence[Path]) -> None:
-        self._file = cache_folder() / purpose / digest([_state(path) for path in paths])
+        self._file: Path | None = None
+        with suppress(ParagramError):  # no cache: everything is read through each time
+            self._file = cache_folder() / purpose / digest([_state(path) for path in paths])
 
     def read(self) -> str | None:
         """The SHA-256 in hexadecimal digits, or None if it is not known."""
+        if self._file is None:
+            return None
         try:
             known = self._file.read_text(encoding="ascii").strip()
         except (OSError, ValueError):
@@ -33,10 +39,9 @@ class KnownDigest:
 
     def write(self, sha256: str) -> None:
         """Keep a digest; does nothing where the cache cannot be written."""
-        try:
-            write_text(self._file, f"{sha256}\n")
-        except OSError:
-            return
+        if self._file is not None:
+            with suppress(OSError):
+                write_text(self._file, f"{sha256}\n")
 
 
 def known_content_digest(purpose: str, path: Path) -> str:

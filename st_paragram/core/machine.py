@@ -36,7 +36,7 @@ class MachineDescription:
         cores: logical processors of the machine.
         usable_cores: those that this process may use.
         threads: torch's default number.
-        instructions: instruction set of the compiled kernels; "none" without them.
+        instructions: instruction set of the compiled kernels; "none" without them, or "switched off".
         torch_instructions: what torch's own kernels use.
         memory_gib: of the machine.
         gpu: name of the first GPU, or "none".
@@ -65,15 +65,15 @@ class MachineDescription:
 def describe_machine() -> MachineDescription:
     """Look at this machine; what cannot be found out is "unknown" or 0."""
     torch: Any = sys.modules.get("torch")  # what is not imported has no part in what is measured
-    from st_paragram.core.native import kernels
+    from st_paragram.core.native import kernels, switched_off
 
-    native = kernels()
+    native, missing = kernels(), "switched off" if switched_off() else "none"
     return MachineDescription(
         cpu=_cpu(),
         cores=os.cpu_count() or 0,
         usable_cores=usable_cores(),
         threads=torch.get_num_threads() if torch else usable_threads(),
-        instructions=str(native.instructions()) if native is not None else "none",
+        instructions=str(native.instructions()) if native is not None else missing,
         torch_instructions=torch.backends.cpu.get_cpu_capability() if torch else "not used",
         memory_gib=_memory(),
         gpu=torch.cuda.get_device_name(0) if torch and torch.cuda.is_available() else "none",

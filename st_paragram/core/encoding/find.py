@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from st_paragram.core.damage import printable, short
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE
 from st_paragram.core.files import cache_folder
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, ParagramError
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +78,10 @@ def _is_folder(place: Path) -> bool:
 
 def homes() -> list[Path]:
     """Folders in which models are found by name: `$ST_PARAGRAM_HOME`, then the user's cache."""
-    home = os.environ.get(HOME_VARIABLE)
-    return [Path(home), cache_folder()] if home else [cache_folder()]
+    folders = [Path(home)] if (home := os.environ.get(HOME_VARIABLE)) else []
+    with suppress(ParagramError):  # no cache, no models in it
+        folders.append(cache_folder())
+    return folders
 
 
 def default_model() -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from st_paragram.core.native import SWITCH, load_kernels, switched_off
-from st_paragram.core.native.installation import install_command, why_missing
+from st_paragram.core.native import SLOWER, SWITCH, load_kernels, switched_off
+from st_paragram.core.native.installation import advice, install_command, why_missing
 
 
 def report() -> tuple[bool, str]:
@@ -17,12 +17,12 @@ def report() -> tuple[bool, str]:
     except ImportError as error:
         return False, (
             f"The compiled kernels are missing: {why_missing(error)}.\n"
-            "Everything works without them, several times slower.\n"
-            f"To get them, install a C++ compiler (g++ or clang++), then:\n\n    {install_command()}"
+            f"Everything works without them, but {SLOWER}.\n"
+            f"{advice()}:\n\n    {install_command()}"
         )
     return True, (
         f"The compiled kernels are installed and run with the instruction set {kernels.instructions()!r}.\n"
-        f"They stand in {kernels.__file__}."
+        f"Their file is {kernels.__file__}."
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from st_paragram.core.cache import keep_in_use
 from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.files import cache_folder
+from st_paragram.core.files import writable_cache
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.tasks.task_stores import TaskStore, build_task_stores
@@ -97,12 +98,14 @@ def other_tasks(
     stores = build_task_stores(
         used,
         bitext.tokenizer(),
-        cache_folder() / "tasks",
+        writable_cache("tasks"),
         max_length=settings.max_length,
         context_length=settings.context_length,
         keep=lambda language: language in kept,
         known=KnownSentences(),
     )
+    for store in (each for task in stores for each in (task.store, task.contexts) if each is not None):
+        keep_in_use(store.path)
     for task, folder in used.items():
         if not any(each.task == task for each in stores):
             raise TextError(f"{folder}: no {task} file of {', '.join(sorted(kept))}; add one, or leave the option out")

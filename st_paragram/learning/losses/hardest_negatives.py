@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from st_paragram.core.native import kernels
+from st_paragram.core.native import kernels, obstacle
 from st_paragram.errors import SettingsError
 
 
@@ -36,7 +36,10 @@ class Precision(str, Enum):
             SettingsError: INT8 where it cannot be computed.
         """
         if self is Precision.INT8 and not (device.type == "cpu" and has_byte_products()):
-            raise SettingsError("int8 needs the compiled kernels and a CPU with AVX2; choose auto or another precision")
+            seen = obstacle() or "this machine has other instructions"
+            raise SettingsError(
+                f"int8 needs the compiled kernels and a CPU with AVX2 ({seen}); choose auto or another precision"
+            )
         if self is not Precision.AUTO:
             return self
         if device.type == "cuda":

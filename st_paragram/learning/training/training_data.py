@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from st_paragram.core.cache import keep_in_use
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.core.data.text import TextSource, parse_source, read_pairs
-from st_paragram.core.files import cache_folder, output_lock, write_text
+from st_paragram.core.files import output_lock, writable_cache, write_text
 from st_paragram.core.value_words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.prepare import prepare_cached
@@ -38,6 +39,7 @@ _PARAPHRASES = (
 )
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 _STORE = (".h5", ".hdf5")
+_STORES = "stores"  # of texts, in the cache
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class BuiltInText:
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
         """The text, made and prepared once."""
         language = self.language
-        path = cache_folder() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
+        path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
         pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
         _write_if_changed(path, pairs)
         store = _prepare([TextSource((str(path),), ("en", language))], settings, workers)
@@ -151,6 +153,7 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
         drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
 
     Raises:
+        ParagramError: Texts need a store in the cache, which cannot be written.
         SettingsError: No language code, no data and no built-in bitext for the language, a store beside other data,
             or a store of another language.
         StoreError: The store is missing or refused.
@@ -162,12 +165,14 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
     chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
     if chosen == [BUILT_IN]:
         _check_built_in(language, standard, warn=not data)
+        writable_cache(_STORES)
         return BuiltInText(language)
     if any(path.endswith(_STORE) for path in chosen):
         if len(chosen) > 1:
             raise SettingsError(f"{len(chosen)} data files with a pair store among them; give one store, or texts only")
         _open_store(chosen[0], language, check_ids=False)
         return StoreSource(chosen[0], language)
+    writable_cache(_STORES)
     sources = tuple(parse_source(spec, ("en", language)) for spec in chosen)
     for source in sources:
         for path in source.paths:
@@ -243,4 +248,6 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _prepare(sources: Sequence[TextSource], settings: PrepareSettings, workers: int) -> PairStore:
-    return PairStore(prepare_cached(sources, settings, cache_folder() / "stores", executor=LocalExecutor(workers)))
+    path = prepare_cached(sources, settings, writable_cache(_STORES), executor=LocalExecutor(workers))
+    keep_in_use(path)
+    return PairStore(path)

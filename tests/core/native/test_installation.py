@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from st_paragram.core import installation as core_installation
 from st_paragram.core import native
 from st_paragram.core.native import __main__ as command
 from st_paragram.core.native import installation
@@ -26,6 +27,7 @@ def missing(monkeypatch):
     monkeypatch.delenv(native.SWITCH, raising=False)
     monkeypatch.setitem(sys.modules, "st_paragram.core.native._kernels", None)
     monkeypatch.setattr(native, "kernels", native.kernels.__wrapped__)
+    monkeypatch.setattr(installation.shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
 class Distribution:
@@ -74,15 +76,33 @@ def test_one_warning_names_reason_and_remedy(missing, caplog):
     with caplog.at_level(logging.WARNING):
         assert native.kernels() is None
     (record,) = caplog.records
-    assert "they were not built when st_paragram was installed" in record.message
+    assert f"Python imports st_paragram from {ROOT}, where they are not compiled" in record.message
+    assert native.SLOWER in record.message and "compiler" not in record.message
     assert installation.install_command() in record.message and "python -m st_paragram.core.native" in record.message
 
 
 def test_the_report_without_kernels(missing, capsys):
     assert command.main() == 1
     text = capsys.readouterr().out
-    assert text.startswith("The compiled kernels are missing: they were not built")
-    assert text.endswith(f"    {installation.install_command()}\n")
+    assert text.startswith("The compiled kernels are missing: Python imports st_paragram from ")
+    assert text.endswith(f"Run:\n\n    {installation.install_command()}\n")
+    assert native.obstacle() == "the compiled kernels are missing"
+
+
+def test_the_report_of_an_installed_package_without_a_compiler(missing, tmp_path, monkeypatch):
+    monkeypatch.setattr(installation, "_ROOT", tmp_path)
+    monkeypatch.setattr(installation.shutil, "which", lambda name: None)
+    _, text = command.report()
+    assert "missing: they were not built when st_paragram was installed." in text
+    assert "\nInstall a C++ compiler (g++ or clang++), then run:\n" in text
+
+
+def test_kernels_that_are_switched_off_are_not_called_missing(monkeypatch):
+    monkeypatch.setenv(native.SWITCH, "0")
+    monkeypatch.setattr(native, "kernels", native.kernels.__wrapped__)
+    monkeypatch.setattr(core_installation, "kernels", native.kernels)
+    assert native.obstacle() == "the compiled kernels are switched off: ST_PARAGRAM_NATIVE=0"
+    assert core_installation.describe_installation().kernels == "switched off: ST_PARAGRAM_NATIVE is set to 0"
 
 
 def test_kernels_that_cannot_be_loaded(monkeypatch):

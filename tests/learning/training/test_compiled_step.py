@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from st_paragram.core import native
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss, margin_loss
@@ -402,3 +403,10 @@ def test_another_state_in_place_of_the_loaded_one_is_checked():
     optimizer.state[table]["moves_from"] = torch.tensor(-(10**9))
     with pytest.raises(SettingsError, match=r"step 1, moves_from -1000000000, .*; resume from another checkpoint"):
         compiled.train(texts_of(generator), columns_of(generator))
+
+
+def test_a_training_without_kernels_says_whether_they_are_switched_off(monkeypatch):
+    monkeypatch.setattr(native, "kernels", native.kernels.__wrapped__)
+    monkeypatch.setenv(native.SWITCH, "0")
+    said = CompiledStep.obstacle(None, None, 0.0)
+    assert said == "the compiled kernels are switched off: ST_PARAGRAM_NATIVE=0"

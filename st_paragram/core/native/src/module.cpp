@@ -3,7 +3,20 @@
 #include "loops.h"
 #include "threads.h"
 
+// setup.py defines the mark of the sources; kernels compiled in another way fit no other copy of the package.
+#ifndef ST_PARAGRAM_SOURCES
+#define ST_PARAGRAM_SOURCES unknown
+#endif
+#define ST_PARAGRAM_TEXT(name) #name
+#define ST_PARAGRAM_TEXT_OF(macro) ST_PARAGRAM_TEXT(macro)
+
 namespace st_paragram {
+
+// `other_copies.py` looks for it in the file. With external linkage it is there as a whole; the compiler may spread a
+// literal over several instructions.
+extern const char kSources[];
+const char kSources[] = ST_PARAGRAM_TEXT_OF(ST_PARAGRAM_SOURCES);
+
 namespace {
 
 constexpr const char* kNoMemory =
@@ -30,6 +43,7 @@ void translate_exceptions(py::module_& module) {
 
 PYBIND11_MODULE(_kernels, module) {
     module.doc() = "Compiled loops of st_paragram; use them through the modules that fall back on torch.";
+    module.attr("sources") = kSources;
     module.attr("interface") = 5;  // as `INTERFACE` in `st_paragram/core/native/__init__.py`
     ready_to_throw();
     translate_exceptions(module);

@@ -20,6 +20,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from st_paragram.core.native import kernels
+from st_paragram.core.native import obstacle as missing_kernels
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
@@ -53,8 +54,8 @@ class CompiledStep:
     @staticmethod
     def obstacle(model: SentenceTransformer, loss: nn.Module, max_grad_norm: float) -> str | None:
         """Why a training run cannot use the compiled step, in a few words; None if it can."""
-        if kernels() is None:
-            return "the compiled kernels are not installed"
+        if missing := missing_kernels():
+            return missing
         embedding = averaging_embedding(model)
         if embedding is None:
             return "other modules than TokenEmbedding and MeanPool"
