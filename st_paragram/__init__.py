@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import PrepareSettings
     from st_paragram.tools.score_files import score_file
     from st_paragram.tools.search.search_index import SearchIndex
+    from st_paragram.tools.vectorizer import ParagramVectorizer
 
 __all__ = [
     "CollectionSettings",
@@ -65,6 +66,7 @@ __all__ = [
     "PairStore",
     "PairStoreWriter",
     "ParagramEncoder",
+    "ParagramVectorizer",
     "PrepareSettings",
     "SearchIndex",
     "SentencePieceEmbedding",
@@ -110,6 +112,7 @@ _MODULES = {
     "PairStore": "core.data.pair_store",
     "PairStoreWriter": "core.data.pair_store",
     "ParagramEncoder": "learning.models.sentence_transformers_encoder",
+    "ParagramVectorizer": "tools.vectorizer",
     "PrepareSettings": "tools.preparation.settings",
     "SearchIndex": "tools.search.search_index",
     "SentencePieceEmbedding": "learning.modules.sentencepiece_embedding",
