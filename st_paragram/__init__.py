@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from st_paragram.core.data.text import parse_source
     from st_paragram.core.encoding.encoder import Encoder
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-    from st_paragram.families.bgt.directory import GenerativeEncoder
-    from st_paragram.families.muse.directory import DualEncoder
+    from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
     from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss
+    from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
     from st_paragram.hub.push import push
     from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
     from st_paragram.learning.models.directory import load, save
-    from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+    from st_paragram.learning.models.encoder import pipeline
+    from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder
     from st_paragram.learning.modules.mean_pool import MeanPool
     from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
     from st_paragram.learning.modules.token_embedding import TokenEmbedding
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import PrepareSettings
     from st_paragram.tools.score_files import score_file
     from st_paragram.tools.search.search_index import SearchIndex
+    from st_paragram.tools.vectorizer import ParagramVectorizer
 
 __all__ = [
     "CollectionSettings",
@@ -64,6 +66,7 @@ __all__ = [
     "PairStore",
     "PairStoreWriter",
     "ParagramEncoder",
+    "ParagramVectorizer",
     "PrepareSettings",
     "SearchIndex",
     "SentencePieceEmbedding",
@@ -95,11 +98,11 @@ __all__ = [
 
 _MODULES = {
     "CollectionSettings": "tools.embed_files",
-    "DualEncoder": "families.muse.directory",
+    "DualEncoder": "families.muse.sentence_transformers_encoder",
     "DualEncoderRankingLoss": "families.muse.dual_encoder_ranking",
     "Encoder": "core.encoding.encoder",
     "ExportSettings": "conversion.exports",
-    "GenerativeEncoder": "families.bgt.directory",
+    "GenerativeEncoder": "families.bgt.sentence_transformers_encoder",
     "ImportSettings": "conversion.original_settings",
     "MarginHardNegativeLoss": "learning.losses.margin_hard_negative",
     "MeanPool": "learning.modules.mean_pool",
@@ -108,7 +111,8 @@ _MODULES = {
     "MiningSettings": "tools.bitext_mining.settings",
     "PairStore": "core.data.pair_store",
     "PairStoreWriter": "core.data.pair_store",
-    "ParagramEncoder": "learning.models.encoder",
+    "ParagramEncoder": "learning.models.sentence_transformers_encoder",
+    "ParagramVectorizer": "tools.vectorizer",
     "PrepareSettings": "tools.preparation.settings",
     "SearchIndex": "tools.search.search_index",
     "SentencePieceEmbedding": "learning.modules.sentencepiece_embedding",

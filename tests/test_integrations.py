@@ -6,13 +6,19 @@ import contextlib
 import io
 import re
 import sqlite3
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 from support.dual_encoder import new_model, unlike_new, write_bitext
+from support.requirements import required
 
+import st_paragram
+from st_paragram import Encoder
 from st_paragram.learning.models import directory as model_directory
 
 PAGE = Path(__file__).parents[1] / "docs" / "integrations.md"
@@ -23,9 +29,32 @@ PACKAGES = {
     "Qdrant": "qdrant_client",
     "LanceDB": "lancedb",
     "sqlite-vec": "sqlite_vec",
+    "Chroma": "chromadb",
     "LangChain": "langchain_huggingface",
     "LlamaIndex": "llama_index.core",
+    "Haystack": "haystack_integrations.components.embedders.sentence_transformers",
+    "txtai": "txtai",
+    "scikit-learn": "sklearn",
+    "KeyBERT": "keybert",
+    "BERTopic": "bertopic",
+    "SetFit": "setfit",
 }
+SLOW = ("Chroma", "Haystack", "txtai", "KeyBERT", "BERTopic", "SetFit")
+# What a library made of the page's sentences, from the names of its example.
+VECTORS: dict[str, Callable[[dict[str, Any]], list[Any]]] = {
+    "Chroma": lambda names: [names["texts"].get([str(row) for row in range(12)], include=["embeddings"])["embeddings"]],
+    "LangChain": lambda names: [names["embeddings"].embed_documents(names["sentences"])],
+    "LlamaIndex": lambda names: [names["embed_model"].get_text_embedding_batch(names["sentences"])],
+    "Haystack": lambda names: [[document.embedding for document in names["documents"]["documents"]]],
+    "txtai": lambda names: [names[each].batchtransform(names["sentences"], "data") for each in ("embeddings", "light")],
+    "scikit-learn": lambda names: [names["classifier"][0].transform(names["sentences"])],
+    "KeyBERT": lambda names: [names[each].model.embed(names["sentences"]) for each in ("keywords", "light")],
+    "BERTopic": lambda names: [names[each].embedding_model.embed(names["sentences"]) for each in ("topics", "light")],
+}
+
+
+def titles(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names]
 
 
 def sections() -> dict[str, str]:
@@ -56,17 +85,41 @@ def test_each_section_with_an_example_is_tested():
     assert {title for title, code in sections().items() if code} == {"Sentences and vectors", *PACKAGES}
 
 
-@pytest.mark.parametrize("title", PACKAGES)
-def test_the_nearest_sentence_is_the_one_on_the_page(title, first, monkeypatch):
-    pytest.importorskip(PACKAGES[title])
-    if title == "sqlite-vec" and not hasattr(sqlite3.Connection, "enable_load_extension"):
-        pytest.skip("this Python's sqlite3 loads no extensions")
-    folder, names = first
-    monkeypatch.chdir(folder)
-    code = sections()[title]
-    (expected,) = PRINTED.findall(code)
-    assert expected in names["sentences"]
-    assert run(code, dict(names)) == f"{expected}\n"
+@pytest.fixture(scope="module")
+def ran(first):
+    """Run the example of a section, once: what it prints, and its names."""
+    done: dict[str, tuple[list[str], dict[str, Any]]] = {}
+
+    def run_once(title: str) -> tuple[list[str], dict[str, Any]]:
+        pytest.importorskip(PACKAGES[title])
+        if title == "sqlite-vec" and not hasattr(sqlite3.Connection, "enable_load_extension"):
+            pytest.skip("this Python's sqlite3 loads no extensions")
+        if title not in done:
+            folder, names = first[0], dict(first[1])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(folder)
+                patch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
+                done[title] = run(sections()[title], names).splitlines(), names
+        return done[title]
+
+    return run_once
+
+
+@pytest.mark.parametrize("title", titles(PACKAGES))
+def test_an_example_prints_what_the_page_says(title, ran):
+    expected = PRINTED.findall(sections()[title])
+    assert expected
+    assert ran(title)[0][-len(expected) :] == expected  # trainers also print
+
+
+@pytest.mark.parametrize("title", titles(VECTORS))
+def test_the_vectors_are_those_of_our_model(title, ran):
+    """Some libraries load another model without a word if they do not know the object that they are given."""
+    names = ran(title)[1]
+    for found in VECTORS[title](names):
+        rows = np.asarray(found)
+        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        np.testing.assert_allclose(rows, names["vectors"], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +165,50 @@ def test_llamaindex_has_not_learnt_to_open_averaging_models(first):
         base.HuggingFaceEmbedding(folder, device="cpu")
     with pytest.raises(AttributeError, match="max_seq_length"):
         base.HuggingFaceEmbedding(folder, device="cpu", max_length=512)
+
+
+@pytest.mark.slow
+def test_keybert_and_bertopic_take_models_of_all_classes(dual_encoder):
+    backends = [pytest.importorskip(f"{library}.backend._utils") for library in ("keybert", "bertopic")]
+    for model in (
+        st_paragram.load("p-sp-mini"),
+        st_paragram.load(dual_encoder),
+        SentenceTransformer(str(dual_encoder)),
+    ):
+        for backend in backends:
+            assert backend.select_backend(model).embedding_model is model
+
+
+@pytest.mark.slow
+def test_keybert_and_bertopic_have_not_learnt_to_take_an_encoder(monkeypatch):
+    """If this fails, the page need no longer warn of it."""
+    backends = [pytest.importorskip(f"{library}.backend._utils") for library in ("keybert", "bertopic")]
+    asked = []
+    monkeypatch.setattr(SentenceTransformer, "__init__", lambda self, name, *args, **kwargs: asked.append(name))
+    for backend in backends:
+        assert not isinstance(backend.select_backend(Encoder("p-sp-mini")).embedding_model, Encoder)
+    assert [name.rpartition("/")[2] for name in asked] == ["paraphrase-multilingual-MiniLM-L12-v2", "all-MiniLM-L6-v2"]
+
+
+@pytest.mark.slow
+def test_setfit_trains_and_saves_our_model(ran, tmp_path):
+    names = ran("SetFit")[1]
+    setfit, trained = pytest.importorskip("setfit"), names["classifier"]
+    assert type(trained.model_body) is st_paragram.ParagramEncoder
+    vectors = trained.model_body.encode(names["sentences"])
+    untrained = st_paragram.load("p-sp-mini").encode(names["sentences"])
+    assert 0 < np.abs(vectors - untrained).max() < 0.5
+    trained.save_pretrained(str(tmp_path / "saved"))
+    again = setfit.SetFitModel.from_pretrained(str(tmp_path / "saved"))
+    assert again.predict(names["sentences"]).tolist() == trained.predict(names["sentences"]).tolist()
+    for body in (again.model_body, st_paragram.load(tmp_path / "saved")):
+        np.testing.assert_allclose(body.encode(names["sentences"]), vectors, atol=1e-5)
+
+
+def test_versions_on_the_page_are_allowed_by_the_extras():
+    rows = re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    allowed = {each.name.lower(): each.specifier for each in [*required()["sklearn"], *required()["mining"]]}
+    allowed |= {each.name.lower(): each.specifier for each in required()["examples"]}
+    assert rows
+    for name, version in rows:
+        assert version in allowed[name], name

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.columns import columns, iterables, tables
 from support.without import run_without
 
 import st_paragram
@@ -111,22 +112,32 @@ def test_a_string_gives_one_vector(encoder):
 def test_columns_arrays_and_iterables(encoder):
     rows = ["one", "two", "three"]
     expected = encoder.encode(rows)
-    arrow, polars = pytest.importorskip("pyarrow"), None
-    pandas = pytest.importorskip("pandas")
-    inputs = [
-        tuple(rows),
-        np.array(rows),
-        np.array(rows, dtype=object),
-        pandas.Series(rows, index=[5, 3, 1]),
-        arrow.array(rows),
-        arrow.chunked_array([rows[:1], rows[1:]]),
-        (row for row in rows),
-        dict.fromkeys(rows).keys().__iter__(),
-        polars,
-    ]
-    for given_rows in filter(lambda each: each is not None, inputs):
-        np.testing.assert_array_equal(encoder.encode(given_rows), expected)
-    assert encoder.encode([]).shape == encoder.encode(()).shape == (0, 288)
+    for name, given_rows in [*iterables(rows), *columns(rows)]:
+        np.testing.assert_array_equal(encoder.encode(given_rows), expected, name)
+    for name, none in [*iterables([]), *columns([])]:
+        assert encoder.encode(none).shape == (0, 288), name
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), 3, b"x"])
+def test_a_row_that_is_not_text_is_named_in_any_column(encoder, missing):
+    rows = ["a", "b", missing, "c", None]
+    for name, given_rows in [*iterables(rows), *(columns(["a", "b", None, "c", None]) if missing is None else [])]:
+        with pytest.raises(SettingsError, match=r"^text 2 of 5 is .*counted from 0") as caught:
+            encoder.encode(given_rows)
+        assert "\n" not in str(caught.value), name
+
+
+def test_whole_tables_are_refused(encoder):
+    for name, table in tables(["a", "b"]):
+        with pytest.raises(SettingsError, match=r"type (DataFrame|Table|Dataset)") as caught:
+            encoder.encode(table)
+        assert "\n" not in str(caught.value), name
+
+
+def test_a_generator_is_read_once(encoder):
+    asked = []
+    encoder.encode(asked.append(row) or row for row in ["one", "two"])
+    assert asked == ["one", "two"]
 
 
 @pytest.mark.parametrize(
@@ -139,6 +150,7 @@ def test_columns_arrays_and_iterables(encoder):
         (np.array(["a", None], dtype=object), "text 1 of 2 is None"),
         (np.zeros(3), "text 0 of 3 is 0.0"),
         (np.array([["a"]]), r"shape \(1, 1\)"),
+        (np.array("a"), r"shape \(\)"),
         (b"abc", "type bytes"),
         ({"a": 1}, "type dict"),
         ({"a"}, "type set"),

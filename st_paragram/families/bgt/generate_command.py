@@ -23,11 +23,11 @@ from st_paragram.families.bgt.generation.settings import NEEDED, TASKS, Generati
 from st_paragram.tools.options.common import add_plan_option, check_input, output_opened, print_plan
 
 if TYPE_CHECKING:
-    from st_paragram.families.bgt.directory import GenerativeEncoder
     from st_paragram.families.bgt.generation.generate import Route
     from st_paragram.families.bgt.generation.report import Report
     from st_paragram.families.bgt.generation.rows import Row
     from st_paragram.families.bgt.generation.settings import Task
+    from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 
 _ROWS_LOOKED_AT = 1000  # by a plan
 

@@ -18,8 +18,8 @@ from st_paragram.core.data.pair_store import SIDES, PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
-from st_paragram.families.muse.directory import ConvolutionShape, DualEncoder, DualEncoderValues
 from st_paragram.families.muse.dual_encoder_tasks import DualEncoderTasks
+from st_paragram.families.muse.sentence_transformers_encoder import ConvolutionShape, DualEncoder, DualEncoderValues
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.t5_encoder import t5_modules, table_of
 from st_paragram.families.muse.task_data import TaskRows, all_rows, sources

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from st_paragram.core.data.pair_store import SIDES, PairStore
-from st_paragram.families.muse.directory import DualEncoder
 from st_paragram.families.muse.dual_encoder_ranking import sharing
 from st_paragram.families.muse.dual_encoder_tasks import DualEncoderTasks, TaskBatch
 from st_paragram.families.muse.mined_negatives import MinedNegatives, PoolTexts
+from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.task_data import TaskRows
 from st_paragram.families.muse.task_sampler import Rows, TaskSampler

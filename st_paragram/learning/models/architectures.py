@@ -16,7 +16,7 @@ from st_paragram.core.encoding.configuration import AVERAGING, OWN_MODULES, STOC
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.families import entries, entry_of_architecture
 from st_paragram.learning.models import averaging_directory, own_modules, stock
-from st_paragram.learning.models.encoder import ParagramEncoder
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder
 
 
 class Architecture(Protocol):

@@ -14,7 +14,8 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import averaging
 from st_paragram.learning.models.averaging import check, read_weights, write
-from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder
 
 __all__ = ["check", "holds", "read", "read_weights", "write"]
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from support.columns import columns, iterables
 from support.generative import LATENT, batch_of, batches_of, new_generator, new_loss
 
 import st_paragram
@@ -274,3 +275,11 @@ def test_another_vocabulary_is_refused(unsealed, pairs):
     content = train_vocabulary((text.replace("a", "o") for pair in pairs for text in pair), 100)
     (unsealed / "sentencepiece.model").write_bytes(content)
     refused(unsealed, "not the decoders of this model")
+
+
+def test_columns_of_texts(model, texts):
+    expected = model.encode(texts[:3])
+    for container, inputs in [*iterables(texts[:3]), *columns(texts[:3])]:
+        np.testing.assert_array_equal(model.encode(inputs), expected, container)
+    with pytest.raises(SettingsError, match="text 1 of 2 is None"):
+        model.encode_query(["ba", None])

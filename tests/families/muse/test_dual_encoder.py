@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from support.columns import columns, iterables
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
 import st_paragram
@@ -69,6 +70,15 @@ def largest_difference(one, other):
 
 
 # Vectors.
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_columns_of_texts(model, texts, way):
+    expected = getattr(model, way)(texts[:3])
+    for container, inputs in [*iterables(texts[:3]), *columns(texts[:3])]:
+        np.testing.assert_array_equal(getattr(model, way)(inputs), expected, container)
+    with pytest.raises(SettingsError, match="text 1 of 2 is None"):
+        getattr(model, way)(["ba", None])
 
 
 @pytest.mark.parametrize("way", [*WAYS, "encode_answers"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.columns import columns, iterables, tables
 
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.encoder import pipeline
@@ -29,16 +30,16 @@ def model(vocabulary):
         ([[5], [10**6]], "id 1000000 is not in 0"),
         ([[2**64]], "id 18446744073709551616 is not in 0"),
         ([[10**5000]], "id <int> is not in 0"),
-        ([None], "inputs of type NoneType"),
+        ([None], r"text 0 of 1 is None \(NoneType\)"),
         (None, "inputs of type NoneType"),
         (7, "inputs of type int"),
-        ([7], "inputs of type int"),
-        ([1.5], "inputs of type float"),
+        ([7], r"text 0 of 1 is 7 \(int\)"),
+        ([1.5], r"text 0 of 1 is 1.5 \(float\)"),
         (b"ba", "inputs of type bytes"),
-        ([b"ba"], "inputs of type bytes"),
-        (["ba", None], "inputs of type NoneType, str"),
+        ([b"ba"], r"text 0 of 1 is b'ba' \(bytes\)"),
+        (["ba", None], r"text 1 of 2 is None \(NoneType\)"),
         (["ba", [5]], "inputs of type list, str"),
-        ([{5}], "inputs of type set"),
+        ([{5}], r"text 0 of 1 is \{5\} \(set\)"),
     ],
 )
 def test_what_is_neither_text_nor_ids_is_refused(model, inputs, seen):
@@ -67,3 +68,52 @@ def test_ids_of_any_whole_kind_are_ids(model):
 def test_texts_in_arrays_and_empty_lists(model):
     np.testing.assert_array_equal(model.encode(np.array(["ba", "ce"])), model.encode(["ba", "ce"]))
     assert len(model.encode([])) == len(model.encode(np.array([], dtype=str))) == 0
+
+
+@pytest.mark.parametrize("arguments", [{}, {"output_value": None}], ids=["fast", "by the base class"])
+@pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
+def test_columns_and_iterables(model, name, arguments):
+    rows = ["ba", "ce di", "ba fo"]
+    encode = getattr(model, name)
+    expected = encode(rows, **arguments)
+    for container, inputs in [*iterables(rows), *columns(rows)]:
+        found = encode(inputs, **arguments)
+        assert type(found) is type(expected) and len(found) == 3, container
+        for one, other in zip(found, expected, strict=True):
+            one, other = (each if isinstance(each, np.ndarray) else each["sentence_embedding"] for each in (one, other))
+            np.testing.assert_array_equal(one, other, container)
+
+
+def test_no_rows_give_what_an_empty_list_gives(model):
+    expected = model.encode([])
+    for container, inputs in [*iterables([]), *columns([])]:
+        assert model.encode(inputs).shape == expected.shape == (0,), container
+
+
+def test_a_row_that_is_not_text_is_named(model):
+    rows = ["ba", "ba", None, "ce"]
+    for container, inputs in [*iterables(rows), *columns(rows)]:
+        with pytest.raises(SettingsError, match=r"^text 2 of 4 is .*counted from 0") as caught:
+            model.encode(inputs=inputs)
+        assert "\n" not in str(caught.value), container
+
+
+def test_whole_tables_are_refused(model):
+    for container, table in tables(["ba", "ce"]):
+        with pytest.raises(SettingsError, match=r"type (DataFrame|Table|Dataset)") as caught:
+            model.encode(table)
+        assert "\n" not in str(caught.value), container
+
+
+def test_an_error_in_a_generator_is_passed_on(model):
+    def broken():
+        yield "ba"
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="mine"):
+        model.encode(broken())
+
+
+def test_a_column_of_ids(model):
+    pandas = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(model.encode(pandas.Series([[5, 6], [7]])), model.encode([[5, 6], [7]]))

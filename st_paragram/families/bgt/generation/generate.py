@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.families.bgt.gaussian_latent import Gaussian
 from st_paragram.families.bgt.generation.beam_search import NextLogits, beam_search
 from st_paragram.families.bgt.generation.settings import NEEDED, GenerationSettings, Task
 from st_paragram.families.bgt.generative_objective import SIDES, Side, other
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
 _DEFAULT = GenerationSettings()

@@ -1,0 +1,246 @@
+"""An averaging model as a SentenceTransformer whose `encode` does no more than it must.
+
+The name of this file matters: KeyBERT and BERTopic take a model for one of sentence-transformers if the path of its
+class contains "sentence_transformers", and silently load another model if it does not.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.util import quantize_embeddings
+from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
+
+from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS
+from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import SettingsError
+from st_paragram.learning.models import averaging
+from st_paragram.learning.models.inputs import listed
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.row_means import in_numpy, is_plain
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+_host_logger = logging.getLogger(SentenceTransformer.__module__)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
+# What sits on a module so that it does more than its class says: hooks, and methods put in place of others.
+_EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
+# And what may sit on all modules; torch 2.6 has no function that tells.
+_GLOBAL_HOOKS = [
+    hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
+]
+
+
+@dataclass
+class _Call:
+    """Arguments of `SentenceTransformer.encode`, in its order, with the two that `encode_query` may add.
+
+    `are_texts` says whether the inputs are a list of strings, see `listed`.
+    """
+
+    inputs: Any
+    prompt_name: str | None = None
+    prompt: str | None = None
+    batch_size: int = BATCH_SIZE
+    show_progress_bar: bool | None = None
+    output_value: str | None = "sentence_embedding"
+    precision: str | None = "float32"
+    convert_to_numpy: bool = True
+    convert_to_tensor: bool = False
+    device: Any = None
+    normalize_embeddings: bool = False
+    truncate_dim: int | None = None
+    pool: Any = None
+    chunk_size: int | None = None
+    task: str | None = None
+    processing_kwargs: Any = None
+    are_texts: bool = field(default=False, init=False)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether the base class would show a progress bar."""
+        bar = self.show_progress_bar
+        return _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if bar is None else bar
+
+    def texts(self) -> list[str] | None:
+        """The texts, if this call asks for no more than embeddings of texts, on the CPU and in this process."""
+        plain = (
+            self.output_value == "sentence_embedding"
+            and self.pool is None
+            and (self.device is None or str(self.device) == "cpu")
+            and (self.precision is None or self.precision in _PRECISIONS)
+            and type(self.batch_size) is int
+            and self.batch_size > 0
+        )
+        if not plain:
+            return None
+        if isinstance(self.inputs, str):
+            return [self.inputs]
+        return cast("list[str]", self.inputs) if self.are_texts else None
+
+
+def _in_larger_batches(method: _Method) -> _Method:
+    """The method with BATCH_SIZE as the default of its argument `batch_size`."""
+    signature = inspect.signature(method)
+    position = list(signature.parameters).index("batch_size")
+
+    @functools.wraps(method)
+    def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if len(args) <= position:
+            kwargs.setdefault("batch_size", BATCH_SIZE)
+        return method(*args, **kwargs)
+
+    parameters = [
+        parameter.replace(default=BATCH_SIZE) if name == "batch_size" else parameter
+        for name, parameter in signature.parameters.items()
+    ]
+    cast("Any", in_larger_batches).__signature__ = signature.replace(parameters=parameters)
+    return cast("_Method", in_larger_batches)
+
+
+class ParagramEncoder(SentenceTransformer):
+    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and perhaps `Normalize` that encodes without detours.
+
+    `encode` takes the arguments of `SentenceTransformer.encode` and returns what that returns. Texts become ids and ids
+    become rows of the result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked
+    for (other inputs or outputs, a GPU, a pool of processes, hooks, other modules) goes the way of the base class, in
+    batches of the same size.
+
+    `save`, and with it `save_pretrained` and `push_to_hub`, writes a model directory for two readers, as
+    `directory.save` does.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        embedding: TokenEmbedding,
+        device: str | None = None,
+        normalize: bool = False,
+        **settings: Any,  # noqa: ANN401
+    ) -> ParagramEncoder:
+        """`embedding`, then `MeanPool`, and `Normalize` if asked for; the arguments are those of `pipeline`."""
+        modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
+        modules += [Normalize()] if normalize else []
+        return cls(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
+
+    encode_query = _in_larger_batches(SentenceTransformer.encode_query)
+    encode_document = _in_larger_batches(SentenceTransformer.encode_document)
+
+    if not TYPE_CHECKING:  # type checkers see the overloads of the base class
+
+        @_in_larger_batches
+        @functools.wraps(SentenceTransformer.encode)
+        def encode(self, *args, language=None, **kwargs):  # noqa: ANN001, ANN002, ANN003, ANN201, D102 - as in the base
+            if language is not None:
+                return self.in_language(language).encode(*args, **kwargs)
+            try:
+                call = _Call(*args, **kwargs)
+            except TypeError:  # an argument of another version, or a wrong one: the base class knows
+                return super().encode(*args, **kwargs)
+            call.inputs, call.are_texts = listed(call.inputs)
+            texts, tokens = call.texts(), self._plain_embedding()
+            if texts is None or tokens is None or not self._prompt_is_clear(call):
+                kwargs.pop("inputs", None)
+                return super().encode(call.inputs, *args[1:], **kwargs)
+            with torch.inference_mode():
+                return _as_asked(self._embeddings(texts, tokens, call), call)
+
+    def in_language(self, language: str) -> ParagramEncoder:
+        """The model that reads texts of a language, for one whose two languages have vocabularies of their own.
+
+        Both share the table. What is to be read is told once: texts of different languages may look alike.
+
+        Raises:
+            SettingsError: the model has one vocabulary, or none of this language.
+        """
+        embedding = averaging.embedding_of(self)
+        if not isinstance(embedding.tokenizer, BilingualTokenizer):
+            raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+        tokenizer = embedding.tokenizer.in_language(language)
+        table = embedding.embedding
+        first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
+        settings = {name: getattr(self, name) for name in PIPELINE_SETTINGS}
+        return ParagramEncoder.of(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
+
+    def save(
+        self,
+        path: str,
+        model_name: str | None = None,
+        create_model_card: bool = True,
+        train_datasets: list[str] | None = None,
+        safe_serialization: bool = True,
+    ) -> None:
+        """Save for stock sentence-transformers and for `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
+
+        Arguments are those of `SentenceTransformer.save`, but weights are always written as safetensors. A pipeline
+        with other modules is saved as the base class does it.
+        """
+        if path is None or averaging.averaging_embedding(self) is None:
+            return super().save(path, model_name, create_model_card, train_datasets, safe_serialization)
+        averaging.write(self, Path(path))
+        if create_model_card:
+            self._create_model_card(path, model_name, train_datasets)
+
+    def _plain_embedding(self) -> TokenEmbedding | None:
+        """The first module, if the pipeline is what `pipeline` makes, on the CPU and without extras."""
+        embedding = averaging.averaging_embedding(self)
+        if embedding is None or not is_plain(embedding.embedding):
+            return None
+        inherited = (type(self).forward, type(self).preprocess) == (
+            SentenceTransformer.forward,
+            SentenceTransformer.preprocess,
+        )
+        extras = any(module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS)
+        elsewhere = getattr(self, "_distributed_inference", None) is not None
+        return embedding if inherited and not (extras or elsewhere or any(_GLOBAL_HOOKS)) else None
+
+    def _prompt_is_clear(self, call: _Call) -> bool:
+        """Fill in the prompt; False if the base class has something to say about it."""
+        if call.prompt_name is not None:
+            if call.prompt is not None or call.prompt_name not in self.prompts:
+                return False
+            call.prompt = self.prompts[call.prompt_name]
+        elif call.prompt is None and self.default_prompt_name is not None:
+            call.prompt = self.prompts.get(self.default_prompt_name)
+        return True
+
+    def _embeddings(self, texts: list[str], tokens: TokenEmbedding, call: _Call) -> Tensor:
+        """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
+        if any(module.training for module in (self, *self.children())):
+            self.eval()
+        hook = tokens.before_lookup
+        rows = Embedding(
+            tokens.tokenizer,
+            in_numpy(tokens.embedding),
+            averaging.gives_unit_vectors(self),
+            call.normalize_embeddings,
+            self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
+            call.prompt,
+            call.batch_size,
+            tokens.num_threads or torch.get_num_threads(),
+            call.shows_progress,
+            None if hook is None else lambda ids: hook(torch.from_numpy(ids)[None]),
+        ).of(texts)
+        return torch.from_numpy(rows)
+
+
+def _as_asked(rows: Tensor, call: _Call) -> Any:  # noqa: ANN401 - as many types as `encode` returns
+    """Embeddings (N, D) in the precision and the container that a call asks for."""
+    result: Any = rows
+    if call.precision not in (None, "float32"):
+        result = torch.from_numpy(quantize_embeddings(rows, precision=cast("Any", call.precision)))
+    if not call.convert_to_tensor:
+        result = result.numpy() if call.convert_to_numpy else list(result)
+    return result[0] if isinstance(call.inputs, str) else result

@@ -1,0 +1,113 @@
+"""Embeddings as a step of scikit-learn's pipelines, without torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding.embed import BATCH_SIZE
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.find import SHIPPED
+from st_paragram.core.extras import require
+from st_paragram.errors import SettingsError
+
+require("sklearn", "sklearn", "ParagramVectorizer")
+
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin  # noqa: E402
+from sklearn.utils.validation import check_is_fitted  # noqa: E402
+
+
+class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Texts to embeddings of an averaging model, as a transformer of scikit-learn.
+
+    Nothing is learned: `fit` opens the model. A fitted vectorizer holds the model, so that a pickled pipeline works
+    where the model's directory is missing. It can be cloned, searched over (`truncate_dim`, `model`) and asked for
+    data frames (`set_output`).
+
+    Attributes:
+        encoder_: the opened `Encoder`, after `fit`.
+
+    Example:
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from st_paragram import ParagramVectorizer
+        >>> classifier = make_pipeline(ParagramVectorizer("p-sp-mini"), LogisticRegression())
+        >>> texts = ["The soup is hot.", "Bread and cheese.", "A fast train.", "The bus is late."]
+        >>> classifier.fit(texts, ["food", "food", "travel", "travel"]).predict(["¿Dónde está el autobús?"]).tolist()
+        ['travel']
+    """
+
+    def __init__(
+        self,
+        model: str | Path = SHIPPED,
+        *,
+        truncate_dim: int | None = None,
+        normalize_embeddings: bool = False,
+        prompt_name: str | None = None,
+        language: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        num_threads: int | None = None,
+    ) -> None:
+        """Take the settings; `fit` reads them.
+
+        Args:
+            model: Path, name or hub id of the model, as for `Encoder`.
+            truncate_dim: Number of first components to keep; all if None.
+            normalize_embeddings: Scale embeddings to length 1.
+            prompt_name: Name of the prompt to put before each text; the model's default prompt if None.
+            language: Language that is read, for a model with two vocabularies.
+            batch_size: Number of texts embedded at a time.
+            num_threads: Number of threads that encode; as for `Encoder` if None.
+        """
+        self.model = model
+        self.truncate_dim = truncate_dim
+        self.normalize_embeddings = normalize_embeddings
+        self.prompt_name = prompt_name
+        self.language = language
+        self.batch_size = batch_size
+        self.num_threads = num_threads
+
+    def fit(self, X: Any = None, y: Any = None) -> ParagramVectorizer:  # noqa: ANN401
+        """Open the model; the texts are not looked at.
+
+        Raises:
+            ModelDirectoryError: the model is not found, is damaged, or is not an averaging model.
+            SettingsError: a wrong setting.
+        """
+        self.encoder_ = Encoder(self.model, self.truncate_dim, self.num_threads)
+        self._n_features_out = self._encode([]).shape[1]
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:  # noqa: ANN401
+        """Embed texts.
+
+        Args:
+            X: n texts: a list, an array, a column of a table, or any iterable of strings, as for `Encoder.encode`.
+
+        Returns:
+            float32 (n, D), or the data frame that `set_output` asked for.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+            SettingsError: a text that is not a string, with its position from 0, or one string in place of several.
+        """
+        check_is_fitted(self, "encoder_")
+        if isinstance(X, str):
+            raise SettingsError("one text; give a list of texts")
+        return self._encode(X)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+    def _encode(self, texts: Any) -> NDArray[Any]:  # noqa: ANN401
+        return self.encoder_.encode(
+            texts,
+            batch_size=self.batch_size,
+            prompt_name=self.prompt_name,
+            normalize_embeddings=self.normalize_embeddings,
+            language=self.language,
+        )

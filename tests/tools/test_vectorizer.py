@@ -1,0 +1,129 @@
+"""The step of scikit-learn's pipelines: the Encoder's vectors, and what scikit-learn asks of a transformer."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from support.without import run_without
+
+from st_paragram import Encoder, ParagramVectorizer
+from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.errors import ModelDirectoryError, SettingsError
+
+TEXTS = ["The soup is hot.", "Bread and cheese.", "Rice with beans.", "A fast train.", "The bus is late.", "My flight."]
+LABELS = ["food"] * 3 + ["travel"] * 3
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return Encoder("p-sp-mini").encode(TEXTS)
+
+
+def test_the_vectors_are_the_encoders(expected):
+    np.testing.assert_array_equal(ParagramVectorizer().fit(TEXTS).transform(TEXTS), expected)
+    np.testing.assert_array_equal(ParagramVectorizer("p-sp-mini").fit_transform(iter(TEXTS)), expected)
+    found = ParagramVectorizer(truncate_dim=20, normalize_embeddings=True, batch_size=2).fit_transform(TEXTS)
+    np.testing.assert_array_equal(found, Encoder("p-sp-mini", truncate_dim=20).encode(TEXTS, normalize_embeddings=True))
+
+
+def test_a_pipeline_learns_is_pickled_and_needs_no_folder_then(tmp_path):
+    folder = shutil.copytree(shipped_folder(), tmp_path / "model")
+    classifier = make_pipeline(ParagramVectorizer(folder), LogisticRegression()).fit(TEXTS, LABELS)
+    assert classifier.score(TEXTS, LABELS) == 1
+    pickled = pickle.dumps(classifier)
+    shutil.rmtree(folder)
+    assert pickle.loads(pickled).predict(["Sopa y pan.", "¿Dónde está el autobús?"]).tolist() == ["food", "travel"]
+
+
+def test_clones_are_not_fitted_and_keep_settings():
+    vectorizer = ParagramVectorizer(truncate_dim=7).fit()
+    other = clone(vectorizer)
+    assert other.get_params() == vectorizer.get_params() and not hasattr(other, "encoder_")
+    assert other.set_params(truncate_dim=9).fit_transform(TEXTS).shape == (6, 9)
+    with pytest.raises(NotFittedError):
+        clone(other).transform(TEXTS)
+
+
+def test_settings_are_searched_over():
+    search = GridSearchCV(
+        make_pipeline(ParagramVectorizer(), LogisticRegression()),
+        {"paragramvectorizer__truncate_dim": [1, None], "logisticregression__C": [1.0, 10.0]},
+        cv=3,
+        error_score="raise",
+    ).fit(TEXTS, LABELS)
+    assert len(search.cv_results_["params"]) == 4
+    kept = search.best_params_["paragramvectorizer__truncate_dim"] or 288
+    assert search.best_estimator_[0].transform(["Some cake."]).shape == (1, kept)
+    assert len(cross_val_score(make_pipeline(ParagramVectorizer(), LogisticRegression()), TEXTS, LABELS, cv=2)) == 2
+
+
+def test_names_of_components_and_data_frames(expected):
+    pandas = pytest.importorskip("pandas")
+    vectorizer = ParagramVectorizer().set_output(transform="pandas")
+    frame = vectorizer.fit_transform(pandas.Series(TEXTS))
+    assert list(frame) == list(vectorizer.get_feature_names_out())
+    assert frame.columns[-1] == "paragramvectorizer287"
+    np.testing.assert_array_equal(frame.to_numpy(), expected)
+
+
+def test_a_column_of_a_table_and_a_union(expected):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"text": TEXTS, "number": range(6)})
+    columns = ColumnTransformer([("text", ParagramVectorizer(), "text"), ("number", "passthrough", ["number"])])
+    found = columns.fit_transform(table)
+    np.testing.assert_array_equal(found[:, :-1], expected)
+    assert columns.get_feature_names_out()[0] == "text__paragramvectorizer0"
+    both = FeatureUnion([("all", ParagramVectorizer()), ("few", ParagramVectorizer(truncate_dim=3))])
+    assert both.fit_transform(TEXTS).shape == (6, 291)
+    with pytest.raises(SettingsError, match=r"shape \(6, 2\); give one column"):
+        ParagramVectorizer().fit_transform(table)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"model": "nowhere/at-all-x"}, ModelDirectoryError, "nowhere"),
+        ({"truncate_dim": 0}, SettingsError, "0"),
+        ({"prompt_name": "x"}, SettingsError, "no prompt 'x'"),
+        ({"batch_size": 0}, SettingsError, "batch_size is 0"),
+        ({"language": "es"}, SettingsError, "one vocabulary"),
+        ({"num_threads": 0}, SettingsError, "num_threads is 0"),
+    ],
+)
+def test_wrong_settings_are_refused_when_the_model_is_opened(settings, error, message):
+    with pytest.raises(error, match=message):
+        ParagramVectorizer(**settings).fit(TEXTS)
+
+
+def test_what_is_not_several_texts_is_refused():
+    vectorizer = ParagramVectorizer().fit()
+    with pytest.raises(SettingsError, match="give a list of texts"):
+        vectorizer.transform("one text")
+    with pytest.raises(SettingsError, match="text 1 of 2 is None"):
+        vectorizer.transform(["a", None])
+
+
+def test_without_scikit_learn_the_error_says_what_to_install():
+    done = run_without("from st_paragram import ParagramVectorizer", packages=("sklearn",))
+    assert "MissingExtraError: ParagramVectorizer needs sklearn" in done.stderr
+    assert done.stderr.strip().endswith('pip install "st_paragram[sklearn]"')
+
+
+def test_scikit_learn_knows_that_it_takes_strings():
+    tags = ParagramVectorizer().__sklearn_tags__()
+    assert tags.input_tags.string and not tags.input_tags.two_d_array and not tags.target_tags.required
+
+
+def test_it_needs_no_torch():
+    code = "from st_paragram import ParagramVectorizer as V; print(V().fit_transform(['a', 'b']).shape)"
+    done = run_without(code, packages=("torch", "sentence_transformers", "transformers"))
+    assert done.stdout.strip() == "(2, 288)", done.stderr
