@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from st_paragram.cli import prepare
-from st_paragram.cli.main import build_parser
+from st_paragram.cli.main import build_parser, main
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.data.sample.held_out import held_out_pairs
 from st_paragram.errors import SettingsError, StoreError
@@ -157,3 +157,19 @@ def test_suspicious_text_is_reported_and_the_store_is_the_same(
         assert "swapped:" not in capsys.readouterr().out
     stores = [(tmp_path / name).read_bytes() for name in ("0.h5", "1.h5")]
     assert stores[0] == stores[1]
+
+
+@pytest.mark.parametrize(
+    "commanded", ["bitext --no-download --lang es --text pairs.tsv", "paranmt --text scored.tsv --output new.h5"]
+)
+def test_other_preparations_report_it_too(
+    commanded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{other}\t{one}" for one, other in held_out_pairs("en", "es")]
+    Path("pairs.tsv").write_text("\n".join(rows), encoding="utf-8")
+    Path("scored.tsv").write_text("\n".join(f"{row}\t0.7" for row in rows), encoding="utf-8")
+    for more, lines in ([], 1), (["--no-checks"], 0):
+        caplog.clear()
+        assert main([*commanded.split(), "--plan", *more]) == 0
+        assert sum("Spanish where English" in line for line in caplog.messages) == lines
