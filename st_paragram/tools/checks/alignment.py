@@ -32,8 +32,8 @@ class _Limits:
         better: Least probability that a pair is more similar than a pair drawn at random. Texts that we have are at
             0.91 or more by cosine; by length, at 0.6 or more if lengths vary. Unrelated sides are at 0.5.
         pairs: Fewest pairs for which `better` counts.
-        margin: By how much the mean similarity of a run must grow for it to count as shifted. No run of texts that we
-            have does that for any offset in more than 7 of 100 cases.
+        margin: By how much the mean similarity of a run must grow for it to count as shifted; in no text that we have
+            does it grow so for the same offset in more than 7 % of the runs.
         shifted: Least share of the runs.
     """
 
