@@ -13,7 +13,7 @@ from st_paragram.tools.cleaning.script import SCRIPTS
 from st_paragram.tools.cleaning.unsegmented_scripts import HAN_LETTERS, KANA_LETTERS
 
 # Measured on 262 texts in eight languages and on Tatoeba's 112 test sets: the words of a wrong language had less than
-# half the share of those of the right one, and 2,478 of 2,479 wrong declarations of Tatoeba's sets are above both limits.
+# half the share of those of the right one, and 2,478 of 2,479 wrong declarations of these sets are above both limits.
 _LEAST_SHARE, _RATIO = 0.06, 2.0
 _CLEAR_SHARE = 0.2  # of English words, in a text that should be in a language of unknown words; others: 0.14 at most
 _OWN_LETTERS = 0.1
