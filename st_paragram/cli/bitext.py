@@ -14,6 +14,7 @@ from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
+    check_texts,
     preparation_plan,
     settings_from,
     vocabulary_from,
@@ -104,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         return print_plan(_plan(arguments, files, sources, output, settings, vocabulary, work))
     if files:
         sources = [*map(text_source, download(files, arguments.folder, arguments.parallel)), *sources]
+    check_texts(arguments, sources)
     prepared = prepare(sources, output, settings, vocabulary, arguments.overwrite, work)
     write_report(prepared, output)
     sys.stdout.write(f"{work.folder} is kept for later runs\n")
@@ -138,5 +140,6 @@ def _plan(
     texts = {file: text_source(Fetched(file, arguments.folder / file.filename, False, "")) for file in files}
     there = [text for text in texts.values() if Path(text.paths[0]).is_file()]
     coming = {text: file.source for file, text in texts.items() if text not in there}
+    check_texts(arguments, [*there, *sources])
     plan = preparation_plan(arguments, [*there, *sources], output, settings, vocabulary, work, coming)
     return dataclasses.replace(plan, work="download parallel text and prepare a pair store") if coming else plan

@@ -10,6 +10,7 @@ from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
+    check_texts,
     preparation_plan,
     settings_from,
     vocabulary_from,
@@ -66,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not sources:
         raise SettingsError("no text given; name at least one with --text or --moses")
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
+    check_texts(arguments, sources)
     if arguments.plan:
         return print_plan(preparation_plan(arguments, sources, arguments.output, settings, vocabulary, work))
     prepared = prepare(sources, arguments.output, settings, vocabulary, arguments.overwrite, work)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from st_paragram.cli import prepare
-from st_paragram.cli.main import build_parser
+from st_paragram.cli.main import build_parser, main
 from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.sample.held_out import held_out_pairs
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.tools.cleaning.config import only_length
 
@@ -139,3 +140,36 @@ def test_work_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: pytest.Captu
         assert expected in capsys.readouterr().out
         arguments.append("--overwrite")
     assert (tmp_path / "work" / "read").is_dir()
+
+
+def test_suspicious_text_is_reported_and_the_store_is_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "swapped.tsv"
+    rows = (f"{other}\t{one}\n" for one, other in held_out_pairs("en", "es"))
+    path.write_text("".join(rows), encoding="utf-8", newline="\n")
+    arguments = ["--lang", "es", "--text", path, "--output"]
+    for more, lines in (([], 1), (["--plan"], 1), (["--no-checks"], 0), (["--no-checks", "--plan"], 0)):
+        caplog.clear()
+        command(*arguments, tmp_path / f"{lines}.h5", "--overwrite", *more)
+        seen = [line for line in caplog.messages if line.startswith("WARNING: ")]
+        assert len(seen) == lines and all(f"{path}: the columns look swapped: Spanish" in line for line in seen)
+        assert "swapped:" not in capsys.readouterr().out
+    stores = [(tmp_path / name).read_bytes() for name in ("0.h5", "1.h5")]
+    assert stores[0] == stores[1]
+
+
+@pytest.mark.parametrize(
+    "commanded", ["bitext --no-download --lang es --text pairs.tsv", "paranmt --text scored.tsv --output new.h5"]
+)
+def test_other_preparations_report_it_too(
+    commanded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{other}\t{one}" for one, other in held_out_pairs("en", "es")]
+    Path("pairs.tsv").write_text("\n".join(rows), encoding="utf-8")
+    Path("scored.tsv").write_text("\n".join(f"{row}\t0.7" for row in rows), encoding="utf-8")
+    for more, lines in ([], 1), (["--no-checks"], 0):
+        caplog.clear()
+        assert main([*commanded.split(), "--plan", *more]) == 0
+        assert sum("Spanish where English" in line for line in caplog.messages) == lines

@@ -15,6 +15,7 @@ from support.data import make_pairs
 
 from st_paragram.cli import train
 from st_paragram.cli.main import main
+from st_paragram.core.data.sample.held_out import held_out_pairs
 from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.core.families import family_named
 from st_paragram.core.setting_fields import choices
@@ -290,3 +291,21 @@ def test_a_plan_of_text_cannot_tell_the_time(folder, capsys):
     assert main(["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--plan"]) == 0
     out = capsys.readouterr().out
     assert "pairs.tsv: text, prepared once into a store of the cache" in out and "time depends on the text" in out
+
+
+@pytest.mark.parametrize("kind", ["bitext --lang tr --data", "bgt --lang tr --data", "muse --langs tr --bitext"])
+def test_suspicious_text_is_reported_before_torch_is_imported(kind, tmp_path, monkeypatch, caplog, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{one}\t{other}\n" for one, other in [("English", "Spanish"), *held_out_pairs("en", "es")]]
+    Path("en-es.tsv").write_text("".join(rows), encoding="utf-8")
+    command = ["train", *kind.split(), "en-tr:en-es.tsv", "--plan"]
+    for more in ([], ["--no-checks"]):
+        caplog.clear()
+        assert main([*command, *more]) == 0
+        seen = [line for line in caplog.messages if line.startswith("WARNING: en-es.tsv: ")]
+        assert len(seen) == (0 if more else 1) and all(
+            "Spanish where Turkish (tr) is expected" in line for line in seen
+        )
+    monkeypatch.setenv("RANK", "1")  # another process of the same training
+    caplog.clear()
+    assert main(command) == 0 and not caplog.messages

@@ -12,6 +12,7 @@ from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
+    check_texts,
     preparation_plan,
     settings_from,
     vocabulary_from,
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         for path in arguments.text
     ]
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
+    check_texts(arguments, sources)
     if arguments.plan:
         return print_plan(
             _with_scorer(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.settings import add_setting_options, given, read_yaml
 from st_paragram.learning.training.configs import config_names, config_path
-from st_paragram.tools.options.common import add_plan_option
+from st_paragram.tools.options.common import add_no_checks, add_plan_option
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.family import Family
@@ -111,6 +111,7 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
     add("--output", type=Path, metavar="DIR", help=f"the model directory to make (default: {files.output})")
     add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
+    add_no_checks(group)
     add_plan_option(parser)
 
 
@@ -146,6 +147,7 @@ def training_run(
         vocab_size=getattr(arguments, "vocab_size", None),
         drop_invalid=getattr(arguments, "drop_invalid", False),
         workers=arguments.workers,
+        checks=not arguments.no_checks,
         development=arguments.dev,
         translations=arguments.dev_bitext,
         force_test_set=arguments.force_test_set,

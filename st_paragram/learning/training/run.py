@@ -22,11 +22,13 @@ from st_paragram.learning.training.processes import is_main_process
 from st_paragram.learning.training.progress import refuse_left
 from st_paragram.learning.training.training_data import (
     BuiltInText,
+    TextFiles,
     TrainingData,
     TrainingSource,
     choose_data,
     preparation,
 )
+from st_paragram.tools.checks.suspicions import warn_of_suspicions
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.family import Family, RunSettings
@@ -52,6 +54,7 @@ class TrainingRun:
         vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
         drop_invalid: Drop rows of texts that cannot be read in place of refusing the text.
         workers: Processes that prepare texts.
+        checks: Warn of what in texts looks like a mistake: a header, equal sides, wrong languages, shifted rows.
         development: A file of graded pairs to watch the run with; None: the built-in ones.
         translations: A file of held-out translations to watch the run with, too.
         force_test_set: Allow a known test set for either.
@@ -72,6 +75,7 @@ class TrainingRun:
     vocab_size: int | None = None
     drop_invalid: bool = False
     workers: int = 1
+    checks: bool = True
     development: Path | None = None
     translations: Path | None = None
     force_test_set: bool = False
@@ -116,6 +120,8 @@ class TrainingRun:
         family: Family = family_named(self.family)
         self._check(family)
         source = choose_data(self.language, self.data, self.drop_invalid)
+        if self.checks and isinstance(source, TextFiles) and is_main_process():
+            warn_of_suspicions(source.sources)
         default = self.default_config or family.default_config
         config = self.config or (family.built_in_config if isinstance(source, BuiltInText) else default)
         settings = family.read_settings(config, self.overrides)

@@ -52,6 +52,15 @@ def add_plan_option(parser: Parser) -> None:
     parser.add_argument("--plan", action="store_true", help="print what would be read, made and needed, and stop")
 
 
+def add_no_checks(parser: Parser) -> None:
+    """Add `--no-checks`."""
+    parser.add_argument(
+        "--no-checks",
+        action="store_true",
+        help="do not look for headers, equal sides, wrong languages and shifted rows in a sample of each text",
+    )
+
+
 def print_plan(plan: Plan) -> int:
     """Print what would be done, in place of doing it; returns the exit status."""
     sys.stdout.write(f"{plan}\n")

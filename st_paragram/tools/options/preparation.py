@@ -14,7 +14,7 @@ from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import listed
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_plan_option
+from st_paragram.tools.options.common import add_no_checks, add_plan_option
 from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
         help="write the rows that were dropped into this folder, one file for each reason",
     )
     add_executor_options(parser)
+    add_no_checks(parser)
     add_plan_option(parser)
 
 
@@ -113,6 +114,14 @@ def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Prep
     kept = arguments.work or folder
     executor = executor_from(arguments, kept)
     return PrepareWork(kept, kept is not None, arguments.force, executor, arguments.rejects)
+
+
+def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:
+    """Warn of what in texts looks like a mistake, unless `--no-checks` is given."""
+    from st_paragram.tools.checks.suspicions import warn_of_suspicions
+
+    if not arguments.no_checks:
+        warn_of_suspicions(sources)
 
 
 def preparation_plan(

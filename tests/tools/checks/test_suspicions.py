@@ -1,0 +1,234 @@
+"""Checks of parallel text on real sentences, into which each mistake is put."""
+
+from __future__ import annotations
+
+import logging
+import lzma
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.data import make_pairs
+
+from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
+from st_paragram.core.data.sample.held_out import held_out_pairs
+from st_paragram.core.data.text import TextSource, moses_source, parse_source
+from st_paragram.tools.checks.sample import take_sample
+from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
+
+OTHERS = LANGUAGES[1:]
+Pairs = list[tuple[str, str]]
+
+
+def seen(pairs: Pairs, first: str = "en", second: str = "es") -> list[str]:
+    return suspicions(take_sample(pairs), (first, second))
+
+
+def text(path: Path, pairs: Pairs) -> str:
+    data = "".join(f"{one}\t{other}\n" for one, other in pairs).encode()
+    path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
+    return str(path)
+
+
+def shifted(pairs: Pairs, rows: int, start: int = 0) -> Pairs:
+    """Second sides from `start` on, `rows` of them missing."""
+    second = [other for _, other in pairs]
+    del second[start : start + rows]
+    return list(zip([one for one, _ in pairs], second, strict=False))
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_good_text_is_not_suspicious(language: str) -> None:
+    assert seen(held_out_pairs("en", language), "en", language) == []
+    assert seen(list(sample_pairs(language, 500)), "en", language) == []
+
+
+def test_paraphrases_are_not_suspicious() -> None:
+    assert seen(list(sample_paraphrases(500)), "en", "en") == []
+
+
+@pytest.mark.parametrize("language", ["es", "xx", "zh", "ka"])
+def test_invented_languages_are_not_suspicious(language: str) -> None:
+    pairs = make_pairs(1000)
+    assert [line for line in seen(pairs, "en", language) if "letters" not in line] == []
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_swapped_columns(language: str) -> None:
+    (line,) = seen(held_out_pairs(language, "en"), "en", language)
+    assert "columns look swapped" in line and line.endswith(f"{language}-en:FILE, or exchange the files")
+    assert "English where" in line and "where English is expected" in line
+
+
+def test_swapped_columns_of_a_language_whose_words_are_not_known() -> None:
+    swapped = [(other, one) for one, other in make_pairs(300)]
+    english = [one for one, _ in held_out_pairs("en", "es")]
+    (line,) = seen([(made, real) for (made, _), real in zip(swapped, english, strict=False)], "en", "xx")
+    assert "swapped: xx where English is expected, and English where xx is expected" in line
+
+
+def test_columns_of_a_file_that_is_turned_round_already() -> None:
+    sample = take_sample(held_out_pairs("es", "en"))
+    (line,) = suspicions(sample, ("en", "es"), exchanged=True)
+    assert "give their order as en-es:FILE" in line
+
+
+@pytest.mark.parametrize("wanted", [*OTHERS, "pt", "it", "da", "hr", "id", "el", "ja", "uk"])
+@pytest.mark.parametrize("language", OTHERS)
+def test_wrong_language(language: str, wanted: str) -> None:
+    if language != wanted:
+        (line,) = seen(held_out_pairs("en", language), "en", wanted)
+        names = {"ar": "Arabic", "de": "German", "es": "Spanish", "fr": "French", "ru": "Russian", "tr": "Turkish"}
+        in_letters = {"ru": "Cyrillic", "ar": "Arabic", "zh": "Han"}.get(language, "Latin")
+        expected = names.get(language, "Chinese")
+        assert line.startswith((f"{expected} where", f"text in {in_letters} letters where"))
+        assert f"({wanted}) is expected" in line
+
+
+def test_english_on_both_sides() -> None:
+    pairs = [(one, f"well, {one}") for one, _ in held_out_pairs("en", "tr")]
+    assert [line.partition(";")[0] for line in seen(pairs, "en", "tr")] == ["English where Turkish (tr) is expected"]
+
+
+def test_a_language_without_words_here_is_known_by_its_letters_alone() -> None:
+    assert seen(held_out_pairs("en", "fr"), "en", "oc") == []
+    (line,) = seen(held_out_pairs("en", "fr"), "en", "el")
+    assert line.startswith("text in Latin letters where el (el) is expected")
+
+
+@pytest.mark.parametrize(("language", "wanted"), [("es", "gl"), ("es", "es_mx"), ("es", "spa"), ("zh", "zh_tw")])
+def test_close_languages_and_regions_are_no_mistake(language: str, wanted: str) -> None:
+    assert seen(held_out_pairs("en", language), "en", wanted) == []
+
+
+def test_few_words_have_no_language() -> None:
+    assert seen(held_out_pairs("en", "es")[:9], "en", "tr") == []
+    assert seen([]) == []
+
+
+HEADERS = """\
+en,es
+eng,spa
+English,Spanish
+english,Español
+source,target
+src,tgt
+Sentence1,sentence2
+text_en,text_es
+en_text,es_text
+sentence_en,sentence_es
+source_lang,target_lang
+"""
+
+
+@pytest.mark.parametrize("header", HEADERS.splitlines())
+def test_header(header: str) -> None:
+    first, _, second = header.partition(",")
+    (line,) = seen([(first, second), *held_out_pairs("en", "es")])
+    assert f"header ({first!r}, {second!r})" in line
+
+
+def test_header_of_paraphrases() -> None:
+    (line,) = seen([("sentence1", "sentence2"), *sample_paraphrases(300)], "en", "en")
+    assert "header" in line
+    assert "header" in seen([("en", "en"), *sample_paraphrases(300)], "en", "en")[0]
+
+
+@pytest.mark.parametrize(
+    "row", ["Source\tFuente", "Text\tText", "Spanish\tEnglish", "English\tInglés", "es\ten", "Yes\tSí", "\t", "1\t2"]
+)
+def test_first_rows_that_are_pairs(row: str) -> None:
+    first, _, second = row.partition("\t")
+    assert seen([(first, second), *held_out_pairs("en", "es")]) == []
+
+
+@pytest.mark.parametrize(("share", "reported"), [(0.25, False), (0.5, True), (1.0, True)])
+def test_identical_sides(share: float, reported: bool) -> None:
+    pairs = held_out_pairs("en", "es")
+    copied = [(one, one.upper()) if i < share * len(pairs) else (one, other) for i, (one, other) in enumerate(pairs)]
+    random.Random(0).shuffle(copied)
+    lines = seen(copied)
+    assert len(lines) == reported
+    if reported:
+        found, _, rest = lines[0].partition("% of the pairs have the same text on both sides;")
+        assert rest and abs(int(found) - 100 * share) < 5
+
+
+@pytest.mark.parametrize("language", ["es", "xx"])
+@pytest.mark.parametrize("rows", [1, 2, -1])
+def test_shifted_rows(language: str, rows: int) -> None:
+    pairs = [pair for i in range(4) for pair in held_out_pairs("en", "es")[i * 50 :][:50]]
+    if language == "xx":
+        pairs = make_pairs(2000, repeat_every=3000)
+    turned = [(other, one) for one, other in pairs]
+    moved = shifted(pairs, rows) if rows > 0 else [(b, a) for a, b in shifted(turned, -rows)]
+    (line,) = seen(moved, "en", language)
+    assert "rows look shifted from row 1 on" in line and "in 100% of the sample" in line
+    count = f"{abs(rows)} row{'s' * (abs(rows) > 1)}"
+    assert (
+        f"the second text of a row fits the first text of the row {count} {'later' if rows > 0 else 'earlier'}" in line
+    )
+
+
+def test_rows_shifted_from_the_middle_on() -> None:
+    pairs = list(held_out_pairs("en", "de")) * 20
+    (line,) = seen(shifted(pairs, 1, 2500), "en", "de")
+    start = int(line.partition("from row ")[2].partition(" on")[0].replace(",", ""))
+    assert 2400 < start < 2700 and "1 row later (in 4" in line
+
+
+@pytest.mark.parametrize("language", ["fr", "xx"])
+def test_sides_that_are_not_translations(language: str) -> None:
+    pairs = held_out_pairs("en", "fr") if language == "fr" else make_pairs(1000, repeat_every=3000)
+    second = [other for _, other in pairs]
+    random.Random(1).shuffle(second)
+    (line,) = seen([(one, other) for (one, _), other in zip(pairs, second, strict=True)], "en", language)
+    assert "do not look like translations of each other: " in line
+    assert ("mean cosine 0." if language == "fr" else "correlation of their lengths ") in line
+
+
+words = st.text(st.characters(exclude_characters="\t\n", exclude_categories=["Cs"]), max_size=12)
+
+
+@given(
+    st.lists(st.tuples(words, words), max_size=8),
+    st.integers(1, 40),
+    st.sampled_from(["es", "ja", "th", "xx", "zh_cn"]),
+)
+def test_any_text_can_be_checked(pairs: Pairs, times: int, language: str) -> None:
+    assert all(line == " ".join(line.split()) or "header" in line for line in seen(pairs * times, "en", language))
+
+
+def test_a_sample_is_spread_and_bounded() -> None:
+    rows = [(str(i), "x" * 999) for i in range(25_000)]
+    taken = take_sample(iter(rows))
+    assert len(taken.runs) == 40 and {len(run) for run in taken.runs} == {50}
+    assert [run[0][0] for run in taken.runs] == [str(start) for start in taken.starts]
+    assert taken.starts[0] == 0 and 15_000 < taken.starts[-1] < 20_000  # by the number of characters
+    assert take_sample(rows[:99]).runs == [[(one, other[:300]) for one, other in rows[:99]]]
+    assert max(take_sample([("a", "b")] * 25_000).starts) == 19_950
+
+
+def test_warnings_name_the_text(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    swapped, good = [(b, a) for a, b in held_out_pairs("en", "es")], held_out_pairs("en", "es")
+    sources = [parse_source(text(tmp_path / "swapped.tsv.xz", swapped), ("en", "es"))]
+    sources += [parse_source("es-en:" + text(tmp_path / "turned.tsv", swapped), ("en", "es"))]
+    sources += [parse_source(text(tmp_path / "good.tsv", good), ("en", "es"))]
+    (tmp_path / "m.en").write_text("".join(f"{one}\n" for one, _ in swapped), encoding="utf-8")
+    (tmp_path / "m.es").write_text("".join(f"{other}\n" for _, other in swapped), encoding="utf-8")
+    sources += [moses_source(str(tmp_path / "m.en"), str(tmp_path / "m.es"), ("en", "es"))]
+    with caplog.at_level(logging.WARNING):
+        warn_of_suspicions(sources)
+    first, second = caplog.messages
+    assert first.startswith(f"WARNING: {tmp_path / 'swapped.tsv.xz'}: the columns look swapped")
+    assert first.endswith("(--no-checks skips this check)") and "\n" not in first
+    assert "m.en" in second and "exchange the files" in second
+
+
+def test_what_cannot_be_read_is_left_to_the_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "cut.xz").write_bytes(lzma.compress(b"a\tb\n" * 99)[:-9])
+    sources = [TextSource((name,), ("en", "es")) for name in (str(tmp_path / "cut.xz"), str(tmp_path / "none"), "-")]
+    warn_of_suspicions(sources)
+    assert caplog.messages == []
