@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.plan import Needs, Plan
-from st_paragram.core.value_words import listed
+from st_paragram.core.value_words import counted, listed
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 from st_paragram.tools.options.common import add_plan_option, print_plan
 
@@ -24,7 +24,7 @@ EPILOG = """\
 Your own data, plain or compressed:
 
 - --pairs: `text TAB translation`; --distractors: one sentence per line;
-- --graded: a score and two sentences in three columns, in any order;
+- --graded: a score and two sentences in three columns, in any order (the column of numbers is found);
 - --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB grade`, or TREC's.
 
   st-paragram evaluate p-sp-mini p-sp-es --pairs held-out.tsv --json own.json
@@ -135,7 +135,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_own_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the user's files."""
-    add = parser.add_argument_group("your own data").add_argument
+    from st_paragram.tools.options.columns import add_columns_option
+
+    group = parser.add_argument_group("your own data")
+    add = group.add_argument
     several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
     add("--pairs", dest="own_pairs", **several, help="translations to be found among all others, and to be mined")
     add(
@@ -151,6 +154,10 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
     add("--queries", type=Path, metavar="FILE", help="queries that look for documents")
     add("--corpus", type=Path, metavar="FILE", help="the documents")
     add("--qrels", type=Path, metavar="FILE", help="grades of documents for queries")
+    what = (
+        "of tables (CSV, JSON lines, Parquet): the columns of the two texts of --pairs, or of score and sentences of "
+    )
+    add_columns_option(group, what + "--graded")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -194,7 +201,7 @@ def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
     names = ["hub", "languages", "pairs", "untrained", "compare", "limit"]
     names += ["sets", "train_gold", "tasks", "mteb_results"]
     options = {name: getattr(arguments, name) for name in names}
-    options |= {name: getattr(arguments, name) for name in ("own_pairs", "distractors", "graded")}
+    options |= {name: getattr(arguments, name) for name in ("own_pairs", "distractors", "graded", "columns")}
     options["retrieval"] = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
     request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
@@ -243,6 +250,25 @@ def _check_own_data(arguments: argparse.Namespace) -> None:
     for path in _own_files(arguments):
         if not path.is_file():
             raise EvaluationError(f"{path}: no such file; check the path")
+    _check_columns(arguments)
+
+
+def _check_columns(arguments: argparse.Namespace) -> None:
+    """Refuse columns that do not fit the files, and tables without columns."""
+    from st_paragram.core.data.tables import check_plain
+
+    files = [*arguments.own_pairs, *arguments.graded]
+    if arguments.columns is None:
+        for path in files:
+            check_plain(str(path))
+        arguments.columns = ()
+    elif not files or (arguments.own_pairs and arguments.graded):
+        raise SettingsError("--columns are of --pairs or of --graded; score the two in two runs")
+    elif len(arguments.columns) != (expected := 2 if arguments.own_pairs else 3):
+        seen = counted(len(arguments.columns), "column")
+        raise SettingsError(
+            f"{seen}, where {expected} are needed; name the two texts of --pairs, or score and sentences of --graded"
+        )
 
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:

@@ -30,6 +30,7 @@ class Request:
         distractors: two files of sentences without a partner to mine among, for all of these; or none.
         graded: the user's files of graded pairs.
         retrieval: the user's queries, corpus and qrels; or none.
+        columns: of tables, the names of the two texts of a pair, or of a score and two sentences; none for plain text.
     """
 
     models: Sequence[str]
@@ -48,6 +49,7 @@ class Request:
     distractors: Sequence[Path] = ()
     graded: Sequence[Path] = ()
     retrieval: Sequence[Path] = ()
+    columns: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:

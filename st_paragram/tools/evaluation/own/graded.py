@@ -7,7 +7,7 @@ have, it is the first of them. A first row that alone has no number there holds 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from st_paragram.core.damage import short
+from st_paragram.core.data.tables import read_columns
+from st_paragram.core.value_words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation.base import Request
 from st_paragram.tools.evaluation.bootstrap import resampled_pearson
@@ -38,15 +40,18 @@ class OwnGradedRun(OwnRun):
 RUN = OwnGradedRun
 
 
-def read_own_graded(path: str | Path) -> tuple[GradedPairs, tuple[str, ...]]:
-    """Read rows of a score and two sentences, plain or compressed; returns the pairs, and what is odd, in words.
+def read_own_graded(path: str | Path, columns: Sequence[str] = ()) -> tuple[GradedPairs, tuple[str, ...]]:
+    """Read rows of a score and two sentences, plain or compressed, or such columns of a table.
+
+    Returns:
+        The pairs, and what is odd, in words.
 
     Raises:
         TextError: the file cannot be read, has fewer than two pairs or one score alone, or (with file and row) a row
             has other than three columns, an empty sentence, or a score that is not a finite number.
     """
     path, notes = Path(path), tuple[str, ...]()
-    rows = list(cells_of(path, 3, 3))
+    rows = list(enumerate(read_columns(str(path), columns), 1) if columns else cells_of(path, 3, 3))
     numbers = [[_number(cells[column]) for _, cells in rows] for column in range(3)]
     at = max(range(3), key=lambda column: sum(value is not None for value in numbers[column]))
     scores = numbers[at]
@@ -65,13 +70,13 @@ def read_own_graded(path: str | Path) -> tuple[GradedPairs, tuple[str, ...]]:
         found.first.append(texts[0])
         found.second.append(texts[1])
     if len(set(found.grades)) < 2:
-        raise TextError(f"{path}: {len(found):,} pairs of one score; a correlation needs different scores")
+        raise TextError(f"{path}: {counted(len(found), 'pair')} of one score; a correlation needs different scores")
     return found, notes
 
 
 def run(request: Request) -> OwnGradedRun:
     """Score models on the user's graded pairs; errors as of `read_own_graded`, `cosines` and `score_each`."""
-    read = [read_own_graded(path) for path in dict.fromkeys(request.graded)]
+    read = [read_own_graded(path, request.columns) for path in dict.fromkeys(request.graded)]
     files = [pairs for pairs, _ in read]
     found = score_each(request.models, lambda model: [cosines(model, file) for file in files], request.untrained)
     samples = {

@@ -1,15 +1,15 @@
-"""Queries, documents and judgements as they are published: rows of tabs, BEIR's JSON lines, TREC's qrels."""
+"""Queries, documents and judgements as they are published: tab-separated rows, BEIR's JSON lines, TREC's qrels."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from st_paragram.core.damage import one_line, short
+from st_paragram.core.damage import short
 from st_paragram.core.data.lines import read_lines
+from st_paragram.core.data.table import TableForm
+from st_paragram.core.data.tables import column_names, read_columns, table_form
 from st_paragram.core.value_words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation.retrieval_files import cells_of
@@ -39,8 +39,8 @@ def read_judged(queries: Path, corpus: Path, qrels: Path) -> JudgedQueries:
     """Read queries, documents and judgements.
 
     Args:
-        queries: rows `id TAB text`, or JSON lines with `_id` and `text`.
-        corpus: the same; JSON lines may also have a `title`, which is put before the text.
+        queries: rows `id TAB text`, or JSON lines (or another table, see `core.data.tables`) with `_id` and `text`.
+        corpus: the same; a table may also have a `title`, which is put before the text.
         qrels: rows of query id, document id and grade (BEIR, with names of columns or without); of query id, anything,
             document id and grade (TREC); or of both ids alone. A grade below 1 is of an irrelevant document.
 
@@ -69,8 +69,8 @@ def read_judged(queries: Path, corpus: Path, qrels: Path) -> JudgedQueries:
 def _texts(path: Path, what: str) -> dict[str, str]:
     """Id -> text; only documents may be empty, since published collections have such."""
     found: dict[str, str] = {}
-    json_lines = next((part for part in path.suffixes if part in (".jsonl", ".json")), "")
-    for number, key, text in _json_rows(path) if json_lines else _tab_rows(path):
+    plain = table_form(str(path)) in (None, TableForm.TSV)
+    for number, key, text in _tab_rows(path) if plain else _table_rows(path):
         if not key.strip() or (what == "query" and not text.strip()):
             raise TextError(f"{path}: row {number}: an empty {'text' if key.strip() else 'id'}; complete the row")
         if key in found:
@@ -86,18 +86,10 @@ def _tab_rows(path: Path) -> Iterator[tuple[int, str, str]]:
         yield number, key, text
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, str, str]]:
-    for number, line in enumerate(read_lines(str(path)), 1):
-        try:
-            row: Any = json.loads(line)
-            key, title, text = row["_id"], row.get("title") or "", row["text"]
-            if not all(isinstance(value, str) for value in (key, title, text)):
-                raise TypeError("they are not strings")
-            (key + title + text).encode()
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            needs = 'write {"_id": "...", "text": "..."}'
-            raise TextError(f"{path}: row {number}: not an id and a text ({one_line(error)}); {needs}") from error
-        yield number, key, f"{title} {text}"
+def _table_rows(path: Path) -> Iterator[tuple[int, str, str]]:
+    columns = ["_id", *(["title"] if "title" in column_names(str(path)) else []), "text"]
+    for number, (key, *texts) in enumerate(read_columns(str(path), columns), 1):
+        yield number, key, " ".join(texts)
 
 
 def _judgements(

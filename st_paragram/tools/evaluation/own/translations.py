@@ -110,19 +110,24 @@ class _Side:
         return np.fromiter(self.rows, np.uint64, len(self.rows))
 
 
-def read_own_translations(path: str | Path, distractors: Sequence[str | Path] = ()) -> OwnTranslations:
-    """Read rows `text TAB translation`, plain or compressed.
+def read_own_translations(
+    path: str | Path, distractors: Sequence[str | Path] = (), columns: Sequence[str] = ()
+) -> OwnTranslations:
+    """Read rows `text TAB translation`, plain or compressed, or two columns of a table.
 
     Args:
         path: of the file.
         distractors: two files of sentences without a partner, one per line, of the first and of the second side.
+        columns: the names of the two columns of a table.
 
     Raises:
         TextError: a file cannot be read, a text is empty, or there are fewer than two different pairs or texts of a
             side; the message names file and row.
     """
     name, sides, counts = str(path), (_Side(), _Side()), ReadCounts()
-    read = (side.row(text) for pair in _filled_pairs(name, counts) for side, text in zip(sides, pair, strict=True))
+    read = (
+        side.row(text) for pair in _filled_pairs(name, columns, counts) for side, text in zip(sides, pair, strict=True)
+    )
     rows = np.fromiter(read, np.int64).reshape(-1, 2)
     _, places = np.unique(rows, axis=0, return_index=True)
     pairs, sizes = rows[np.sort(places)], (len(sides[0].texts), len(sides[1].texts))
@@ -143,7 +148,9 @@ def read_own_translations(path: str | Path, distractors: Sequence[str | Path] = 
 
 def run(request: Request) -> OwnTranslationRun:
     """Score models on the user's translations; errors as of `read_own_translations` and `score_each`."""
-    files = [read_own_translations(path, request.distractors) for path in dict.fromkeys(request.own_pairs)]
+    files = [
+        read_own_translations(path, request.distractors, request.columns) for path in dict.fromkeys(request.own_pairs)
+    ]
     found = score_each(
         request.models, lambda model: [score_translations(model, file) for file in files], request.untrained
     )
@@ -189,8 +196,9 @@ def report(found: OwnTranslationRun) -> Iterator[str]:
     )
 
 
-def _filled_pairs(name: str, counts: ReadCounts) -> Iterator[tuple[str, str]]:
-    for number, pair in enumerate(read_pairs(TextSource((name,), ("first", "second")), counts), 1):
+def _filled_pairs(name: str, columns: Sequence[str], counts: ReadCounts) -> Iterator[tuple[str, str]]:
+    source = TextSource((name,), ("first", "second"), columns=tuple(columns))
+    for number, pair in enumerate(read_pairs(source, counts), 1):
         if not all(text.strip() for text in pair):
             raise TextError(f"{name}: row {number}: an empty text; complete the row or take it out")
         yield pair
