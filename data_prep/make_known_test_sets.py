@@ -1,4 +1,4 @@
-"""Make the two files by which test sets are known, both of hashes alone.
+"""Make the three files by which test sets are known, all of hashes alone.
 
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
@@ -7,7 +7,8 @@ writes them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). 
 given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
 premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
 st_paragram/tools/evaluation/known_test_sets.json tells test sets from development sets; with
-st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
+st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data, and
+st_paragram/tools/evaluation/published_test_sets.json says next to which data published figures may stand.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from st_paragram.core.data.text import TextSource, read_pairs
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning.known_sentence_files import known_sentence_files, read_sentences
 from st_paragram.tools.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
+from st_paragram.tools.evaluation.base import inner_folder
 from st_paragram.tools.evaluation.graded_pairs import read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import (
     KNOWN_TEST_SETS,
@@ -29,6 +31,10 @@ from st_paragram.tools.evaluation.known_test_sets import (
     sketch,
     write_known_test_sets,
 )
+from st_paragram.tools.evaluation.published_sets import PUBLISHED_SETS, set_digest, write_published_sets
+from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED
+from st_paragram.tools.evaluation.sts.sts_files import find_sts
+from st_paragram.tools.evaluation.tatoeba import tatoeba_files
 
 DEVELOPMENT = {"STS 2017 en-en": "sts2017/track5.en-en.tsv", "STS Benchmark dev": "stsb/en-dev.tsv"}
 
@@ -51,6 +57,10 @@ def main() -> int:
         raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; get them with get_sts.py")
     write_known_test_sets(tests, developments, arguments.output)
     sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
+    digests = dict(_digests(arguments.data))
+    published = arguments.output.with_name(PUBLISHED_SETS.name)
+    write_published_sets(digests, published)
+    sys.stdout.write(f"{len(digests)} digests: {published}\n")
     folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}
     files = {kind: known_sentence_files(folders.get(kind, arguments.data), kind) for kind in SetFamily}
     count = write_known_sentences({kind: read_sentences(paths) for kind, paths in files.items()}, sentences)
@@ -67,6 +77,13 @@ def _test_sets(folder: Path) -> Iterator[tuple[str, set[int]]]:
     for path in sorted(folder.glob("tatoeba/*.tsv")):
         rows = list(read_pairs(TextSource((str(path),), ("xx", "en"))))
         yield f"Tatoeba {path.stem}", pair_hashes(*zip(*rows, strict=True))
+
+
+def _digests(folder: Path) -> Iterator[tuple[str, str]]:
+    for key, pairs in find_sts(folder, (*BENCHMARKS, *NOT_SCORED)).sets.items():
+        yield key, set_digest(pairs.first, pairs.second, pairs.grades)
+    for code, source in tatoeba_files(inner_folder(folder, "tatoeba")).items():
+        yield f"tatoeba/{code}", set_digest(*zip(*read_pairs(source), strict=True))
 
 
 def _graded(path: Path) -> set[int]:

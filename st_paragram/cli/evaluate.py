@@ -1,4 +1,4 @@
-"""`st-paragram evaluate`: score models on published benchmarks, beside the papers' figures."""
+"""`st-paragram evaluate`: score models on the user's own data, and on published benchmarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.plan import Needs, Plan
-from st_paragram.core.value_words import listed
+from st_paragram.core.value_words import counted, listed
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 from st_paragram.tools.options.common import add_plan_option, print_plan
 
@@ -17,11 +17,20 @@ if TYPE_CHECKING:
     from st_paragram.tools.evaluation.fetch import Missing
 
 DESCRIPTION = (
-    "Score models on published benchmarks. The command prints Markdown tables, in which the figures of the papers "
-    "stand beside those of the models."
+    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data, they "
+    "compare each model with the first one; on benchmarks, they also have the figures of the papers."
 )
 EPILOG = """\
-DIR is a folder with the data of some of these benchmarks. Without --benchmarks, all that it has data for are scored.
+Your own data, plain or compressed:
+
+- --pairs: `text TAB translation`; --distractors: one sentence per line;
+- --graded: a score and two sentences in three columns, in any order (the column of numbers is found);
+- --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB grade`, or TREC's.
+
+  st-paragram evaluate p-sp-mini p-sp-es --pairs held-out.tsv --json own.json
+  st-paragram evaluate p-sp-mini --graded graded.tsv --queries queries.tsv --corpus corpus.tsv --qrels qrels.tsv
+
+Benchmarks: DIR is a folder with the data of some of these. Without --benchmarks, all that it has data for are scored.
 
 - sts, hard-sts: sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv and stsb/en-test.tsv, with rows
 `grade TAB sentence TAB sentence`; or the tasks' own releases;
@@ -61,6 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a model directory, a name or a hub id; any SentenceTransformer's directory will do, too",
     )
+    _add_own_data(parser)
     add(
         "--benchmarks",
         nargs="+",
@@ -123,6 +133,33 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_plan_option(parser)
 
 
+def _add_own_data(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the user's files."""
+    from st_paragram.tools.options.columns import add_columns_option
+
+    group = parser.add_argument_group("your own data")
+    add = group.add_argument
+    several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
+    add("--pairs", dest="own_pairs", **several, help="translations to be found among all others, and to be mined")
+    add(
+        "--distractors",
+        type=Path,
+        nargs=2,
+        default=[],
+        metavar=("FIRST", "SECOND"),
+        help="mine the pairs among these sentences without a partner, of the pairs' first and second language "
+        "(default: a third of the pairs lose their first side, and a third their second)",
+    )
+    add("--graded", **several, help="pairs of sentences with scores of similarity")
+    add("--queries", type=Path, metavar="FILE", help="queries that look for documents")
+    add("--corpus", type=Path, metavar="FILE", help="the documents")
+    add("--qrels", type=Path, metavar="FILE", help="grades of documents for queries")
+    what = (
+        "of tables (CSV, JSON lines, Parquet): the columns of the two texts of --pairs, or of score and sentences of "
+    )
+    add_columns_option(group, what + "--graded")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Score the models and print the tables; returns the exit status.
 
@@ -130,10 +167,11 @@ def run(arguments: argparse.Namespace) -> int:
         ParagramError: Models, data or options are refused, or data could not be fetched.
     """
     _check(arguments)
-    os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
+    if _on_benchmarks(arguments):
+        os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
     if arguments.plan:
         return print_plan(_plan(arguments))
-    benchmarks = _benchmarks(arguments)
+    benchmarks = _benchmarks(arguments) if _on_benchmarks(arguments) else []
 
     from st_paragram.core.files import output_files
     from st_paragram.tools.evaluation.models import find_models
@@ -144,18 +182,30 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _on_benchmarks(arguments: argparse.Namespace) -> bool:
+    """Whether published benchmarks are asked for, and not the user's own data alone."""
+    return bool(arguments.data or arguments.hub or arguments.fetch or arguments.benchmarks)
+
+
+def _own_files(arguments: argparse.Namespace) -> list[Path]:
+    retrieval = [path for path in (arguments.queries, arguments.corpus, arguments.qrels) if path is not None]
+    return [*arguments.own_pairs, *arguments.distractors, *arguments.graded, *retrieval]
+
+
 def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
-    """Score the models, and print and write what comes of each benchmark."""
+    """Score the models, and print and write what comes of the user's data and of each benchmark."""
     from st_paragram.tools.evaluation.base import Request
-    from st_paragram.tools.evaluation.benchmarks import report, run_benchmark
+    from st_paragram.tools.evaluation.benchmarks import own_files, report, run_benchmark
     from st_paragram.tools.evaluation.record import Record, new_record, write_records
 
     names = ["hub", "languages", "pairs", "untrained", "compare", "limit"]
     names += ["sets", "train_gold", "tasks", "mteb_results"]
     options = {name: getattr(arguments, name) for name in names}
+    options |= {name: getattr(arguments, name) for name in ("own_pairs", "distractors", "graded", "columns")}
+    options["retrieval"] = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
     request = Request(arguments.models, arguments.data, **options)
     records: list[Record[Any]] = []
-    for benchmark in benchmarks:
+    for benchmark in [*own_files(request), *benchmarks]:
         found = run_benchmark(benchmark, request)
         for part in report(found):
             print(part)
@@ -169,8 +219,12 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse what can be refused before anything large is imported."""
     from st_paragram.core.files import check_output
 
-    if arguments.data is None and (arguments.fetch or not arguments.hub):
-        raise SettingsError("no data; give --data DIR (with --fetch to fill it), or --hub")
+    _check_own_data(arguments)
+    on_benchmarks = _on_benchmarks(arguments) or not _own_files(arguments)
+    if on_benchmarks and arguments.data is None and (arguments.fetch or not arguments.hub):
+        raise SettingsError(
+            "no data; give --data DIR (with --fetch to fill it), --hub, or files of yours, such as --pairs FILE"
+        )
     if arguments.data is not None and not arguments.fetch and not arguments.data.is_dir():
         raise EvaluationError(f"{arguments.data}: no such folder; give one of evaluation data, or --fetch to make it")
     if arguments.compare and len(set(arguments.models)) + arguments.untrained < 2:
@@ -183,6 +237,38 @@ def _check(arguments: argparse.Namespace) -> None:
             raise ModelDirectoryError(f"{name}: no such model directory; check the path")
     if arguments.json:
         check_output(arguments.json, overwrite=True)
+
+
+def _check_own_data(arguments: argparse.Namespace) -> None:
+    """Refuse files that are missing, and those that lack others."""
+    retrieval = {f"--{name}": getattr(arguments, name) for name in ("queries", "corpus", "qrels")}
+    missing = [option for option, path in retrieval.items() if path is None]
+    if 0 < len(missing) < len(retrieval):
+        raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
+    if arguments.distractors and not arguments.own_pairs:
+        raise SettingsError("--distractors are what --pairs are mined among; give --pairs, too")
+    for path in _own_files(arguments):
+        if not path.is_file():
+            raise EvaluationError(f"{path}: no such file; check the path")
+    _check_columns(arguments)
+
+
+def _check_columns(arguments: argparse.Namespace) -> None:
+    """Refuse columns that do not fit the files, and tables without columns."""
+    from st_paragram.core.data.tables import check_plain
+
+    files = [*arguments.own_pairs, *arguments.graded]
+    if arguments.columns is None:
+        for path in files:
+            check_plain(str(path))
+        arguments.columns = ()
+    elif not files or (arguments.own_pairs and arguments.graded):
+        raise SettingsError("--columns are of --pairs or of --graded; score the two in two runs")
+    elif len(arguments.columns) != (expected := 2 if arguments.own_pairs else 3):
+        seen = counted(len(arguments.columns), "column")
+        raise SettingsError(
+            f"{seen}, where {expected} are needed; name the two texts of --pairs, or score and sentences of --graded"
+        )
 
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
@@ -224,22 +310,32 @@ def _found(arguments: argparse.Namespace) -> list[str]:
 
 def _plan(arguments: argparse.Namespace) -> Plan:
     """What would be fetched and scored."""
+    from st_paragram.core.plan import size
     from st_paragram.tools.options.plans import planned_model
 
-    asked = _asked(arguments)
     models = [planned_model(name).line for name in dict.fromkeys(arguments.models)]
-    reads = [*models, f"{arguments.data or 'the Hugging Face hub'}: evaluation data"]
+    own = [f"{path}: {size(path.stat().st_size)}" for path in dict.fromkeys(_own_files(arguments))]
+    makes = ["tables, printed"]
+    makes += [f"{arguments.json}: the results"] if arguments.json else []
+    reads, fetched, how = _planned_benchmarks(arguments) if _on_benchmarks(arguments) else ([], [], [])
+    how = [*(["your own data: 95 % intervals, and differences to the first model"] if own else []), *how]
+    needs = Needs(depends_on="the data and the models")
+    return Plan("score models", [*models, *own, *reads], [makes[0], *fetched, *makes[1:]], how, needs)
+
+
+def _planned_benchmarks(arguments: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
+    """Of the benchmarks what would be read and fetched, and which they are."""
+    asked = _asked(arguments)
+    reads = [f"{arguments.data or 'the Hugging Face hub'}: evaluation data"]
     missing = _missing(arguments, asked) if arguments.fetch else None
     if missing:
         reads += [*missing.addresses, *(file.source for file in missing.translations)]
     if not missing or not missing.anything:
         asked = asked or _found(arguments)
         _check_there(asked, arguments)
-    makes = ["tables, printed"]
-    makes += [f"{missing.folder}: what is fetched"] if missing and missing.anything else []
-    makes += [f"{arguments.json}: the results"] if arguments.json else []
+    fetched = [f"{missing.folder}: what is fetched"] if missing and missing.anything else []
     how = f"benchmarks: {listed(asked)}" if asked else "benchmarks: all that there are data of then"
-    return Plan("score models", reads, makes, [how], Needs(depends_on="the data and the models"))
+    return reads, fetched, [how]
 
 
 def _check_there(benchmarks: list[str], arguments: argparse.Namespace) -> None:

@@ -101,6 +101,10 @@ PLANS = {
         ["evaluate", "p-sp-mini", "--data", "none", "--fetch", "--benchmarks", "tatoeba", "--languages", "es"],
         ["tatoeba.spa-eng.eng", "none: what is fetched"],
     ),
+    "evaluate own data": (
+        ["evaluate", "p-sp-mini", "--pairs", "pairs.tsv", "--json", "new.json"],
+        ["reads  p-sp-mini: a model", "pairs.tsv: 3.6 kB", "makes  tables, printed", "your own data: 95 % intervals"],
+    ),
     "evaluate all": (["evaluate", "p-sp-mini", "--data", "eval"], ["benchmarks: tatoeba"]),
     "tasks": (
         ["tasks", "--kind", "nli", "--lang", "en", "nli.jsonl", "--output", "nli"],
@@ -156,6 +160,8 @@ REFUSED = [
     ["evaluate", "p-sp-mini", "--data", "none"],
     ["evaluate", "p-sp-mini", "--data", "empty"],
     ["evaluate", "nobody", "--data", "eval"],
+    ["evaluate", "p-sp-mini", "--pairs", "none.tsv"],
+    ["evaluate", "p-sp-mini", "--queries", "en.txt"],
     ["tasks", "--kind", "nli", "--lang", "en", "none.jsonl", "--output", "nli"],
     ["tasks", "--kind", "nli", "--lang", "english!", "nli.jsonl", "--output", "nli"],
 ]

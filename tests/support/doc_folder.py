@@ -63,6 +63,13 @@ def _write_texts(folder: Path, pairs: list[tuple[str, str]]) -> None:
     for name in ("pairs.tsv", "bitext.tsv", "en-es.tsv", "en-es.tsv.xz", "paraphrases.tsv.xz", "en-de.tsv.xz"):
         content = rows.encode()
         (folder / name).write_bytes(lzma.compress(content) if name.endswith(".xz") else content)
+    (folder / "held-out.tsv").write_text(rows, encoding="utf-8")
+    graded = [f"{i % 6}\t{first}\t{pairs[i + i % 6][1]}\n" for i, (first, _) in enumerate(pairs[:60])]
+    (folder / "graded.tsv").write_text("".join(graded), encoding="utf-8")
+    for name, side in (("queries", 0), ("corpus", 1)):
+        texts = [f"{i}\t{pair[side]}\n" for i, pair in enumerate(pairs[:40])]
+        (folder / f"{name}.tsv").write_text("".join(texts), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("".join(f"{i}\t{i}\t1\n" for i in range(40)))
     (folder / "list.tsv").write_text("a.en\ta.es\n")
     labelled = [f"{1 - i % 2}\t{first}\t{pairs[i + i % 2][1]}\n" for i, (first, _) in enumerate(pairs[:60])]
     (folder / "sample.tsv").write_text("".join(labelled), encoding="utf-8")

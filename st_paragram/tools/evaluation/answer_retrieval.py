@@ -34,6 +34,7 @@ PIVOT = "en"  # the language of answers that questions of all languages are put 
 
 # P@1 of the sentence, SQuAD 1.1 as ReQA cuts it: dev 11,425 questions, 10,248 sentences; train 87,599 and 91,703.
 PUBLISHED = rows(Source.USE_QA, "dev train", "USE_QA Trans+Cxt: 53.2 43.3")
+_SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}
 _BM25 = 'There is no row BM25, because bm25s is not installed: pip install "st_paragram[retrieval]".'
 
 Vectors = NDArray[np.float32]
@@ -137,10 +138,11 @@ def report(found: AnswerRetrievalRun) -> Iterator[str]:
         yield f"### {_sized(name, scored)}\n\n{_alone(name, scored)}\n"
     for folder in dict.fromkeys(name.rpartition("/")[0] for name in parallel):
         yield from _languages(folder, [name for name in parallel if name.rpartition("/")[0] == folder], scored)
-    published = [[row.label, *map(hundredths, row.scores.values())] for row in PUBLISHED]
-    yield "These figures are published. They are P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, where dev has 10,248"
-    yield "sentences, in their contexts.\n"
-    yield markdown_table(["model", "dev", "train"], published)
+    sizes = {(of.questions, of.candidates) for of in next(iter(scored.values())).values()}
+    if columns := [column for column, size in _SIZES.items() if size in sizes]:
+        published = [[row.label, *(hundredths(row.scores[column]) for column in columns)] for row in PUBLISHED]
+        yield "These figures are published. They are P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, with contexts.\n"
+        yield markdown_table(["model", *columns], published)
     seconds = [f"{of.seconds:.1f} s for {name}" for name, of in found.models.items() if of.seconds is not None]
     if seconds:
         yield f"\nThis took {', '.join(seconds)}."

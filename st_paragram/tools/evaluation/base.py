@@ -26,6 +26,11 @@ class Request:
         train_gold: gold of BUCC's format, next to its two texts, that chooses the thresholds of BUCC.
         tasks: mteb's names of tasks; all that the data are there for if empty.
         mteb_results: folder that keeps mteb's own results files.
+        own_pairs: the user's files of translations.
+        distractors: two files of sentences without a partner to mine among, for all of these; or none.
+        graded: the user's files of graded pairs.
+        retrieval: the user's queries, corpus and qrels; or none.
+        columns: of tables, the names of the two texts of a pair, or of a score and two sentences; none for plain text.
     """
 
     models: Sequence[str]
@@ -40,6 +45,11 @@ class Request:
     train_gold: str | None = None
     tasks: Sequence[str] = ()
     mteb_results: Path | None = None
+    own_pairs: Sequence[Path] = ()
+    distractors: Sequence[Path] = ()
+    graded: Sequence[Path] = ()
+    retrieval: Sequence[Path] = ()
+    columns: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:

@@ -7,7 +7,8 @@ The module of a benchmark has
     RUN                 the dataclass of its runs, which records are read back as
     report(run)         the Markdown of a run, part by part: tables with published rows, and notes
 
-and is imported when it is used, so that a command can refuse its options at once.
+and is imported when it is used, so that a command can refuse its options at once. Those of the user's own files are not
+found in a folder, and have no `has_data`.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ class Benchmark:
         module: its module.
         needs: a package beside the core ones, and the extra that brings it.
         on_hub: whether its data can come from the Hugging Face hub.
+        files: the field of a request that names the user's own files, if it scores such.
     """
 
     module: str
     needs: tuple[str, str] | None = None
     on_hub: bool = False
+    files: str = ""
 
     def load(self) -> Any:  # noqa: ANN401 - a module
         """Import the module."""
@@ -61,6 +64,13 @@ BENCHMARKS = {
     "mteb": _own("mteb.benchmark", needs=("mteb", "eval"), on_hub=True),
 }
 
+#: What is scored on the user's own files.
+OWN = {
+    "own-translations": Benchmark("st_paragram.tools.evaluation.own.translations", files="own_pairs"),
+    "own-graded": Benchmark("st_paragram.tools.evaluation.own.graded", files="graded"),
+    "own-retrieval": Benchmark("st_paragram.tools.evaluation.own.retrieval", files="retrieval"),
+}
+
 
 def benchmarks_in(folder: str | Path) -> list[str]:
     """The benchmarks of which a folder has data.
@@ -79,13 +89,18 @@ def missing_package(name: str) -> str | None:
     return f'{package} is not installed; pip install "st_paragram[{extra}]"'
 
 
+def own_files(request: Request) -> list[str]:
+    """The benchmarks on the user's own files that are asked for."""
+    return [name for name, benchmark in OWN.items() if getattr(request, benchmark.files)]
+
+
 def check_data(name: str, data: Path | None) -> None:
     """Refuse a benchmark that has no place to take its data from.
 
     Raises:
         SettingsError: there is no folder, and the benchmark's data are not read from the hub.
     """
-    if data is None and not BENCHMARKS[name].on_hub:
+    if data is None and name not in OWN and not BENCHMARKS[name].on_hub:
         raise SettingsError(f"{name}: its data are not read from the hub; give --data DIR")
 
 
@@ -99,16 +114,21 @@ def run_benchmark(name: str, request: Request) -> BenchmarkRun:
         ModelDirectoryError, MissingExtraError: as the benchmark's `run`.
     """
     check_data(name, request.data)
-    run: BenchmarkRun = BENCHMARKS[name].load().run(request)
+    run: BenchmarkRun = {**OWN, **BENCHMARKS}[name].load().run(request)
     return run
 
 
 def report(run: BenchmarkRun) -> Iterator[str]:
     """Tables beside published rows, and notes, part by part, whichever benchmark a run is of."""
-    parts: Iterator[str] = BENCHMARKS[run.benchmark].load().report(run)
+    parts: Iterator[str] = {**OWN, **BENCHMARKS}[run.benchmark].load().report(run)
     return parts
 
 
 def run_types() -> dict[str, type[Any]]:
-    """Benchmark -> the type of its runs."""
+    """Published benchmark -> the type of its runs."""
     return {name: benchmark.load().RUN for name, benchmark in BENCHMARKS.items()}
+
+
+def own_run_types() -> dict[str, type[Any]]:
+    """The same of what is scored on the user's own files."""
+    return {name: benchmark.load().RUN for name, benchmark in OWN.items()}

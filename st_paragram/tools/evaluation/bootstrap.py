@@ -16,7 +16,7 @@ from st_paragram.tools.evaluation.results import Comparison, Interval
 
 RESAMPLES = 10_000
 LEVEL = 0.95
-_CHUNK = 500_000  # numbers drawn at a time, so that memory does not grow with sets or resamples
+CHUNK = 500_000  # numbers drawn at a time, so that memory does not grow with sets or resamples
 _NOTHING = 1e-12  # differences below are rounding: two equal systems must not differ
 
 
@@ -48,10 +48,10 @@ def resampled_pearson(
     x, y = x - x.mean(axis=1, keepdims=True), gold - gold.mean()
     columns = np.concatenate([x, x * x, x * y, [y, y * y]]).T  # (n, 3 K + 2)
     random = np.random.default_rng(seed)
-    step = max(1, _CHUNK // len(y))
+    step = max(1, CHUNK // len(y))
     parts = []
     for start in range(0, resamples, step):
-        counts = _counts(random, min(step, resamples - start), len(y))
+        counts = draw_counts(random, min(step, resamples - start), len(y))
         parts.append(_pearson(counts @ columns / len(y), len(x), columns.max(axis=0)))
     result = np.concatenate(parts, axis=1)
     return result[0] if values.ndim == 1 else result
@@ -90,7 +90,8 @@ def comparison(
     return Comparison(second - first, ends.low, ends.high, min(1.0, 2 * (rarer + 1) / (len(differences) + 1)))
 
 
-def _counts(random: np.random.Generator, rows: int, n: int) -> NDArray[np.float64]:
+def draw_counts(random: np.random.Generator, rows: int, n: int) -> NDArray[np.float64]:
+    """How often each of n items is in each of some resamples, (rows, n)."""
     drawn = random.integers(0, n, (rows, n), dtype=np.int32)
     drawn += n * np.arange(rows, dtype=np.int32)[:, None]
     return np.bincount(drawn.reshape(-1), minlength=rows * n).reshape(rows, n).astype(np.float64)

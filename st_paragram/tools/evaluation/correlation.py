@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.training_record import Correlation
@@ -46,16 +45,14 @@ def cosines(model: TextEncoder, pairs: GradedPairs) -> NDArray[np.float64]:
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
-    """Pearson's and Spearman's correlation by scipy.
+    """Pearson's and Spearman's correlation; equal numbers share the mean of their ranks.
 
     NaN, without a warning, where scores or grades are constant or not finite.
     """
     scores, grades = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
     if not np.isfinite(scores).all() or np.ptp(scores) < 1e-9 or np.ptp(grades) == 0:
         return Correlation(math.nan, math.nan)
-    return Correlation(
-        float(stats.pearsonr(scores, grades).statistic), float(stats.spearmanr(scores, grades).statistic)
-    )
+    return Correlation(_pearson(scores, grades), _pearson(_ranks(scores), _ranks(grades)))
 
 
 def graded_result(
@@ -78,6 +75,17 @@ def graded_result(
 def correlate(model: TextEncoder, pairs: GradedPairs) -> Correlation:
     """Correlate the cosines of embeddings with the grades."""
     return correlation(cosines(model, pairs), pairs.grades)
+
+
+def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks from 1 on, (n,)."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+    return ranks
 
 
 def _defined(value: float | None) -> float | None:

@@ -19,7 +19,7 @@ from st_paragram.core.files import write_text
 from st_paragram.core.json_files import read_json
 from st_paragram.core.machine import MachineDescription, describe_machine
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.evaluation.benchmarks import run_types
+from st_paragram.tools.evaluation.benchmarks import own_run_types, run_types
 from st_paragram.tools.evaluation.results import BenchmarkRun
 
 Run = TypeVar("Run", bound=BenchmarkRun)
@@ -102,7 +102,7 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
 
     Args:
         path: of the file.
-        kinds: benchmark -> the type of its runs; those of `benchmarks.BENCHMARKS` if there are none.
+        kinds: benchmark -> the type of its runs; all that `benchmarks` has if there are none.
 
     Raises:
         EvaluationError: the file is missing, no record, or of a benchmark that is not among the kinds.
@@ -112,7 +112,9 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
         documents = values if isinstance(values, list) else [values]
         if not documents:
             raise ValueError("an empty list")
-        return [_read(document, path, run_types() if kinds is None else kinds) for document in documents]
+        return [
+            _read(document, path, run_types() | own_run_types() if kinds is None else kinds) for document in documents
+        ]
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -113,6 +113,7 @@ class StsRun:
         skipped: key -> rows of a set that were left out because they have no grade.
         resamples: of the bootstrap; 0 if there was none.
         seed: of the bootstrap.
+        altered: keys of sets, and years of the hub, that are not what was published.
     """
 
     benchmark: ClassVar[str] = "sts"
@@ -121,6 +122,7 @@ class StsRun:
     skipped: dict[str, int] = field(default_factory=dict)
     resamples: int = 0
     seed: int = 0
+    altered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,11 +134,12 @@ class HardStsResult:
 
 @dataclass(frozen=True)
 class HardStsRun:
-    """Models on Hard STS; notes as in `StsRun`."""
+    """Models on Hard STS; notes and altered sets as in `StsRun`."""
 
     benchmark: ClassVar[str] = "hard-sts"
     models: dict[str, HardStsResult]
     notes: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,9 @@ def report(found: SemanticRetrievalRun) -> Iterator[str]:
     yield markdown_table(["model", *first, *(["mean"] if len(first) > 1 else []), "seconds"], cells)
     sizes = (f"{name} has {of.queries:,} queries and {of.candidates:,} candidates." for name, of in first.items())
     yield f"\n{' '.join(sizes)}\n"
-    columns = list(PUBLISHED[0].scores)
+    columns = [column for column in PUBLISHED[0].scores if any(name.startswith(column.lower()) for name in first)]
+    if not columns:
+        return
     published = [[row.label, *(hundredths(row.scores[column]) for column in columns)] for row in PUBLISHED]
     yield "These figures are published, and were measured among other candidates:\n"
     yield markdown_table(["model", *columns], published)

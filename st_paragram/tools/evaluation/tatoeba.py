@@ -26,6 +26,7 @@ from st_paragram.tools.evaluation.base import Request, inner_folder
 from st_paragram.tools.evaluation.correlation import embed
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Source, rows
+from st_paragram.tools.evaluation.published_sets import is_published, not_comparable
 from st_paragram.tools.evaluation.translations import Translations, read_translations
 from st_paragram.tools.search.nearest import nearest_both_ways
 from st_paragram.tools.search.neighbours import Vectors
@@ -118,11 +119,12 @@ class TatoebaResult:
 
 @dataclass(frozen=True)
 class TatoebaRun:
-    """Models on the Tatoeba test sets; k neighbours make a margin's background."""
+    """Models on the Tatoeba test sets; k neighbours make a margin's background; languages whose data are others."""
 
     benchmark: ClassVar[str] = "tatoeba"
     models: dict[str, TatoebaResult]
     k: int
+    altered: tuple[str, ...] = ()
 
 
 RUN = TatoebaRun
@@ -189,9 +191,9 @@ def run(request: Request) -> TatoebaRun:
         ModelDirectoryError: a model is not there or cannot be read.
     """
     sets = read_tatoeba(request.folder, request.languages)
-    return TatoebaRun(
-        score_each(request.models, lambda model: score_tatoeba(model, sets), request.untrained), DEFAULT_K
-    )
+    found = score_each(request.models, lambda model: score_tatoeba(model, sets), request.untrained)
+    altered = (of.name for of in sets if not is_published(f"tatoeba/{of.name}", of.first, of.second))
+    return TatoebaRun(found, DEFAULT_K, tuple(altered))
 
 
 def retrieval_error(
@@ -280,7 +282,10 @@ def report(found: TatoebaRun) -> Iterator[str]:
         seconds = "" if result.seconds is None else f"This took {result.seconds:.1f} s.\n\n"
         yield f"### {name}\n\n{seconds}{_table(result)}\n"
     first = next(iter(found.models.values()))
-    if shared := [language for language in PUBLISHED[0].scores if language in first.languages]:
+    columns = [language for language in PUBLISHED[0].scores if language in first.languages]
+    if altered := [language for language in columns if language in found.altered]:
+        yield not_comparable(altered) + "\n"
+    if shared := [language for language in columns if language not in altered]:
         yield f"## Tatoeba: mean error x 100 by cosine beside published rows\n\n{_published_table(found, shared)}"
 
 

@@ -31,6 +31,7 @@ from st_paragram.tools.evaluation.correlation import embed
 from st_paragram.tools.evaluation.linear_classifier import Examples, best_classifier, folds
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Source, rows
+from st_paragram.tools.evaluation.published_sets import not_comparable
 from st_paragram.tools.evaluation.retrieval_files import cells_of, part
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,9 @@ PUBLISHED = rows(
     USE_DAN, English: 72.2 78.5 92.1 86.9 88.1 77.5
     """,
 )
+
+#: Sentences that are scored, by which the published tasks are known.
+SENTENCES = {"MR": 10_662, "CR": 3_775, "SUBJ": 10_000, "MPQA": 10_606, "TREC": 500, "SST2": 1_821}
 
 MAJORITY = "The row *majority* is what the most frequent label alone would reach."
 
@@ -181,13 +185,19 @@ def majority(task: TransferTask) -> float:
 def report(found: TransferRun) -> Iterator[str]:
     """One table of published rows, the majority and all models."""
     tasks = list(found.majority)
-    figures: dict[str, list[float | None]] = {row.label: [row.scores.get(task) for task in tasks] for row in PUBLISHED}
+    first = next(iter(found.models.values())).tasks
+    same = [task for task in tasks if first[task].sentences == SENTENCES.get(task)]
+    figures: dict[str, list[float | None]] = {}
+    for row in PUBLISHED if same else ():
+        figures[row.label] = [row.scores.get(task) if task in same else None for task in tasks]
     figures["majority"] = list(found.majority.values())
     figures |= {name: [result.tasks[task].accuracy for task in tasks] for name, result in found.models.items()}
     cells = [[name, *map(hundredths, row), _mean(row)] for name, row in figures.items()]
     yield "## Transfer: accuracy x 100 of a logistic regression on frozen embeddings\n"
     yield f"{MAJORITY}\n"
     yield markdown_table(["model", *tasks, "mean"], cells)
+    if altered := [task for task in tasks if task not in same]:
+        yield f"\n{not_comparable(altered)}"
     known = {name: result.seconds for name, result in found.models.items() if result.seconds is not None}
     if known:
         yield f"\nThis took {', '.join(f'{seconds:.0f} s for {name}' for name, seconds in known.items())}."

@@ -33,7 +33,7 @@ def made(n, noise, seed=0):
 
 def test_resamples_follow_a_plain_loop(monkeypatch):
     scores, grades = made(20, 1.0)
-    monkeypatch.setattr(bootstrap, "_CHUNK", 20 * 7)  # several chunks, the last one short
+    monkeypatch.setattr(bootstrap, "CHUNK", 20 * 7)  # several chunks, the last one short
     found = resampled_pearson(scores, grades, resamples=30, seed=5)
     random = np.random.default_rng(5)
     drawn = np.concatenate([random.integers(0, 20, (rows, 20), dtype=np.int32) for rows in (7, 7, 7, 7, 2)])

@@ -12,6 +12,7 @@ from st_paragram.tools.evaluation.base import Request
 from st_paragram.tools.evaluation.bootstrap import RESAMPLES
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Published, Source, rows
+from st_paragram.tools.evaluation.published_sets import not_comparable
 from st_paragram.tools.evaluation.results import GradedResult, StsResult, StsRun
 from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, SMT, YEARS
 from st_paragram.tools.evaluation.sts.protocols import ALL_SETS, AVERAGE, Mean, concatenation_means, papers_means
@@ -158,7 +159,7 @@ def run_sts(
     first = next(iter(scores)) if compare else None
     results = {name: sts_result(of, name, bootstrap, first if name != first else None) for name, of in scores.items()}
     skipped = {key: pairs.skipped for key, pairs in data.sets.items() if pairs.skipped}
-    return StsRun(results, data.notes, skipped, resamples, seed)
+    return StsRun(results, data.notes, skipped, resamples, seed, data.altered())
 
 
 def report(run: StsRun) -> Iterator[str]:
@@ -176,6 +177,8 @@ def report(run: StsRun) -> Iterator[str]:
     yield from _comparison_tables(run)
     if run.resamples:
         yield f"The 95 % intervals are percentiles of {run.resamples} bootstrap resamples with seed {run.seed}."
+    if run.altered:
+        yield not_comparable(run.altered)
     yield from (f"- {note}" for note in run.notes)
 
 
@@ -223,7 +226,7 @@ def _papers_table(run: StsRun) -> Iterator[str]:
         [name, *(_mean_cell(mean, _pearsons(result.sets), result.sets) for mean in means)]
         for name, result in run.models.items()
     ]
-    cells += _published_rows(ENGLISH_STS + ALL_SETS_STS, [mean.label for mean in means])
+    cells += _published_rows(run, ENGLISH_STS + ALL_SETS_STS, [mean.label for mean in means])
     title = (
         "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years or all sets"
     )
@@ -243,7 +246,7 @@ def _sentence_bert_table(run: StsRun) -> Iterator[str]:
         [name, *(_mean_cell(mean, _spearmans(result.years), result.years) for mean in means)]
         for name, result in run.models.items()
     ]
-    cells += _published_rows(CONCATENATED_STS, [mean.label for mean in means])
+    cells += _published_rows(run, CONCATENATED_STS, [mean.label for mean in means])
     title = "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT"
     yield _section(title, ["model", *(mean.label for mean in means)], cells)
 
@@ -262,7 +265,7 @@ def _mteb_table(run: StsRun) -> Iterator[str]:
             years = [result.mteb[task] for task in tasks]
             values.append(None if None in years else sum(value for value in years if value is not None) / len(tasks))
         cells.append([name, *("undefined" if value is None else hundredths(value) for value in values)])
-    cells += _published_rows(STATIC_MODELS, head[1:])
+    cells += _published_rows(run, STATIC_MODELS, head[1:])
     yield _section("mteb's protocol: Spearman x 100 of cosines over all pairs of a task", head, cells)
 
 
@@ -274,7 +277,7 @@ def _both_table(run: StsRun, benchmark: str, title: str, published: Sequence[Pub
         [name, *(_both(result.sets[key]) + _ends(result.sets[key]) for key in sizes)]
         for name, result in run.models.items()
     ]
-    cells += _published_rows(published, [_name(key) for key in sizes])
+    cells += _published_rows(run, published, [_name(key) for key in sizes])
     head = ["model", *(f"{_name(key)} ({n})" for key, n in sizes.items())]
     note = (
         "The column es-en is track 4a; es-en-4b is track 4b, whose sentences are from WMT."
@@ -284,10 +287,24 @@ def _both_table(run: StsRun, benchmark: str, title: str, published: Sequence[Pub
     yield _section(f"{title}: Pearson\\Spearman x 100{_brackets(run)}", head, cells, note)
 
 
-def _published_rows(published: Sequence[Published], columns: Sequence[str]) -> list[list[str]]:
-    """Rows with a figure in at least one of the columns."""
-    cells = [[row.label, *(_published_cell(row, column) for column in columns)] for row in published]
+def _published_rows(run: StsRun, published: Sequence[Published], columns: Sequence[str]) -> list[list[str]]:
+    """Rows with a figure in at least one of the columns whose data are what was published."""
+    there = [not _altered(run, column) for column in columns]
+    cells = [
+        [
+            row.label,
+            *(_published_cell(row, name) if same else MISSING for name, same in zip(columns, there, strict=True)),
+        ]
+        for row in published
+    ]
     return [row for row in cells if set(row[1:]) != {MISSING}]
+
+
+def _altered(run: StsRun, column: str) -> bool:
+    """Whether the set of a column is not what was published; of a column of years, any set of 2012-2016."""
+    if column.startswith((*YEARS, AVERAGE, ALL_SETS, "STS12-16")):
+        return any(key.startswith(YEARS) for key in run.altered)
+    return f"2017/{column.removeprefix('STS17/')}" in run.altered
 
 
 def _published_cell(row: Published, column: str) -> str:

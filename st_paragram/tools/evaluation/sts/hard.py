@@ -30,6 +30,7 @@ from st_paragram.tools.evaluation.correlation import correlation, cosines, grade
 from st_paragram.tools.evaluation.graded_pairs import HIGHEST, LOWEST, GradedPairs
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Source, rows
+from st_paragram.tools.evaluation.published_sets import not_comparable
 from st_paragram.tools.evaluation.results import HardStsResult, HardStsRun
 from st_paragram.tools.evaluation.sts.catalogue import YEARS
 from st_paragram.tools.evaluation.sts.sts_files import find_sts, has_sts
@@ -141,7 +142,7 @@ def run(request: Request) -> HardStsRun:
     pairs = different_pairs(data.everything().values())
     splits = split_rows(pairs)
     results = score_each(request.models, lambda model: score_hard_sts(model, pairs, splits), request.untrained)
-    return HardStsRun(results, (*NOTES, *data.notes))
+    return HardStsRun(results, (*NOTES, *data.notes), data.altered())
 
 
 def different_pairs(sets: Iterable[GradedPairs]) -> GradedPairs:
@@ -229,7 +230,9 @@ def report(found: HardStsRun) -> Iterator[str]:
     yield markdown_table(("split", "definition", "pairs", "pairs in the paper"), counts)
     yield "\n## Hard STS: Pearson / Spearman x 100\n"
     cells = [[name, *_cells(result)] for name, result in found.models.items()]
-    yield markdown_table(("model", *sizes), [*cells, *_published_rows(list(sizes))]) + "\n"
+    yield markdown_table(("model", *sizes), [*cells, *([] if found.altered else _published_rows(list(sizes)))]) + "\n"
+    if found.altered:
+        yield not_comparable(found.altered)
     yield from (f"- {note}" for note in found.notes)
 
 

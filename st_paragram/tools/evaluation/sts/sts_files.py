@@ -27,6 +27,7 @@ from st_paragram.tools.evaluation.graded_pairs import (
     read_graded_pairs,
     read_senteval_pairs,
 )
+from st_paragram.tools.evaluation.published_sets import is_published
 from st_paragram.tools.evaluation.sts.catalogue import (
     BENCHMARKS,
     NOT_SCORED,
@@ -51,6 +52,17 @@ class StsData:
     sets: dict[str, GradedPairs]
     concatenations: dict[str, GradedPairs]
     notes: tuple[str, ...]
+
+    def altered(self) -> tuple[str, ...]:
+        """The sets and years that are not what was published, by their digests, or by their sizes if that is all."""
+        sizes = {info.key: info.pairs for info in select_sets((*BENCHMARKS, *NOT_SCORED))}
+        sizes |= {year: sum(info.pairs for info in of.sets if info.key != SMT) for year, of in BENCHMARKS.items()}
+        found = []
+        for key, pairs in self.everything().items():
+            published = is_published(key, pairs.first, pairs.second, pairs.grades)
+            if published is False or (published is None and len(pairs) != sizes[key]):
+                found.append(key)
+        return tuple(found)
 
     def everything(self) -> dict[str, GradedPairs]:
         """Sets and concatenations together."""

@@ -1,0 +1,1 @@
+"""Models on the user's own data: translations, graded pairs, and queries with their relevant documents."""
