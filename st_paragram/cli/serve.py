@@ -26,6 +26,7 @@ DESCRIPTION = (
 EPILOG = """\
   st-paragram serve p-sp-mini --port 8080
   st-paragram serve p-sp-mini --workers 4
+  st-paragram serve p-sp-mini --cors https://app.example.org http://localhost:3000
   st-paragram serve p-sp-es --index lines.index --api-key-file key.txt --host 0.0.0.0
 
 The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a proxy with TLS before
@@ -58,6 +59,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--name", metavar="NAME", help="what requests call the model (default: the last part of MODEL)")
     add("--index", type=Path, metavar="FOLDER", help="an index of st-paragram index, built with this model")
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
+    add(
+        "--cors",
+        nargs="+",
+        metavar="ORIGIN",
+        help="web pages that may use the server from a browser, such as https://app.example.org; '*' for all pages",
+    )
     add_setting_options(parser, ServingSettings)
 
 
@@ -82,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.serving.listening import address, listen_together
 
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
-    job = Job(arguments.model, arguments.name, arguments.index, settings, key)
+    job = Job(arguments.model, arguments.name, arguments.index, settings, key, _origins(arguments.cors or [], key))
     sockets = listen_together(arguments.host, arguments.port, arguments.workers)
     where = address(sockets[0])
 
@@ -99,6 +106,20 @@ def run(arguments: argparse.Namespace) -> int:
 
         serve(job, sockets[0], announce)
     return 0
+
+
+def _origins(given: list[str], key: str | None) -> tuple[str, ...]:
+    """The origins whose pages may use the server; a warning says what all of them may do."""
+    if not given:
+        return ()
+    from st_paragram.tools.options.common import say
+    from st_paragram.tools.serving.cors import ANY, parse_origin
+
+    origins = tuple(dict.fromkeys(map(parse_origin, given)))
+    if ANY in origins:
+        may = "that knows the key can use this server" if key else "that is open in your browser can use this server"
+        say(f"--cors '*': any web page {may}; name the origins of your pages in place of '*'")
+    return origins
 
 
 def _read_key(path: Path) -> str:

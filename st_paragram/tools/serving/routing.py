@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from st_paragram.tools.serving.messages import Answer, Refused, Request
 from st_paragram.tools.serving.reading import RequestSchema, read_json, validated
@@ -41,11 +41,21 @@ class Page:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address that JSON is posted to, in one form or another."""
+    """An address that JSON is posted to, in one form or another.
+
+    Attributes:
+        path: the address.
+        summary: what it does, in a sentence.
+        forms: of its requests; the first one has no mark.
+        example: a request.
+        needs_index: it answers where there is an index.
+    """
 
     path: str
     summary: str
     forms: tuple[Form, ...]
+    example: Mapping[str, Any]
+    needs_index: bool = False
 
     allowed = "POST"
 
@@ -56,7 +66,19 @@ class Endpoint:
         return await form.answer(request, validated(form.schema, value))
 
 
-Route = Page | Endpoint
+class Route(Protocol):
+    """An address, and what answers there."""
+
+    @property
+    def path(self) -> str:
+        """The address."""
+
+    @property
+    def allowed(self) -> str:
+        """Its methods, with commas between."""
+
+    async def respond(self, request: Request) -> Answer:
+        """Answer a request by one of the methods."""
 
 
 class Routes:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from uvicorn import Config, Server
 
 from st_paragram.tools.serving.batching import Batcher
 from st_paragram.tools.serving.connection import connection
-from st_paragram.tools.serving.endpoints import embeddings, own, pages, rerank
+from st_paragram.tools.serving.cors import Cors
+from st_paragram.tools.serving.endpoints import embeddings, front_page, own, pages, rerank
 from st_paragram.tools.serving.endpoints.service import Service
 from st_paragram.tools.serving.guard import Guard, log_stray
 from st_paragram.tools.serving.messages import App, Receive, Scope, Send
@@ -49,13 +50,19 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def build_app(served: ServedModel, settings: ServingSettings | None = None, key: str | None = None) -> Application:
+def build_app(
+    served: ServedModel,
+    settings: ServingSettings | None = None,
+    key: str | None = None,
+    origins: Sequence[str] = (),
+) -> Application:
     """The ASGI application of a server.
 
     Args:
         served: the model, and perhaps an index.
         settings: limits.
         key: what clients must send; None: nothing.
+        origins: of web pages that may use the server, see `cors.parse_origin`.
 
     Raises:
         MissingExtraError: prometheus_client is not installed.
@@ -66,8 +73,10 @@ def build_app(served: ServedModel, settings: ServingSettings | None = None, key:
     batcher.observe = metrics.encoded
     service = Service(served, settings, batcher)
     posted = [*embeddings.endpoints(service), *rerank.endpoints(service), *own.endpoints(service)]
-    routes = Routes([*posted, *pages.pages(service, metrics, posted)])
-    return Application(Guard(routes.respond, settings, metrics, routes.by_path, key), batcher)
+    read = pages.pages(service, metrics, posted)
+    routes = Routes([*posted, *read, *front_page.front_pages(service, posted, read, has_key=key is not None)])
+    cors = Cors(origins) if origins else None
+    return Application(Guard(routes.respond, settings, metrics, routes.by_path, key, cors), batcher)
 
 
 class _AnnouncingServer(Server):
@@ -99,7 +108,7 @@ def serve(job: Job, listening: socket.socket, ready: Callable[[ServedModel], Non
     """
     with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
         served = ServedModel(job.model, job.name, job.index)
-        config = configuration(build_app(served, job.settings, job.key), job.settings)
+        config = configuration(build_app(served, job.settings, job.key, job.origins), job.settings)
         # Keep what has been loaded out of garbage collections: with torch, a model leaves so many objects that a full
         # collection stops all requests for 0.4 s.
         gc.collect()

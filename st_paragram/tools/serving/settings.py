@@ -42,6 +42,7 @@ class Job:
         index: a folder of `st-paragram index`.
         settings: limits.
         key: what clients must send; None: nothing.
+        origins: of web pages that may use the server, see `cors.parse_origin`; none: pages of the server itself.
     """
 
     model: str
@@ -49,3 +50,4 @@ class Job:
     index: Path | None = None
     settings: ServingSettings = field(default_factory=ServingSettings)
     key: str | None = field(default=None, repr=False)
+    origins: tuple[str, ...] = ()

@@ -183,7 +183,7 @@ def test_the_header_that_is_missing_is_named(client):
 
 
 def test_a_wrong_address_or_method_is_told_what_there_is(client):
-    told = message(client.get("/"), 404)
+    told = message(client.get("/v2"), 404)
     assert all(address in told for address in ("/v1/embeddings", "/score", "/search", "/v1/models", "/health"))
     assert message(client.get("/score"), 405) == "this method is not allowed here; use POST"
 

@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 from pydantic import Field, StrictStr
 
+from st_paragram.tools.serving.endpoints.embeddings import TEXTS
 from st_paragram.tools.serving.endpoints.service import Service, written
 from st_paragram.tools.serving.messages import Answer, Refused, Request
 from st_paragram.tools.serving.reading import FAIL_FAST, Number, RequestSchema, Texts
@@ -69,6 +70,12 @@ def endpoints(service: Service) -> list[Endpoint]:
         return await written(content, 0, [hit.sentence for hits in found for hit in hits])
 
     return [
-        Endpoint("/score", "The cosine of each pair.", (Form(ScoreRequest, score),)),
-        Endpoint("/search", "The sentences of the index nearest to each query.", (Form(SearchRequest, search),)),
+        Endpoint("/score", "The cosine of each pair.", (Form(ScoreRequest, score),), {"pairs": [TEXTS]}),
+        Endpoint(
+            "/search",
+            "The sentences of the index nearest to each query.",
+            (Form(SearchRequest, search),),
+            {"queries": TEXTS[:1], "k": 3},
+            needs_index=True,
+        ),
     ]

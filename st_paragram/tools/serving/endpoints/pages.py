@@ -67,7 +67,10 @@ def pages(service: Service, metrics: Metrics, endpoints: Sequence[Endpoint]) -> 
         Page("/metrics", "Counters for Prometheus.", lambda _: Answer(metrics.text(), media_type=metrics.content_type)),
     ]
     description = lru_cache(maxsize=1)(lambda: Answer.json(_describe(endpoints, found)))
-    return [*found, Page("/openapi.json", "This description.", lambda _: description())]
+    return [
+        *found,
+        Page("/openapi.json", "The description of this server for machines (OpenAPI).", lambda _: description()),
+    ]
 
 
 def _describe(endpoints: Sequence[Endpoint], pages: Sequence[Page]) -> dict[str, Any]:
@@ -92,4 +95,4 @@ def _answers(summary: str) -> dict[str, Any]:
 def _body(endpoint: Endpoint) -> dict[str, Any]:
     references = [{"$ref": f"{_SCHEMAS}{form.schema.__name__}"} for form in endpoint.forms]
     schema = references[0] if len(references) == 1 else {"anyOf": references}
-    return {"required": True, "content": {JSON: {"schema": schema}}}
+    return {"required": True, "content": {JSON: {"schema": schema, "example": endpoint.example}}}
