@@ -8,8 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.core.damage import one_line
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.extras import require
+from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 
@@ -128,10 +130,13 @@ def _read_key(path: Path) -> str:
     Raises:
         SettingsError: the file cannot be read, or has no key.
     """
+    if wrong := folder_for_file(path):
+        raise SettingsError(f"{wrong}; give a text file with the key")
     try:
         key = path.read_text(encoding="utf-8").split("\n")[0].strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read ({error}); give a text file with the key") from error
+        reason = one_line(error, about=path)
+        raise SettingsError(f"{path}: cannot be read ({reason}); give a text file with the key") from error
     if not key:
         raise SettingsError(f"{path}: its first line is empty; write the key into it")
     return key
