@@ -1,0 +1,91 @@
+"""Sentences that come with fields, from wherever they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_paragram.core.damage import short
+from st_paragram.core.data.lines import read_lines
+from st_paragram.core.data.streams import stream_name
+from st_paragram.errors import SettingsError
+from st_paragram.tools.search.fields import Value, check_name, guessed
+
+Tags = Mapping[str, Value | None]
+#: Fields for all sentences, or for each.
+Metadata = Tags | Iterable[Tags]
+
+
+@dataclass(frozen=True)
+class TaggedTexts:
+    """Sentences and their fields.
+
+    Attributes:
+        name: Of the text, for messages and for `index.json`.
+        rows: Sentences with fields, which may be read once.
+        guess: Values are text although they may be numbers, as in a CSV file: find out.
+    """
+
+    name: str
+    rows: Iterable[tuple[str, Tags | None]]
+    guess: bool = False
+
+
+#: A file with a sentence on each line (a path, or `-`), or sentences themselves.
+Source = str | Path | Iterable[str] | TaggedTexts
+
+
+def tagged(source: Source, metadata: Metadata | None) -> TaggedTexts:
+    """Sentences with their fields.
+
+    Args:
+        source: The sentences.
+        metadata: Fields of all sentences, or for each sentence its own; None: there are none.
+
+    Raises:
+        SettingsError: A name of a field is refused, or there are not as many sentences as fields for them.
+        TextError: While the rows are read, as of `read_lines`.
+    """
+    if isinstance(source, TaggedTexts):
+        if metadata is not None:
+            raise SettingsError("these sentences have fields already; give them once")
+        return source
+    if isinstance(source, (str, Path)):
+        name, texts = stream_name(str(source)), read_lines(str(source))
+    else:
+        name, texts = "sentences", iter(source)
+    if metadata is None or isinstance(metadata, Mapping):
+        for key in metadata or {}:
+            check_name(key)
+        return TaggedTexts(name, ((text, metadata) for text in texts))
+    return TaggedTexts(name, _paired(texts, metadata))
+
+
+def _paired(texts: Iterator[str], metadata: Iterable[Tags]) -> Iterator[tuple[str, Tags]]:
+    count, pairs = 0, zip(texts, metadata, strict=True)
+    try:
+        for text, tags in pairs:
+            count += 1
+            if not isinstance(tags, Mapping):
+                raise SettingsError(f"fields of sentence {count} are {short(tags)}; give a mapping")
+            yield text, tags
+    except ValueError as error:
+        seen = f"there are not as many sentences as fields for them: one of both ends after {count:,}"
+        raise SettingsError(f"{seen}; give a mapping for each sentence") from error
+
+
+def constant_tags(words: Iterable[str]) -> dict[str, Value]:
+    """Fields from words like `source=wiki`; numbers, true and false are read as such.
+
+    Raises:
+        SettingsError: A word is not of that form.
+    """
+    found: dict[str, Value] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not value:
+            raise SettingsError(f"tag {short(word)}: write FIELD=VALUE, such as source=wiki")
+        check_name(name)
+        found[name] = guessed([value]).read(value)
+    return found
