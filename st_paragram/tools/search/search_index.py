@@ -96,15 +96,16 @@ class SearchIndex:
         metadata = read_metadata(self.folder)
         self.effort = metadata.effort
         self.model = self._find(model, metadata)
+        self._check_model(metadata)
         self._opened = self._open(metadata, compare)
 
-    def _open(self, metadata: IndexMetadata, compare: bool) -> OpenIndex:
+    def _open(self, metadata: IndexMetadata, compare: bool, before: OpenIndex | None = None) -> OpenIndex:
         """Open all files; again, if they were replaced meanwhile."""
         for _ in range(_TRIES):
             try:
                 if compare:
                     check_files(self.folder, metadata)
-                return OpenIndex(self.folder, metadata, self.memory)
+                return OpenIndex(self.folder, metadata, self.memory, before)
             except MiningError as error:
                 failed, found = error, read_metadata(self.folder)
                 if found == metadata:
@@ -343,7 +344,7 @@ class SearchIndex:
         if metadata == old:
             return False
         self._check_model(metadata)
-        opened = self._open(metadata, compare=True)
+        opened = self._open(metadata, compare=True, before=self._opened)
         if (opened.metadata.folder, opened.metadata.generation > 0) != (old.folder, True):
             self.effort = opened.metadata.effort
         self._opened = opened
@@ -363,7 +364,7 @@ class SearchIndex:
         return found
 
     def _find(self, model: str | Path | None, metadata: IndexMetadata) -> Path:
-        """Directory of the model, which must be the one the index was built with."""
+        """Directory of the model that was named, or of the recorded one."""
         name = metadata.model if model is None else str(model)
         try:
             path = find(name)
@@ -373,16 +374,19 @@ class SearchIndex:
             raise ModelDirectoryError(
                 f"{self.folder} was built with {printable(name)}: {error}; or name it with --model"
             ) from error
-        self._check_model(metadata, path)
         return path
 
-    def _check_model(self, metadata: IndexMetadata, path: Path | None = None) -> None:
+    def _check_model(self, metadata: IndexMetadata) -> None:
         """Refuse an index that was built with another model."""
-        path = path or self.model
-        own, other = metadata.fingerprint, fingerprint(path)
+        own, other = metadata.fingerprint, self._fingerprint
         if own != other:
-            built = f"built with {printable(metadata.model)} (fingerprint {own[:12]}), not with {path} ({other[:12]})"
-            raise MiningError(f"{self.folder}: {built}; name the right model, or build the index again")
+            built = f"built with {printable(metadata.model)} (fingerprint {own[:12]})"
+            seen = f"{built}, not with {self.model} ({other[:12]})"
+            raise MiningError(f"{self.folder}: {seen}; name the right model, or build the index again")
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint(self.model)
 
     def _embed(self, texts: list[str]) -> Vectors:
         return self.content.embed_texts(self.encoder, texts)

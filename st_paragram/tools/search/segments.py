@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.files import FileDescription
 from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.search import indexes
@@ -63,6 +64,7 @@ class OpenSegment:
         """Number of rows, n."""
         return len(self.sentences)
 
+    @cached_property
     def held(self) -> HeldRows:
         """The vectors in memory.
 
@@ -84,21 +86,31 @@ class OpenIndex:
         starts: Row at which each begins, and the number of rows: int64 (segments + 1,).
     """
 
-    def __init__(self, folder: Path, metadata: IndexMetadata, memory: int) -> None:
+    def __init__(self, folder: Path, metadata: IndexMetadata, memory: int, before: OpenIndex | None = None) -> None:
         """Map all files.
 
         Args:
             folder: Of the index.
             metadata: Of the index, see `read_metadata`.
             memory: Bytes that vectors may take in memory at a time.
+            before: The same folder as it was before: what stays as it is is taken from there.
 
         Raises:
             MiningError: They are damaged.
         """
         self.folder, self.metadata, self._memory = folder, metadata, memory
-        self.segments = [OpenSegment(folder / each.folder, each) for each in metadata.all_segments]
+        known = {} if before is None else before._by_digests()
+        self.segments = [
+            known.get(digests) or OpenSegment(folder / each.folder, each)
+            for each, digests in zip(metadata.all_segments, _digests(metadata), strict=True)
+        ]
+        if before is not None and self.segments[0] is before.segments[0] and "parts" in before.__dict__:
+            self.parts = before.parts
         self.starts = np.cumsum([0, *map(len, self.segments)], dtype=np.int64)
         self.deleted = self._read_deleted()
+
+    def _by_digests(self) -> dict[tuple[FileDescription, ...], OpenSegment]:
+        return dict(zip(_digests(self.metadata), self.segments, strict=True))
 
     def _read_deleted(self) -> NDArray[np.bool_] | None:
         """Which rows are deleted, (n,); None if no row is."""
@@ -133,7 +145,7 @@ class OpenIndex:
         """Vectors of each segment; in memory if all that are compared take no more than half of it."""
         compared = self.segments if self.metadata.factory == FLAT else self.segments[1:]
         holds = sum(map(len, compared)) * self.metadata.dimension * 4 <= self._memory // 2
-        return [each.held() if holds and each in compared else each.stored for each in self.segments]
+        return [each.held if holds and each in compared else each.stored for each in self.segments]
 
     @cached_property
     def parts(self) -> list[tuple[int, Any]]:
@@ -196,3 +208,8 @@ class OpenIndex:
 
     def _kept(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows if self.deleted is None else rows[~self.deleted[rows]]
+
+
+def _digests(metadata: IndexMetadata) -> list[tuple[FileDescription, ...]]:
+    """Files of each segment: if they are the same, so is the segment."""
+    return [tuple(metadata.files[name] for name in segment.names) for segment in metadata.all_segments]

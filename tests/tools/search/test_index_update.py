@@ -74,7 +74,7 @@ def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, factory):
     index = SearchIndex.build(
         texts, tmp_path / "i", "p-sp-mini", SearchSettings(index=factory, recall=1.0), metadata=fields
     )
-    for _ in range(14):
+    for _ in range(9):
         what = rng.random()
         if what < 0.5:
             texts, fields = texts_and_tags(rng, rng.randint(1, 30))
@@ -85,10 +85,10 @@ def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, factory):
                 assert added.added == len(set(plain.rows) - known)
         elif what < 0.65:
             lines = {rng.randint(1, plain.lines + 5) for _ in range(9)}
-            assert index.delete(lines=lines) == plain.delete(lambda text, line, fields: line in lines)
+            assert index.delete(lines=lines) == plain.delete(lambda text, line, fields, lines=lines: line in lines)
         elif what < 0.75:
             gone = set(rng.sample(sorted(plain.rows), 4)) | {"never seen before"}
-            assert index.delete(sentences=gone) == plain.delete(lambda text, line, fields: text in gone)
+            assert index.delete(sentences=gone) == plain.delete(lambda text, line, fields, gone=gone: text in gone)
         elif what < 0.85:
             wanted = plain.delete(lambda text, line, f: f.get("lang") == "es" and f.get("year", 0) >= 2021)
             assert index.delete(where=["lang=es", "year>=2021"]) == wanted
@@ -128,12 +128,12 @@ def test_scores_and_ties_are_those_of_an_index_that_was_built_at_once(tmp_path):
 
 def test_many_small_additions_make_few_segments(tmp_path):
     index = SearchIndex.build(["the first one"], tmp_path / "i", "p-sp-mini")
-    for number in range(40):
+    for number in range(20):
         index.add([f"sentence with number {number}"])
-    assert len(index) == 41 and len(index.metadata.segments) <= 6
+    assert len(index) == 21 and len(index.metadata.segments) <= 5
     assert [hit.line for hit in index.search(["sentence with number 17"], 1)[0]] == [19]
     assert index.add(["sentence with number 3", "sentence with number 3"]).known == 1
-    assert index.metadata.generation == 40
+    assert index.metadata.generation == 20
 
 
 def test_a_first_build_keeps_its_format_and_a_changed_one_says_what_it_is(tmp_path):
@@ -240,7 +240,7 @@ def test_bad_requests_are_refused(tmp_path, arguments, message):
     index = SearchIndex.build(["one two three"], tmp_path / "i", "p-sp-mini", metadata={"lang": "en", "year": 2020})
     with pytest.raises(SettingsError, match=message):
         index.delete(**arguments)
-    if arguments.get("where"):
+    if arguments.get("where") and "lines" not in arguments:
         with pytest.raises(SettingsError, match=message):
             index.search(["one"], where=arguments["where"])
 
