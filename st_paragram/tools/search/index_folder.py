@@ -72,7 +72,7 @@ def build(
             fields=records,
         )
         metadata = add_index(part, metadata, settings)
-        write_metadata(part, metadata)
+        metadata = write_metadata(part, metadata)
     return metadata
 
 

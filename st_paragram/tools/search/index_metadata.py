@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -152,8 +152,8 @@ def part_name(number: int) -> str:
 
 def write_metadata(
     folder: Path, metadata: IndexMetadata, known: Mapping[str, FileDescription] | None = None, sync: bool = False
-) -> None:
-    """Write `index.json`, all other files being there: the folder is complete then.
+) -> IndexMetadata:
+    """Write `index.json`, all other files being there: the folder is complete then; returns what it says.
 
     Args:
         folder: Of the index.
@@ -169,8 +169,9 @@ def write_metadata(
         n: FileDescription((folder / n).stat().st_size, sha256) for n, sha256 in zip(new, digests, strict=True)
     }
     version = CHANGED_VERSION if metadata.changed else FORMAT_VERSION
-    values = asdict(replace(metadata, format_version=version))
-    values |= {"files": {name: asdict(described.get(name) or known[name]) for name in names}}
+    files = {name: described.get(name) or known[name] for name in names}
+    metadata = replace(metadata, format_version=version, files=files)
+    values = asdict(metadata)
     if metadata.content == Content.SENTENCES.value:  # versions that know no other content can read it
         del values["content"]
     if not metadata.changed:  # nor the format of changed indexes
@@ -186,6 +187,7 @@ def write_metadata(
             os.fsync(handle.fileno())
     if sync:
         _sync(folder, [METADATA_FILE])
+    return metadata
 
 
 _CHANGES = ("generation", "folder", "fields", "segments", "deleted", "deleted_file")
@@ -255,14 +257,25 @@ def check_files(folder: Path, metadata: IndexMetadata, known: bool = True) -> No
     Raises:
         MiningError: A file holds something else, or cannot be read.
     """
-    left = dict(metadata.files)
-    for names in (*(segment.names for segment in metadata.all_segments), list(metadata.files)):
-        files = {name: left.pop(name) for name in names if name in left}  # last what is of no segment
-        seal = KnownDigest("indexes", [folder / name for name in files])
-        sums = hashlib.sha256(" ".join(each.sha256 for each in files.values()).encode()).hexdigest()
+    for seal, sums, files in _seals(folder, metadata):
         if not (known and seal.read() == sums):
             check_content(folder, files, METADATA_FILE, MiningError, _AGAIN)
             seal.write(sums)
+
+
+def seal_files(folder: Path, metadata: IndexMetadata) -> None:
+    """Remember that all files are what was written; for who has just written them."""
+    for seal, sums, _ in _seals(folder, metadata):
+        seal.write(sums)
+
+
+def _seals(folder: Path, metadata: IndexMetadata) -> Iterator[tuple[KnownDigest, str, dict[str, FileDescription]]]:
+    """Files of each segment, and what is of no segment: with what is known of them, and what should be."""
+    left = dict(metadata.files)
+    for names in (*(segment.names for segment in metadata.all_segments), list(metadata.files)):
+        if files := {name: left.pop(name) for name in names if name in left}:
+            sums = hashlib.sha256(" ".join(each.sha256 for each in files.values()).encode()).hexdigest()
+            yield KnownDigest("indexes", [folder / name for name in files]), sums, files
 
 
 def describe_index(folder: Path) -> FolderDescription:

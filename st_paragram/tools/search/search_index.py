@@ -26,7 +26,7 @@ from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import Effort, find_effort
 from st_paragram.tools.search.fields import Kind, Value
 from st_paragram.tools.search.filters import Where, conditions
-from st_paragram.tools.search.index_metadata import IndexMetadata, check_files, read_metadata
+from st_paragram.tools.search.index_metadata import IndexMetadata, check_files, read_metadata, seal_files
 from st_paragram.tools.search.index_update import Added
 from st_paragram.tools.search.masked_search import nearest
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
@@ -148,7 +148,7 @@ class SearchIndex:
         content = Content.ANSWERS if answers else Content.SENTENCES
         plain = isinstance(source, (str, Path)) and metadata is None
         texts = str(source) if plain else tagged(source, metadata)
-        index_folder.build(texts, Path(output), str(model), settings, overwrite, content)
+        seal_files(Path(output), index_folder.build(texts, Path(output), str(model), settings, overwrite, content))
         return cls(output, model, settings.memory, compare=False)  # just written
 
     def __len__(self) -> int:
