@@ -4,79 +4,92 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from st_paragram.core.files import STDIN
-from st_paragram.core.plan import Needs, Plan, size
+from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
+from st_paragram.tools.options.columns import columns_of
 from st_paragram.tools.options.common import check_input, say
 from st_paragram.tools.options.plans import planned_lines, planned_model
-from st_paragram.tools.search.filters import check, conditions
+from st_paragram.tools.search import filters
 from st_paragram.tools.search.index_update import Added
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import FLAT, SearchSettings
-from st_paragram.tools.search.tagged_texts import TaggedTexts
+from st_paragram.tools.search.tagged_texts import TaggedTexts, constant_tags
 
 _MANY = 0.2  # share of added sentences from which compacting makes searches faster
 _BYTES_A_ROW = 100  # of a sentence, its line and its place
 _MOST_LINES = 10_000_000  # that a range may name
 
-#: Options of the settings that a change looks at.
-_ADD = ("most_repeats", "memory")
-_COMPACT = ("index", "recall", "memory", "seed")
+
+def folder_of(arguments: argparse.Namespace) -> Path:
+    """The index that is to be changed."""
+    folder: Path = arguments.add_to or arguments.delete_from or arguments.compact
+    return folder
 
 
-def opened(folder: Path, arguments: argparse.Namespace, settings: SearchSettings) -> SearchIndex:
+def opened(arguments: argparse.Namespace, settings: SearchSettings) -> SearchIndex:
     """The index that is to be changed; its content is compared by the change itself."""
-    return SearchIndex(folder, arguments.model, settings.memory, compare=False)
+    return SearchIndex(folder_of(arguments), arguments.model, settings.memory, compare=False)
 
 
-def check_settings(arguments: argparse.Namespace, allowed: Iterable[str], what: str) -> None:
-    """Refuse settings that a change does not look at, and those of a new index.
+def check_build(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go with a new index.
 
     Raises:
-        SettingsError: One was given.
+        ParagramError: No text, or options of changes.
     """
+    _check_unused(arguments, ("lines", "where"), "a new index")
+    _check_text(arguments, "--output")
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go with a change.
+
+    Raises:
+        ParagramError: No text, or options of new indexes or of other changes.
+    """
+    if arguments.add_to:
+        _check_settings(arguments, ("most_repeats", "memory"), "--add-to")
+        _check_unused(arguments, ("lines", "where"), "--add-to")
+        _check_text(arguments, "--add-to")
+    elif arguments.delete_from:
+        _check_settings(arguments, ("memory",), "--delete-from")
+        _check_unused(arguments, ("tag", "metadata"), "--delete-from")
+        if sum(bool(each) for each in (arguments.file, arguments.lines, arguments.where)) != 1:
+            raise SettingsError("--delete-from needs one of these: a file with sentences, --lines, --where")
+        if arguments.file:
+            _check_text(arguments, "--delete-from")
+    else:
+        _check_settings(arguments, ("index", "recall", "memory", "seed"), "--compact")
+        _check_unused(arguments, ("file", "columns", "tag", "metadata", "lines", "where"), "--compact")
+
+
+def _check_settings(arguments: argparse.Namespace, allowed: Iterable[str], what: str) -> None:
     others = sorted(set(given(arguments, SearchSettings)).difference(allowed))
-    flags = [name for name in ("answers", "overwrite") if getattr(arguments, name)]
-    if others or flags:
-        name = {"vector_type": "precision"}.get((others + flags)[0], (others + flags)[0])
-        raise SettingsError(f"--{name.replace('_', '-')} has no meaning for {what}; leave it out")
-
-
-def check_add(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go with `--add-to`."""
-    check_settings(arguments, _ADD, "--add-to")
-    _check_unused(arguments, ("lines", "where"), "--add-to")
-    if arguments.file is None:
-        raise SettingsError("--add-to needs a text; give a file with a sentence a line, or -")
-    check_input(arguments.file)
-
-
-def check_delete(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go with `--delete-from`."""
-    check_settings(arguments, ("memory",), "--delete-from")
-    _check_unused(arguments, ("tag", "metadata"), "--delete-from")
-    if sum(bool(each) for each in (arguments.file, arguments.lines, arguments.where)) != 1:
-        raise SettingsError("--delete-from needs one of: a file with sentences, --lines, --where")
-    if arguments.file:
-        check_input(arguments.file)
-
-
-def check_compact(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go with `--compact`."""
-    check_settings(arguments, _COMPACT, "--compact")
-    _check_unused(arguments, ("file", "tag", "metadata", "lines", "where"), "--compact")
+    others += [name for name in ("answers", "overwrite") if getattr(arguments, name)]
+    if others:
+        name = {"vector_type": "precision"}.get(others[0], others[0])
+        raise SettingsError(f"--{name.replace('_', '-')} has no meaning with {what}; leave it out")
 
 
 def _check_unused(arguments: argparse.Namespace, names: Iterable[str], what: str) -> None:
     for name in names:
         if getattr(arguments, name):
             seen = "a file" if name == "file" else f"--{name}"
-            raise SettingsError(f"{seen} has no meaning for {what}; leave it out")
+            raise SettingsError(f"{seen} has no meaning with {what}; leave it out")
+
+
+def _check_text(arguments: argparse.Namespace, what: str) -> None:
+    if arguments.file is None:
+        raise SettingsError(f"{what} needs a text; give a file with a sentence a line, or -")
+    if arguments.metadata and not arguments.columns:
+        raise SettingsError("--metadata names columns of a table; name the one with the text by --columns, too")
+    check_input(arguments.file)
+    constant_tags(arguments.tag or [])
 
 
 def line_numbers(words: Iterable[str]) -> list[int]:
@@ -95,22 +108,21 @@ def line_numbers(words: Iterable[str]) -> list[int]:
     return found
 
 
-def add(index: SearchIndex, texts: TaggedTexts, settings: SearchSettings) -> None:
+def add(index: SearchIndex, texts: str | TaggedTexts, settings: SearchSettings) -> None:
     """Add sentences, and say what became of them."""
     done = index.add(texts, settings=settings)
-    say(
-        f"{index.folder}: {counted(done.added, 'sentence')} added of {counted(done.counts.lines, 'line')} ({_why(done)})"
-    )
+    sentences = f"{counted(done.added, 'sentence')} added of {counted(done.counts.lines, 'line')}"
+    say(f"{index.folder}: {sentences} ({_why(done)})")
     _say_state(index)
 
 
 def _why(added: Added) -> str:
     counts = added.counts
-    left_out = f"{counts.repeated:,} repeated, {counts.blank + counts.near_empty:,} blank or nearly so"
-    return f"{added.known:,} there already, {added.tagged:,} with new fields, {left_out}, {counts.boilerplate:,} too frequent"
+    there = f"{added.known:,} there already, {added.tagged:,} there with other fields, {counts.repeated:,} repeated"
+    return f"{there}, {counts.blank + counts.near_empty:,} blank or nearly so, {counts.boilerplate:,} too frequent"
 
 
-def delete(index: SearchIndex, arguments: argparse.Namespace) -> None:
+def delete(index: SearchIndex, arguments: argparse.Namespace, texts: str | TaggedTexts | None) -> None:
     """Delete what was asked for, and say how much that was."""
     if arguments.lines:
         numbers = set(line_numbers(arguments.lines))
@@ -118,7 +130,7 @@ def delete(index: SearchIndex, arguments: argparse.Namespace) -> None:
         missing = len(numbers) - count
         rest = f"; {counted(missing, 'line')} asked for {'is' if missing == 1 else 'are'} not in it" if missing else ""
     else:
-        count = index.delete(where=arguments.where) if arguments.where else index.delete(sentences=arguments.file)
+        count = index.delete(sentences=texts, where=arguments.where)
         rest = ""
     say(f"{index.folder}: {counted(count, 'sentence')} deleted{rest}")
     _say_state(index)
@@ -145,8 +157,8 @@ def plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
     Raises:
         ParagramError: What the change itself refuses before it reads the text.
     """
-    folder = arguments.add_to or arguments.delete_from or arguments.compact
-    index = opened(folder, arguments, settings)
+    folder, index = folder_of(arguments), opened(arguments, settings)
+    (column,) = [None] if arguments.file is None else columns_of(arguments.columns, [arguments.file])
     metadata, row = (
         index.metadata,
         _BYTES_A_ROW + index.metadata.dimension * (2 - (index.metadata.vector_type == "int8")),
@@ -154,7 +166,7 @@ def plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
     reads = [f"{folder}: an index of {counted(len(index), 'sentence')}, by {metadata.model}"]
     changes = f"{folder}: the same index, changed all at once at the end"
     if arguments.add_to:
-        text = planned_lines(arguments.file)
+        text = planned_lines(arguments.file, column)
         model = planned_model(index.model)
         disk = None if text.rows is None else text.rows * row
         needs = Needs(model.seconds(text.rows), model.memory(), disk)
@@ -164,9 +176,9 @@ def plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
         what = f"deleted: {metadata.deleted:,}, segments: {len(metadata.all_segments):,}; nothing is embedded"
         return Plan("put an index into one segment", reads, [changes], [what], needs)
     if arguments.file:
-        reads = [planned_lines(arguments.file).line, *reads]
+        reads = [planned_lines(arguments.file, column).line, *reads]
     if arguments.where:
-        check(conditions(arguments.where), index.fields)
+        filters.check(filters.conditions(arguments.where), index.fields)
     how = f"sentences of {arguments.file}" if arguments.file else " and ".join(arguments.where or ["lines by number"])
-    needs = Needs(None, None, metadata.rows // 8, "the size of the index")
+    needs = Needs(None, None, 128 + metadata.rows // 8, "the size of the index")
     return Plan("delete sentences from an index", reads, [changes], [how], needs)

@@ -131,7 +131,9 @@ class Sentences:
         return cast("NDArray[np.int64]", self._maps[name])
 
 
-def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None) -> SentenceCounts:
+def write_sentences(
+    path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None, column: str | None = None
+) -> SentenceCounts:
     """Find the distinct sentences of a text.
 
     Memory: 32 bytes a line.
@@ -141,12 +143,13 @@ def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeat
         folder: Filled.
         with_ids: Lines begin with an id.
         most_repeats: Leave out sentences that occur more often: menus, headers and the like.
+        column: The name of the column that has the sentences, if the text is a table; see `tables.read_columns`.
 
     Raises:
         TextError: The text cannot be read, or a line is not UTF-8.
         MiningError: The text has no sentence, or a line has no id where it should.
     """
-    return _write(_numbered(path, with_ids), path, folder, most_repeats, with_ids)[0]
+    return _write(_numbered(path, with_ids, column), path, folder, most_repeats, with_ids)[0]
 
 
 def write_tagged_sentences(
@@ -298,7 +301,7 @@ class _Kept:
         return arrays
 
 
-def _numbered(path: str, with_ids: bool) -> Iterator[_Line]:
+def _numbered(path: str, with_ids: bool, column: str | None) -> Iterator[_Line]:
     """Number of the line, id, sentence with single spaces, no fields."""
     for number, line in enumerate(read_lines(path)):
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
