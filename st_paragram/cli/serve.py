@@ -60,6 +60,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=int, default=1, metavar="N", help="processes that answer requests (default: %(default)s)")
     add("--name", metavar="NAME", help="what requests call the model (default: the last part of MODEL)")
     add("--index", type=Path, metavar="FOLDER", help="an index of st-paragram index, built with this model")
+    add(
+        "--index-writable",
+        action="store_true",
+        help="let clients that send the key add sentences to the index and delete some",
+    )
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
     add(
         "--cors",
@@ -91,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.serving.listening import address, listen_together
 
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
-    job = Job(arguments.model, arguments.name, arguments.index, settings, key, _origins(arguments.cors or [], key))
+    origins = _origins(arguments.cors or [], key)
+    job = Job(arguments.model, arguments.name, arguments.index, settings, key, origins, arguments.index_writable)
     sockets = listen_together(arguments.host, arguments.port, arguments.workers)
     where = address(sockets[0])
 

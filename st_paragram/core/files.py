@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from st_paragram.errors import ParagramError, TextError
+from st_paragram.errors import InUseError, ParagramError, TextError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -345,7 +345,7 @@ def _held(lock: BaseFileLock, refusal: str) -> Iterator[bool]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise ParagramError(refusal) from error
+        raise InUseError(refusal) from error
     except (NotImplementedError, OSError):
         held = False
     try:

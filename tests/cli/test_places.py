@@ -18,6 +18,7 @@ from st_paragram.core.files import make_folder
 from st_paragram.errors import ParagramError
 from st_paragram.tools.search.search_index import SearchIndex
 
+STORE = "prepare --lang es --text {} --vocab-size 60 --output store.h5"
 SIDES = "--source lines.txt --target lines.txt"
 # Commands with {} where a file is expected that is read.
 FILES = {
@@ -131,9 +132,7 @@ def place(tmp_path_factory):
     SearchIndex.build(folder / "lines.txt", folder / "index", "p-sp-mini")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert (
-            main(["prepare", "--lang", "es", "--text", "pairs.tsv", "--vocab-size", "60", "--output", "store.h5"]) == 0
-        )
+        assert main(STORE.format("pairs.tsv").split()) == 0
     return folder
 
 

@@ -23,7 +23,7 @@ from typing import Any, get_origin, get_type_hints
 
 from st_paragram.core.checksums import check_content, content_digests
 from st_paragram.core.damage import DAMAGED, one_line, short
-from st_paragram.core.files import FileDescription, FolderDescription, atomic, describe_files, digest
+from st_paragram.core.files import FileDescription, FolderDescription, atomic, describe_files, digest, file_for_folder
 from st_paragram.core.json_files import read_json
 from st_paragram.core.known_files import KnownDigest
 from st_paragram.core.vectors.npy_shards import map_array
@@ -213,7 +213,8 @@ def read_metadata(folder: Path) -> IndexMetadata:
     """
     path = folder / METADATA_FILE
     if not path.is_file():
-        raise MiningError(f"{folder}: {_instead(folder)}; build one with st-paragram index")
+        seen = file_for_folder(folder, "an index folder") or f"{folder}: {_instead(folder)}"
+        raise MiningError(f"{seen}; build one with st-paragram index")
     try:
         values: dict[str, Any] = read_json(path)
         version = values["format_version"]
@@ -243,7 +244,7 @@ def _instead(folder: Path) -> str:
     """What there is in place of an index."""
     if folder.is_dir():
         return "has no index.json: it is no index, or was never finished"
-    return "is a file, and an index is a folder" if folder.exists() else "no such index folder"
+    return "no such index folder"
 
 
 def check_files(folder: Path, metadata: IndexMetadata, known: bool = True) -> None:

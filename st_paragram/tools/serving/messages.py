@@ -20,7 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _Result = TypeVar("_Result")
 
 JSON = "application/json"
-_TYPES = {401: "authentication_error", 404: "not_found_error", 503: "server_busy"}
+_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 503: "server_busy"}
 _HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,18 +26,20 @@ class Form:
 
 @dataclass(frozen=True)
 class Page:
-    """An address that is read with GET: `answer` is given what follows the path, "" for the path itself."""
+    """An address that is read with GET: `answer` is given what follows the path, "" for the path itself, in a thread if it takes long."""
 
     path: str
     summary: str
     answer: Callable[[str], Answer]
     has_children: bool = False
+    in_thread: bool = False
 
     allowed = "GET, HEAD"
 
     async def respond(self, request: Request) -> Answer:
         """The page; addresses below it are passed on without their first part."""
-        return self.answer(request.path[len(self.path) + 1 :])
+        rest = request.path[len(self.path) + 1 :]
+        return await asyncio.to_thread(self.answer, rest) if self.in_thread else self.answer(rest)
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ class Endpoint:
         summary: what it does, in a sentence.
         forms: of its requests; the first one has no mark.
         example: a request.
-        needs_index: it answers where there is an index.
+        is_on: it answers; a page for people does not show others.
     """
 
     path: str
     summary: str
     forms: tuple[Form, ...]
     example: Mapping[str, Any]
-    needs_index: bool = False
+    is_on: bool = True
 
     allowed = "POST"
 

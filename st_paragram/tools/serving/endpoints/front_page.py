@@ -100,7 +100,7 @@ class FrontPage:
         """An endpoint of each kind that answers here, and the other addresses of the same."""
         kinds = dict[str, tuple[Endpoint, list[str]]]()
         for endpoint in self.posted:
-            if self.service.served.index is not None or not endpoint.needs_index:
+            if endpoint.is_on:
                 kinds.setdefault(endpoint.summary, (endpoint, []))[1].append(endpoint.path)
         return [(endpoint, paths[1:]) for endpoint, paths in kinds.values()]
 
