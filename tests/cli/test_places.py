@@ -6,6 +6,7 @@ Each is one line that has the right word and names the place once.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 
@@ -226,11 +227,26 @@ def test_an_error_about_a_file_that_is_named_says_only_why(tmp_path):
     assert one_line(ValueError("two\nlines"), about="x") == "two lines"
 
 
+@commands(read={name: command for name, command in FILES.items() if name != "inspect"})
+def test_what_may_not_be_read_is_named_once(command, said, monkeypatch):
+    """Root may read everything: that the file may not be opened is only pretended."""
+
+    def refusing(file, *given, **named):
+        if str(file).endswith("a-file"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return opened(file, *given, **named)
+
+    opened = io.open
+    monkeypatch.setattr("io.open", refusing)
+    monkeypatch.setattr("builtins.open", refusing)
+    assert "ermission denied" in said(command, "a-file")
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-@commands(read=FILES)
-def test_what_may_not_be_read_is_named_once(command, said, place):
-    (place / "a-file").chmod(0)
+@commands(model=MODELS)
+def test_a_model_that_may_not_be_read_is_not_called_incomplete(command, said, place):
+    (place / "a-place").chmod(0)
     try:
-        assert "ermission denied" in said(command, "a-file")
+        assert "cannot be read" in said(command, "./a-place", "a-place")
     finally:
-        (place / "a-file").chmod(0o644)
+        (place / "a-place").chmod(0o755)

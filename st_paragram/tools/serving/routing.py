@@ -26,7 +26,15 @@ class Form:
 
 @dataclass(frozen=True)
 class Page:
-    """An address that is read with GET: `answer` is given what follows the path, "" for the path itself, in a thread if it takes long."""
+    """An address that is read with GET.
+
+    Attributes:
+        path: the address.
+        summary: what it shows.
+        answer: given what follows the path, "" for the path itself.
+        has_children: addresses below the path are passed on, without their first part.
+        in_thread: the answer takes long.
+    """
 
     path: str
     summary: str
@@ -37,7 +45,7 @@ class Page:
     allowed = "GET, HEAD"
 
     async def respond(self, request: Request) -> Answer:
-        """The page; addresses below it are passed on without their first part."""
+        """The page."""
         rest = request.path[len(self.path) + 1 :]
         return await asyncio.to_thread(self.answer, rest) if self.in_thread else self.answer(rest)
 

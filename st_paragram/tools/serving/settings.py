@@ -65,5 +65,5 @@ class Job:
             raise SettingsError("--index-writable is about an index; give --index")
         if self.writable and not self.key:
             raise SettingsError(
-                "--index-writable needs a key: give --api-key-file, so that not all may change the index"
+                "--index-writable needs a key, so that not everybody changes the index; give --api-key-file"
             )
