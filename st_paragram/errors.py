@@ -35,6 +35,10 @@ class DownloadError(ParagramError):
     """A file that could not be fetched, or is not what was promised; the message says from where and what to do."""
 
 
+class InUseError(ParagramError):
+    """Another run is at work on the same output or in the same folder."""
+
+
 class MiningError(ParagramError):
     """Sentences, vectors or an index that cannot be mined, or that do not belong together."""
 

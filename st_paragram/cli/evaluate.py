@@ -217,8 +217,12 @@ def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what can be refused before anything large is imported."""
-    from st_paragram.core.files import check_output
+    from st_paragram.core.files import check_output, file_for_folder, file_in_the_way
 
+    if arguments.data is not None and (wrong := file_for_folder(arguments.data, "a folder of evaluation data")):
+        raise EvaluationError(f"{wrong}; name its folder")
+    if arguments.mteb_results is not None and (wrong := file_in_the_way(arguments.mteb_results)):
+        raise EvaluationError(f"{wrong}; name a folder for mteb's results")
     _check_own_data(arguments)
     on_benchmarks = _on_benchmarks(arguments) or not _own_files(arguments)
     if on_benchmarks and arguments.data is None and (arguments.fetch or not arguments.hub):
@@ -232,6 +236,8 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.compare and arguments.benchmarks and "sts" not in arguments.benchmarks:
         raise SettingsError("--compare compares models on sts; add it to --benchmarks, or drop --compare")
     for name in arguments.models:
+        if wrong := file_for_folder(name, "a model directory"):
+            raise ModelDirectoryError(f"{wrong}; name the folder that holds the model")
         may_be_known = name.count("/") < 2 and not name.startswith((".", "/", "~"))  # a name, or one of the hub
         if not Path(name).is_dir() and not may_be_known:
             raise ModelDirectoryError(f"{name}: no such model directory; check the path")

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output_folder
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import MiningError
-from st_paragram.tools.options.common import (
-    add_model_option,
-    add_plan_option,
-    check_input,
-    model_name,
-    print_plan,
-    say,
-)
+from st_paragram.tools.options.columns import add_columns_option, columns_of
+from st_paragram.tools.options.common import add_model_option, add_plan_option, model_name, print_plan, say
 from st_paragram.tools.search.settings import FLAT, SearchSettings
+
+if TYPE_CHECKING:
+    from st_paragram.tools.search.search_index import SearchIndex
+    from st_paragram.tools.search.tagged_texts import TaggedTexts
 
 DESCRIPTION = (
     "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a line, and "
-    "keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left out."
+    "keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left out. Or change "
+    "a folder that is there: add the sentences of FILE to it, delete them from it, or make it compact."
 )
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
+  st-paragram index news.jsonl --columns text --metadata lang year --tag source=news --output lines.index
+  st-paragram index more.txt --add-to lines.index
+  st-paragram index gone.txt --delete-from lines.index
+  st-paragram index --delete-from lines.index --where "year<2020"
+  st-paragram index --compact lines.index
   st-paragram search lines.index "where is the station"
   st-paragram index answers.txt --answers --model muse-cnn --output answers.index
   st-paragram search answers.index "who wrote it?"
@@ -39,9 +44,39 @@ faiss hardly checks the files that it reads: search folders of people you trust.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("file", metavar="FILE", help="the text, a sentence a line")
+    add("file", metavar="FILE", nargs="?", help="the text, a sentence a line")
     add_model_option(parser)
-    add("--output", type=Path, required=True, metavar="FOLDER", help="the folder to make")
+    folder = parser.add_mutually_exclusive_group(required=True)
+    folder.add_argument("--output", type=Path, metavar="FOLDER", help="the folder to make")
+    folder.add_argument(
+        "--add-to",
+        type=Path,
+        metavar="FOLDER",
+        help="an index that the sentences are added to. Lines are counted on from its last one; a sentence that is "
+        "there already gets the fields that are given",
+    )
+    folder.add_argument(
+        "--delete-from",
+        type=Path,
+        metavar="FOLDER",
+        help="an index from which sentences are deleted: those of FILE, or what --lines or --where says",
+    )
+    folder.add_argument(
+        "--compact",
+        type=Path,
+        metavar="FOLDER",
+        help="an index that is written again without what is deleted, in one piece; nothing is embedded",
+    )
+    add("--lines", nargs="+", metavar="N", help="lines to delete, as search shows them: numbers and ranges like 10-20")
+    add(
+        "--where",
+        action="append",
+        metavar="FIELD=VALUE",
+        help="delete the sentences with this field, as in st-paragram search; several times for several conditions",
+    )
+    add_columns_option(parser)
+    add("--metadata", nargs="+", metavar="NAME", help="of a table: columns that are kept as fields of the sentences")
+    add("--tag", action="append", metavar="FIELD=VALUE", help="a field of all these sentences; may be repeated")
     add(
         "--answers",
         action="store_true",
@@ -53,32 +88,71 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Build the index and say what it is.
+    """Build or change the index, and say what it is.
 
     Raises:
         ParagramError: Text, settings, model or output are refused.
     """
-    from st_paragram.tools.search.effort import describe_recall
+    settings = SearchSettings(**given(arguments, SearchSettings))
+    return _build(arguments, settings) if arguments.output else _change(arguments, settings)
+
+
+def _build(arguments: argparse.Namespace, settings: SearchSettings) -> int:
+    from st_paragram.tools.options.index_changes import check_build
     from st_paragram.tools.search.index_metadata import METADATA_FILE
     from st_paragram.tools.search.search_index import SearchIndex
 
-    settings = SearchSettings(**given(arguments, SearchSettings))
-    check_input(arguments.file)
+    check_build(arguments)
     check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "index", MiningError)
     if arguments.plan:
         return print_plan(_plan(arguments, settings))
-    model = model_name(arguments)
-    built = SearchIndex.build(arguments.file, arguments.output, model, settings, arguments.overwrite, arguments.answers)
+    model, source = model_name(arguments), _source(arguments)
+    built = SearchIndex.build(source, arguments.output, model, settings, arguments.overwrite, arguments.answers)
+    _say(built, settings)
+    return 0
+
+
+def _say(built: SearchIndex, settings: SearchSettings) -> None:
+    """Say what was built."""
+    from st_paragram.tools.search.content import Content
+    from st_paragram.tools.search.effort import describe_recall
+
     metadata, counts = built.metadata, built.sentences.counts
     sentences = f"{counted(counts.sentences, 'sentence')} of {counted(counts.lines, 'line')}"
     left_out = f"{counts.repeated:,} repeated, {counts.blank + counts.near_empty:,} blank or nearly so"
-    say(f"{arguments.output}: {sentences} ({left_out}, {counts.boilerplate:,} too frequent)")
+    say(f"{built.folder}: {sentences} ({left_out}, {counts.boilerplate:,} too frequent)")
     found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
     how = "exact search" if metadata.factory == FLAT else f"finds {found}"
     stored = f"{metadata.vector_type} vectors of {counted(metadata.dimension, 'component')} by {metadata.model}"
-    say(f"{metadata.factory}: {how}; {stored}{', of answers' if arguments.answers else ''}")
+    say(f"{metadata.factory}: {how}; {stored}{', of answers' if built.content is Content.ANSWERS else ''}")
     if metadata.recall < settings.recall:
         say(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
+
+
+def _source(arguments: argparse.Namespace) -> str | TaggedTexts:
+    """The sentences, with fields if there are any."""
+    from st_paragram.tools.search.tagged_texts import constant_tags, tagged, tagged_table
+
+    tags, (column,) = constant_tags(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
+    if column:
+        return tagged_table(arguments.file, column, arguments.metadata or [], tags)
+    return tagged(arguments.file, tags) if tags else str(arguments.file)
+
+
+def _change(arguments: argparse.Namespace, settings: SearchSettings) -> int:
+    """Add, delete or compact."""
+    from st_paragram.tools.options import index_changes as changes
+
+    changes.check(arguments)
+    if arguments.plan:
+        return print_plan(changes.plan(arguments, settings))
+    index = changes.opened(arguments, settings)
+    if arguments.add_to:
+        changes.add(index, _source(arguments), settings)
+    elif arguments.delete_from:
+        changes.delete(index, arguments, None if arguments.file is None else _source(arguments))
+    else:
+        changes.compact(index, settings)
     return 0
 
 
@@ -90,7 +164,8 @@ def _plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
     from st_paragram.tools.search.content import Content
     from st_paragram.tools.search.index_folder import USUAL_QUERIES
 
-    text, model = planned_sentences(arguments.file, settings), planned_model(arguments.model)
+    (column,) = columns_of(arguments.columns, [arguments.file])
+    text, model = planned_sentences(arguments.file, settings, column=column), planned_model(arguments.model)
     if arguments.answers and model.fast and model.folder:
         Content.ANSWERS.check(load_encoder(model.folder), model.name)
     what = "answers" if arguments.answers else "sentences"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -17,10 +18,17 @@ DESCRIPTION = (
     "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are nearest "
     "to a query, best first; the score is their cosine. With several queries, or --queries, each row begins with "
     "its query. An index of fewer than -k sentences gives all of them. An index of answers "
-    "(st-paragram index --answers) is asked with questions."
+    "(st-paragram index --answers) is asked with questions. Without a query, at a terminal, queries are asked for one "
+    "after another."
 )
-EPILOG = ""
+EPILOG = """\
+  st-paragram search lines.index "where is the station" -k 5
+  st-paragram search lines.index "where is the station" --where lang=es,fr --where "year>=2020" --show-metadata
+  st-paragram search lines.index --queries questions.txt --output found.tsv
+  st-paragram search lines.index
+"""
 
+STDOUT = "-"
 _BLOCK = 4096  # queries searched together
 
 
@@ -34,7 +42,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-k", type=int, default=10, metavar="N", help="how many sentences to show for each query (default: %(default)s)"
     )
     add("--threshold", type=float, metavar="COSINE", help="show no sentence with a lower cosine (default: none)")
-    add("--output", type=Path, metavar="OUT.tsv", help="the file to make (default: standard output)")
+    add(
+        "--where",
+        action="append",
+        metavar="FIELD=VALUE",
+        help="find only sentences with this field; also with != < <= > >=, and several values with commas between them "
+        "for = and !=. Give it several times for several conditions",
+    )
+    add("--show-metadata", action="store_true", help="end each row with the sentence's fields, as JSON")
+    add("--output", type=Path, metavar="OUT.tsv", help="the file to make; - or nothing for standard output")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add("--model", metavar="NAME", help="where the model of the index is (default: the name that it was built with)")
     add(
@@ -53,26 +69,42 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: No query, or index, model or output are refused.
     """
+    from st_paragram.tools.search.prompt import Prompt, shown
     from st_paragram.tools.search.search_index import SearchIndex
 
+    arguments.output = None if str(arguments.output) == STDOUT else arguments.output
     _check(arguments)
     settings = SearchSettings(**given(arguments, SearchSettings))
     index = SearchIndex(arguments.folder, arguments.model, settings.memory)
     index.effort = arguments.effort or index.effort
     named = len(arguments.query) != 1
+    if _at_prompt(arguments):
+        Prompt(index, _print, arguments.k, arguments.threshold, arguments.where or []).run()
+        return 0
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
     with output_opened(arguments.output, arguments.overwrite) as handle:
         while block := list(islice(queries, _BLOCK)):
-            found = index.search(block, arguments.k, arguments.threshold)
+            found = index.search(block, arguments.k, arguments.threshold, arguments.where)
             for query, hits in zip(block, found, strict=True):
                 start = " ".join(query.split()) + "\t" if named else ""
-                handle.writelines(f"{start}{hit.score:.6f}\t{hit.line}\t{hit.sentence}\n" for hit in hits)
+                handle.writelines(f"{start}{shown(hit, arguments.show_metadata)}\n" for hit in hits)
     return 0
+
+
+def _at_prompt(arguments: argparse.Namespace) -> bool:
+    """Whether queries are asked for at a terminal."""
+    given = arguments.query or arguments.queries or arguments.output
+    return not given and sys.stdin is not None and sys.stdin.isatty()
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what can be refused without the index."""
-    if bool(arguments.query) == bool(arguments.queries):
+    if bool(arguments.query) == bool(arguments.queries) and not _at_prompt(arguments):
         raise SettingsError("give queries either as arguments or in a file (--queries)")
     if not all(map(str.strip, arguments.query)):
         raise SettingsError("a query is blank; give a sentence")

@@ -8,8 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.core.damage import one_line
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.extras import require
+from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 
@@ -26,6 +28,7 @@ DESCRIPTION = (
 EPILOG = """\
   st-paragram serve p-sp-mini --port 8080
   st-paragram serve p-sp-mini --workers 4
+  st-paragram serve p-sp-mini --cors https://app.example.org http://localhost:3000
   st-paragram serve p-sp-es --index lines.index --api-key-file key.txt --host 0.0.0.0
 
 The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a proxy with TLS before
@@ -57,7 +60,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=int, default=1, metavar="N", help="processes that answer requests (default: %(default)s)")
     add("--name", metavar="NAME", help="what requests call the model (default: the last part of MODEL)")
     add("--index", type=Path, metavar="FOLDER", help="an index of st-paragram index, built with this model")
+    add(
+        "--index-writable",
+        action="store_true",
+        help="let clients that send the key add sentences to the index and delete some",
+    )
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
+    add(
+        "--cors",
+        nargs="+",
+        metavar="ORIGIN",
+        help="web pages that may use the server from a browser, such as https://app.example.org; '*' for all pages",
+    )
     add_setting_options(parser, ServingSettings)
 
 
@@ -82,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.serving.listening import address, listen_together
 
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
-    job = Job(arguments.model, arguments.name, arguments.index, settings, key)
+    origins = _origins(arguments.cors or [], key)
+    job = Job(arguments.model, arguments.name, arguments.index, settings, key, origins, arguments.index_writable)
     sockets = listen_together(arguments.host, arguments.port, arguments.workers)
     where = address(sockets[0])
 
@@ -101,16 +116,33 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _origins(given: list[str], key: str | None) -> tuple[str, ...]:
+    """The origins whose pages may use the server; a warning says what all of them may do."""
+    if not given:
+        return ()
+    from st_paragram.tools.options.common import say
+    from st_paragram.tools.serving.cors import ANY, parse_origin
+
+    origins = tuple(dict.fromkeys(map(parse_origin, given)))
+    if ANY in origins:
+        may = "that knows the key can use this server" if key else "that is open in your browser can use this server"
+        say(f"--cors '*': any web page {may}; name the origins of your pages in place of '*'")
+    return origins
+
+
 def _read_key(path: Path) -> str:
     """The key in the first line of a file.
 
     Raises:
         SettingsError: the file cannot be read, or has no key.
     """
+    if wrong := folder_for_file(path):
+        raise SettingsError(f"{wrong}; give a text file with the key")
     try:
         key = path.read_text(encoding="utf-8").split("\n")[0].strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read ({error}); give a text file with the key") from error
+        reason = one_line(error, about=path)
+        raise SettingsError(f"{path}: cannot be read ({reason}); give a text file with the key") from error
     if not key:
         raise SettingsError(f"{path}: its first line is empty; write the key into it")
     return key

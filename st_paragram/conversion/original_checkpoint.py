@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from st_paragram.core.damage import DAMAGED, one_line, printable, short
-from st_paragram.core.files import content_digest
+from st_paragram.core.files import content_digest, folder_for_file
 from st_paragram.errors import ModelDirectoryError, ran_out
 
 #: What the table of embeddings is called in `state_dict`.
@@ -102,13 +102,14 @@ def _plain_values_only() -> Iterator[None]:
 
 
 def _digest(path: Path) -> str:
+    if wrong := folder_for_file(path):
+        raise ModelDirectoryError(f"{wrong}; name a file")
     if not path.is_file():
-        seen = "is a folder; name a file" if path.is_dir() else "no such file or directory; check the path"
-        raise ModelDirectoryError(f"{path}: {seen}")
+        raise ModelDirectoryError(f"{path}: no such file or directory; check the path")
     try:
         return content_digest(path)
     except OSError as error:
-        raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error)}); check the file") from error
+        raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error, about=path)}); check the file") from error
 
 
 def _load(path: Path) -> Any:  # noqa: ANN401 - whatever the restricted unpickler makes

@@ -74,7 +74,7 @@ def _read_model(path: Path) -> bytes:
             raise ModelDirectoryError(f"{path}: {size:,} bytes are too many for a sentencepiece model; check the path")
         return path.read_bytes()
     except OSError as error:
-        raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error)}); check the path") from error
+        raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error, about=path)}); check the path") from error
 
 
 def _check(encoder: ParagramEncoder, exact: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 
@@ -35,11 +36,20 @@ class refused:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Raise the one error in place of those of damaged files."""
         if error is not None and isinstance(error, self._caught):
-            raise self._error(f"{self._where}: {self._what} ({one_line(error)}); {self._advice}") from error
+            reason = one_line(error, about=self._where)
+            raise self._error(f"{self._where}: {self._what} ({reason}); {self._advice}") from error
 
 
-def one_line(error: BaseException, most: int = 200) -> str:
-    """What an error says, in one line that a terminal can show, cut where it is long; its type if it says nothing."""
+def one_line(error: BaseException, most: int = 200, about: str | Path | None = None) -> str:
+    """What an error says, in one line that a terminal can show, cut where it is long; its type if it says nothing.
+
+    Args:
+        error: the error.
+        most: characters of the longest text.
+        about: a file that the message has named already: it is not named again.
+    """
+    if about is not None and isinstance(error, OSError) and error.errno and error.filename in (None, about, str(about)):
+        return os.strerror(error.errno)
     return printable(str(error), most) or type(error).__name__
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from st_paragram.errors import ParagramError, TextError
+from st_paragram.errors import InUseError, ParagramError, TextError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -145,6 +145,42 @@ def write_json(path: Path, values: Any, indent: int | None = 1) -> None:  # noqa
     write_text(path, json.dumps(values, indent=indent, ensure_ascii=False) + "\n")
 
 
+def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
+    """In words, that a path is a file where `folder` is expected; None: it is not a file."""
+    with suppress(OSError, ValueError):  # what cannot be a name of a file, or may not be looked at
+        if Path(path).is_file():
+            return f"{path} is a file, where {folder} is expected"
+    return None
+
+
+def folder_for_file(path: str | Path, file: str = "a file") -> str | None:
+    """In words, that a path is a folder where `file` is expected; None: it is not a folder."""
+    with suppress(OSError, ValueError):
+        if Path(path).is_dir():
+            return f"{path} is a folder, where {file} is expected"
+    return None
+
+
+def file_in_the_way(path: Path) -> str | None:
+    """In words, that a path, or one above it, is a file, so that no folder can be there; None: it is not so."""
+    return file_for_folder(_nearest(path))
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, unless it is there.
+
+    Raises:
+        ParagramError: it, or one above it, is a file.
+        OSError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        if wrong := file_in_the_way(path):
+            raise ParagramError(f"{wrong}; name another folder") from error
+        raise
+
+
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an output file before any work is done for it.
 
@@ -152,12 +188,14 @@ def check_output(path: Path, overwrite: bool) -> None:
         ParagramError: it exists and must not be overwritten, is no regular file, or its folder cannot be written to.
     """
     if path.exists():
-        if not path.is_file() or not path.name:
+        if wrong := folder_for_file(path):
+            raise ParagramError(f"{wrong}; name a file")
+        if not path.is_file():
             raise ParagramError(f"{path} is no regular file; name a file")
         if not overwrite:
             raise ParagramError(f"{path} exists; choose another name or give --overwrite")
-    if not _writable(folder := _nearest_folder(path)):
-        raise ParagramError(f"{path}: {folder} is no folder that can be written to; choose another place")
+    if refusal := _not_writable(path):
+        raise ParagramError(refusal)
 
 
 def check_output_folder(
@@ -175,23 +213,33 @@ def check_output_folder(
     Raises:
         ParagramError: it exists, and is of another kind or must not be overwritten; or it cannot be made.
     """
-    if not path.name or not _writable(_nearest_folder(path)):
+    if not path.name:
         raise error(f"{path}: no folder can be made there; choose another place")
+    if refusal := _not_writable(path):
+        raise error(refusal)
     if not path.exists():
         return
+    if wrong := file_for_folder(path):
+        raise error(f"{wrong}; choose another name")
     if not (path / marker).is_file():
         raise error(f"{path} exists and is no {kind}; choose another name")
     if not overwrite:
         raise error(f"{path} exists; choose another name or give --overwrite")
 
 
-def _nearest_folder(path: Path) -> Path:
-    """What exists of the folders above a path, the nearest."""
-    return next((parent for parent in path.absolute().parents if parent.exists()), path)
+def _nearest(path: Path) -> Path:
+    """What exists of a path and the folders above it, the nearest."""
+    return next((place for place in (path, *path.parents) if place.exists()), path)
 
 
-def _writable(folder: Path) -> bool:
-    return folder.is_dir() and os.access(folder, os.W_OK)
+def _not_writable(path: Path) -> str | None:
+    """Why nothing can be made under a name, in words; None: it can."""
+    folder = _nearest(path.parent)
+    if wrong := file_for_folder(folder):
+        return f"{wrong}; choose another place for {path.name}"
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return f"{folder} cannot be written to; choose another place for {path.name}"
+    return None
 
 
 def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
@@ -248,11 +296,11 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
         wait: for another run to end.
 
     Raises:
-        ParagramError: another run is at work there.
+        ParagramError: another run is at work there, or it is a file.
     """
     from filelock import FileLock
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     lock = FileLock(folder / _LOCK, timeout=-1 if wait else 0)
     with _held(lock, f"{folder}: another run is at work there; wait for it, or name another folder"):
         yield
@@ -324,7 +372,7 @@ def _held(lock: BaseFileLock, refusal: str) -> Iterator[bool]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise ParagramError(refusal) from error
+        raise InUseError(refusal) from error
     except (NotImplementedError, OSError):
         held = False
     try:
@@ -342,6 +390,7 @@ def _in_one_line(output: Path, error: type[ParagramError]) -> Iterator[None]:
     except Exception as reason:  # safetensors, tokenizers, torch and HDF5 raise others than OSError for a full disk
         if (why := _why(reason)) is None:
             raise
+        why = why.removeprefix(f"{output}: ")
         advice = "free space, or choose another folder, and start again"
         raise error(f"{output}: could not be made ({why}); {advice}") from reason
 

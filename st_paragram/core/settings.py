@@ -150,7 +150,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     try:
         values = yaml_files.read_yaml(path)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path}: not readable as YAML ({one_line(error)})") from error
+        raise SettingsError(f"{path}: not readable as YAML ({one_line(error, about=path)})") from error
     if values is not None and not isinstance(values, dict):
         raise SettingsError(f"{path}: a mapping of settings is expected, e.g. `dim: 300`")
     return values or {}

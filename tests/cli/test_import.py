@@ -55,12 +55,15 @@ def test_the_imported_model_is_scored_exported_and_described(files, capsys):
     [
         (["none.pt", "pieces.model", "--output", "new"], "none.pt: no such file"),
         (["model.pt", "none.model", "--output", "new"], "none.model: no such file"),
-        ([".", "pieces.model", "--output", "new"], ".: is a folder; name a file"),
+        ([".", "pieces.model", "--output", "new"], ". is a folder, where a file is expected"),
         (["model.pt", "--output", "new"], "give that file, too"),
         (["model.pt", "model.pt", "--output", "new"], "not a sentencepiece model"),
         (["pieces.model", "pieces.model", "--output", "new"], "pieces.model: not a checkpoint"),
         (["model.pt", "pieces.model", "--output", "."], "."),
-        (["model.pt", "pieces.model", "--output", "pieces.model"], "pieces.model exists"),
+        (
+            ["model.pt", "pieces.model", "--output", "pieces.model"],
+            "pieces.model is a file, where a folder is expected",
+        ),
     ],
 )
 def test_refused_in_one_line(files, tmp_path, arguments, message, capsys):

@@ -42,10 +42,10 @@ def folder(tmp_path_factory):
 MINE, BOTH, MODEL = ["mine", "--output", "new"], ["--source", "a", "--target", "b"], ["--model", "model"]
 REFUSED = [
     ([*MINE, "--source", "none", "--target", "b", *MODEL], "none: no such file"),
-    ([*MINE, "--source", "a", "--target", ".", *MODEL], ".: is a folder; name a file"),
+    ([*MINE, "--source", "a", "--target", ".", *MODEL], ". is a folder, where a file is expected; name a file"),
     ([*MINE, *BOTH, "--model", "nobody"], "no model 'nobody'; looked for nobody,"),
     (["mine", "--output", "old", *BOTH, *MODEL], "old exists; choose another name or give --overwrite"),
-    (["mine", "--output", "a/new", *BOTH, *MODEL], "a is no folder that can be written to"),
+    (["mine", "--output", "a/new", *BOTH, *MODEL], "a is a file, where a folder is expected"),
     ([*MINE, *BOTH, *MODEL, "--memory", "1M"], "memory is 1,048,576 bytes; give at least 256M"),
     ([*MINE, *BOTH, *MODEL, "-k", "0"], "k is 0; it must be at least 1"),
     ([*MINE, "--documents", "list", *MODEL], "list, row 2: none: no such file"),
@@ -54,11 +54,11 @@ REFUSED = [
     (["align", "--output", "new", *BOTH, "--model", "nobody"], "no model 'nobody'"),
     (["align", "--output", "new", "--documents", "list", *MODEL], "list, row 2: none: no such file"),
     (["index", "none", "--output", "new", *MODEL], "none: no such file"),
-    (["index", "a", "--output", "old", *MODEL], "old exists and is no index"),
+    (["index", "a", "--output", "old", *MODEL], "old is a file, where a folder is expected"),
     (["index", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["search", "none", "query"], "none: no such index folder"),
     (["search", "model", "query"], "model: has no index.json"),
-    (["search", "old", "query"], "old: is a file, and an index is a folder"),
+    (["search", "old", "query"], "old is a file, where an index folder is expected"),
     (["search", "none", "query", "--output", "old"], "old exists"),
     (["score", "none", "--output", "new", *MODEL], "none: no such file"),
     (["score", "pairs", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
@@ -70,7 +70,7 @@ REFUSED = [
     (["embed", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["export", "nobody", "new"], "no model 'nobody'"),
     (["export", "all-MiniLM-L6-v2", "new"], "a model of the hub needs its owner, as owner/name"),
-    (["export", "model", "old"], "old exists and is no model directory"),
+    (["export", "model", "old"], "old is a file, where a folder is expected"),
 ]
 
 

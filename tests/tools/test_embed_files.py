@@ -150,7 +150,7 @@ def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
 @pytest.mark.parametrize("output", [".", "lines.txt/x.npy", "/dev/null"])
 def test_impossible_outputs_are_refused(model, tmp_path, source, output, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ParagramError, match=r"no regular file|no folder"):
+    with pytest.raises(ParagramError, match=r"where a (file|folder) is expected|regular file"):
         embed_files.embed_file(model, str(source), output, overwrite=True)
 
 

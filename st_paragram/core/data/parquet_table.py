@@ -18,7 +18,7 @@ _ADVICE = "if it is damaged or packed, fetch it again or unpack it"
 class ParquetTable(Table):
     """A Parquet file; columns that are not wanted are not read."""
 
-    def __init__(self, path: str, stack: ExitStack, wanted: Sequence[str]) -> None:
+    def __init__(self, path: str, stack: ExitStack, wanted: Sequence[str], others: Sequence[str] = ()) -> None:
         """Read its schema.
 
         Raises:
@@ -26,11 +26,12 @@ class ParquetTable(Table):
             MissingExtraError: pyarrow is not installed.
         """
         parquet = require("pyarrow.parquet", "parquet", f"{path}: a Parquet table")
-        self.name, self._wanted = path, list(wanted)
+        self.name, self._wanted = path, [*wanted, *others]
         with self._refused():
             self._file = stack.enter_context(parquet.ParquetFile(path))
             schema = self._file.schema_arrow
             self.columns = list(schema.names)
+        places_of(self, others)
         for place in places_of(self, wanted):
             if not _is_text(schema.field(place).type):
                 seen = f"has {schema.field(place).type} in column {self.columns[place]!r}"

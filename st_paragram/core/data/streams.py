@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from st_paragram.core.damage import one_line, printable
 from st_paragram.core.data.archives import DAMAGED_ARCHIVE, check_members
-from st_paragram.core.files import STDIN
+from st_paragram.core.files import STDIN, folder_for_file
 from st_paragram.errors import TextError
 
 if TYPE_CHECKING:
@@ -177,5 +177,7 @@ def _open_file(path: str) -> BufferedReader:
         return Path(path).open("rb")
     except FileNotFoundError as error:
         raise TextError(f"{path}: no such file; check the path") from error
+    except IsADirectoryError as error:
+        raise TextError(f"{folder_for_file(path)}; name a file") from error
     except OSError as error:
         raise TextError(f"{path}: cannot be opened ({error.strerror}); give a readable file") from error

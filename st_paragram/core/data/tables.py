@@ -74,6 +74,24 @@ def read_columns(
             bad_row(error)
 
 
+def read_with(table: Table, columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Sequence[object]]]:
+    """Yield row by row the texts of some columns, and the values of all others that the table was opened for.
+
+    Args:
+        table: An open table, see `open_table`.
+        columns: Those wanted there.
+
+    Raises:
+        TextError: A row cannot be used; the message names file, row and column.
+    """
+    for values in table.rows():
+        if isinstance(values, Unreadable):
+            raise table.refusal(values, table.place())
+        if isinstance(texts := _texts(values[: len(columns)], columns), Unreadable):
+            raise table.refusal(texts, table.place())
+        yield texts, values[len(columns) :]
+
+
 def open_columns(path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow | None = None) -> ByteStream:
     r"""Open some columns of a table as lines of UTF-8 text, with tabs between columns: as if the file were plain text.
 
@@ -126,13 +144,14 @@ def table_rows(path: str) -> int | None:
         return open_table(path, stack).size
 
 
-def open_table(path: str, stack: ExitStack, wanted: Sequence[str] = ()) -> Table:
+def open_table(path: str, stack: ExitStack, wanted: Sequence[str] = (), others: Sequence[str] = ()) -> Table:
     """Open a table; of its columns those wanted are read.
 
     Args:
         path: As in `read_columns`.
         stack: Closes the file when it is closed itself.
         wanted: Names of columns or their numbers.
+        others: More columns, whose values follow in each row. They may hold anything, and lines of JSON may lack them.
 
     Raises:
         TextError: It cannot be read, is empty, or has no such column.
@@ -142,11 +161,13 @@ def open_table(path: str, stack: ExitStack, wanted: Sequence[str] = ()) -> Table
     if form is TableForm.PARQUET or (form is None and _is_parquet(path)):
         from st_paragram.core.data.parquet_table import ParquetTable
 
-        return ParquetTable(path, stack, wanted)
+        return ParquetTable(path, stack, wanted, others)
     from st_paragram.core.data.text_tables import JsonTable, open_lines
 
     blocks = read_blocks(name, open_stream(path, stack))
-    return JsonTable(name, blocks, wanted) if form is TableForm.JSONL else open_lines(name, blocks, form, wanted)
+    if form is TableForm.JSONL:
+        return JsonTable(name, blocks, wanted, others)
+    return open_lines(name, blocks, form, wanted, others)
 
 
 def _is_parquet(path: str) -> bool:

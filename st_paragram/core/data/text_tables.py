@@ -18,13 +18,13 @@ _DELIMITERS = ",;\t"
 class JsonTable(Table):
     """JSON lines: an object on each line, whose members are the columns, or a list, whose columns are numbered."""
 
-    def __init__(self, name: str, blocks: Iterable[bytes], wanted: Sequence[str]) -> None:
+    def __init__(self, name: str, blocks: Iterable[bytes], wanted: Sequence[str], others: Sequence[str] = ()) -> None:
         """Look at the first row.
 
         Raises:
             TextError: It has no such columns, or there is none.
         """
-        self.name, self._wanted, self._line = name, wanted, 0
+        self.name, self._wanted, self._others, self._line = name, wanted, others, 0
         self._lines = _json_lines(blocks)
         first = next(self._lines, None)
         if first is None:
@@ -54,9 +54,10 @@ class JsonTable(Table):
             )
         try:
             if isinstance(value, dict):
-                return [value[column] for column in self._wanted]
+                return [*(value[column] for column in self._wanted), *map(value.get, self._others)]
             if isinstance(value, list):
-                return [value[_number(column)] for column in self._wanted]
+                others = [value[_number(column)] if _number(column) < len(value) else None for column in self._others]
+                return [*(value[_number(column)] for column in self._wanted), *others]
         except LookupError:
             there = _members(value)
             return self.missing(next(column for column in self._wanted if column not in there), there)
@@ -96,7 +97,9 @@ def _json_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         done += len(lines)
 
 
-def open_lines(name: str, blocks: Iterable[bytes], form: TableForm | None, wanted: Sequence[str]) -> Table:
+def open_lines(
+    name: str, blocks: Iterable[bytes], form: TableForm | None, wanted: Sequence[str], others: Sequence[str] = ()
+) -> Table:
     """Open CSV, TSV, or a table of which the first line says what it is.
 
     Args:
@@ -104,6 +107,7 @@ def open_lines(name: str, blocks: Iterable[bytes], form: TableForm | None, wante
         blocks: As `read_blocks` gives them.
         form: CSV or TSV; None: see for yourself, JSON lines may be found, too.
         wanted: Names of columns or their numbers.
+        others: More columns, see `tables.open_table`.
 
     Raises:
         TextError: It is empty, or has no such columns.
@@ -116,9 +120,9 @@ def open_lines(name: str, blocks: Iterable[bytes], form: TableForm | None, wante
     blocks = chain([head], blocks)
     if form is None:
         if isinstance(parse_or_none(first), dict | list):
-            return JsonTable(name, blocks, wanted)
+            return JsonTable(name, blocks, wanted, others)
         form = TableForm.TSV if b"\t" in first else TableForm.CSV
-    return CellTable(name, blocks, form, wanted)
+    return CellTable(name, blocks, form, [*wanted, *others])
 
 
 class CellTable(Table):

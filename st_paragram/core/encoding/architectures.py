@@ -66,7 +66,8 @@ def fingerprint(folder: Path) -> str:
                 while block := file.read(1 << 20):
                     digest.update(block)
         except OSError as error:
-            raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error)}); check the file") from error
+            reason = one_line(error, about=path)
+            raise ModelDirectoryError(f"{path}: cannot be read ({reason}); check the file") from error
     return digest.hexdigest()
 
 

@@ -7,6 +7,7 @@ are read as such.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,9 +103,11 @@ def file_of(folder: Path, name: str) -> Path:
     """A file that a model directory must have.
 
     Raises:
-        ModelDirectoryError: it is missing.
+        ModelDirectoryError: it is missing, or nobody may look at it.
     """
     if not _is_file(folder / name):
+        if folder.is_dir() and not os.access(folder, os.X_OK):
+            raise ModelDirectoryError(f"{folder}: its files cannot be read; change its permissions")
         raise ModelDirectoryError(
             f"{folder}: {printable(name, 80)} is missing; save the model again with st_paragram, which writes all of "
             "its files"

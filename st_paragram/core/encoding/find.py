@@ -10,7 +10,7 @@ from pathlib import Path
 
 from st_paragram.core.damage import printable, short
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE
-from st_paragram.core.files import cache_folder
+from st_paragram.core.files import cache_folder, file_for_folder
 from st_paragram.errors import ModelDirectoryError, ParagramError
 
 logger = logging.getLogger(__name__)
@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 HOME_VARIABLE = "ST_PARAGRAM_HOME"
 #: The model that comes with the package.
 SHIPPED = "p-sp-mini"
+_ADVICE = f"give a path, take {SHIPPED}, or train a model with `st-paragram train`"
 _BESIDE = (STOCK_CONFIG_FILE, CHECKSUMS_FILE, "README.md")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -47,12 +48,14 @@ def find_here(name: str | Path) -> Path | None:
             return place
     if name == SHIPPED:
         return shipped_folder()
+    if wrong := file_for_folder(name, "a model directory"):
+        raise ModelDirectoryError(f"{printable(wrong)}; name the folder that holds the model")
     if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
         return None
-    raise ModelDirectoryError(
-        f"no model {short(name)}; looked for {_listed(_places(name))}; give a path, take {SHIPPED}, or train a model "
-        "with `st-paragram train`; a model of the hub needs its owner, as owner/name"
-    )
+    if name.startswith((".", "/", "~")):
+        raise ModelDirectoryError(f"{printable(name)}: no such model directory; {_ADVICE}")
+    hub = "a model of the hub needs its owner, as owner/name"
+    raise ModelDirectoryError(f"no model {short(name)}; looked for {_listed(_places(name))}; {_ADVICE}; {hub}")
 
 
 def _places(name: str) -> list[Path]:

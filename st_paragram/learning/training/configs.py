@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from st_paragram.core.files import folder_for_file
 from st_paragram.errors import SettingsError
 
 
@@ -26,6 +27,8 @@ def config_path(config: str | Path, folders: Sequence[Path]) -> Path:
     files = _files(folders)
     if str(config) in files:
         return files[str(config)]
+    if wrong := folder_for_file(config, "a YAML file"):
+        raise SettingsError(f"{wrong}; name a file")
     if not Path(config).is_file():
         names = ", ".join(sorted(files))
         raise SettingsError(f"config is {str(config)!r}; it must be one of {names}, or a YAML file")

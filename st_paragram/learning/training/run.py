@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.families import family_named
-from st_paragram.core.files import check_output_folder, output_lock
+from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
 from st_paragram.core.plan import Plan
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.learning.training.processes import is_main_process
@@ -131,6 +131,8 @@ class TrainingRun:
     def _check(self, family: Family) -> None:
         self.check_free()
         for path in (self.development, self.translations):
+            if path is not None and (wrong := folder_for_file(path)):
+                raise TextError(f"{wrong}; name a file")
             if path is not None and not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
         family.check(self)

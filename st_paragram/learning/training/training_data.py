@@ -13,7 +13,7 @@ from st_paragram.core.cache import keep_in_use
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.core.data.text import TextSource, parse_source, read_pairs
-from st_paragram.core.files import output_lock, writable_cache, write_text
+from st_paragram.core.files import folder_for_file, output_lock, writable_cache, write_text
 from st_paragram.core.value_words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.prepare import prepare_cached
@@ -176,6 +176,8 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
     sources = tuple(parse_source(spec, ("en", language)) for spec in chosen)
     for source in sources:
         for path in source.paths:
+            if wrong := folder_for_file(path):
+                raise TextError(f"{wrong}; name a file")
             if not Path(path).is_file():
                 raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
         if not drop_invalid:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from st_paragram.core.data.lines import read_lines
-from st_paragram.core.files import atomic, digest, file_digest, is_pipe
+from st_paragram.core.files import atomic, digest, file_digest, folder_for_file, is_pipe
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.alignment.alignment import check_size
 
@@ -43,6 +43,8 @@ def read_list(path: str) -> Iterator[DocumentPair]:
         TextError: The list cannot be read.
         MiningError: A row has not two columns, or there is none.
     """
+    if wrong := folder_for_file(path):
+        raise MiningError(f"{wrong}; name the list of documents")
     if is_pipe(path):
         raise MiningError(f"{path}: no regular file; write the list of documents to a file")
     folder, empty = Path(path).parent, True
@@ -98,6 +100,8 @@ def check_pairs(pairs: Sequence[DocumentPair], ordered: bool) -> tuple[int, int]
 
 
 def _count(path: str, pair: DocumentPair) -> int:
+    if wrong := folder_for_file(path):
+        raise pair.error(f"{wrong}; name a document")
     if is_pipe(path):
         raise pair.error(f"{path}: no regular file; write the document to a file")
     try:

@@ -10,7 +10,7 @@ import pydantic
 
 from st_paragram.core.checksums import check_content
 from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.files import FileDescription, FolderDescription, write_json
+from st_paragram.core.files import FileDescription, FolderDescription, file_for_folder, write_json
 from st_paragram.core.json_files import read_json
 from st_paragram.core.vectors.npy_shards import ShardShape
 from st_paragram.core.vectors.packing import NumberType
@@ -126,6 +126,8 @@ def read_description(folder: Path) -> Description:
         StoreError: It is missing or damaged, or of another version of st_paragram.
     """
     path = folder / DESCRIPTION_FILE
+    if wrong := file_for_folder(folder, "a folder of embeddings"):
+        raise StoreError(f"{wrong}; name the folder that st-paragram embed --sharded has made")
     if not path.is_file():
         raise StoreError(
             f"{folder}: has no {DESCRIPTION_FILE}; name a folder that st-paragram embed --sharded has made"
@@ -138,7 +140,7 @@ def read_description(folder: Path) -> Description:
             _check(description)
             return description
     except DAMAGED as error:
-        raise StoreError(f"{path}: damaged ({one_line(error)}); {_AGAIN}") from error
+        raise StoreError(f"{path}: damaged ({one_line(error, about=path)}); {_AGAIN}") from error
     raise StoreError(f"{path}: is of format {version!r}, and this version reads {FORMAT_VERSION}; update st_paragram")
 
 

@@ -15,7 +15,7 @@ import pydantic
 
 from st_paragram.core.damage import DAMAGED, one_line, short
 from st_paragram.core.encoding.find import cached_commit
-from st_paragram.core.files import write_text
+from st_paragram.core.files import folder_for_file, write_text
 from st_paragram.core.json_files import read_json
 from st_paragram.core.machine import MachineDescription, describe_machine
 from st_paragram.errors import EvaluationError
@@ -107,6 +107,8 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
     Raises:
         EvaluationError: the file is missing, no record, or of a benchmark that is not among the kinds.
     """
+    if wrong := folder_for_file(path, "a file of results"):
+        raise EvaluationError(f"{wrong}; make it with --json")
     try:
         values = read_json(path)
         documents = values if isinstance(values, list) else [values]
@@ -120,7 +122,8 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise EvaluationError(f"{path}: results that no benchmark writes ({reason}); make the record anew") from error
     except DAMAGED as error:
-        raise EvaluationError(f"{path}: not a benchmark's record ({one_line(error)}); make it with --json") from error
+        reason = one_line(error, about=path)
+        raise EvaluationError(f"{path}: not a benchmark's record ({reason}); make it with --json") from error
 
 
 def _command() -> str:

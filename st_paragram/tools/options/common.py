@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from st_paragram.core.encoding.find import default_model, find
-from st_paragram.core.files import STDIN, atomic, file_digest, output_files
+from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
 from st_paragram.core.plan import Plan
 from st_paragram.errors import TextError
 
@@ -75,8 +75,8 @@ def check_input(path: str) -> None:
     """
     if path == STDIN:
         return
-    if Path(path).is_dir():
-        raise TextError(f"{path}: is a folder; name a file")
+    if wrong := folder_for_file(path):
+        raise TextError(f"{wrong}; name a file")
     file_digest(path)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.core.files import folder_for_file
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import listed
@@ -95,11 +96,16 @@ def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) ->
 
     if arguments.vocab is None:
         return None
+    if wrong := folder_for_file(arguments.vocab, "a .model file"):
+        raise SettingsError(f"{wrong}; name the file")
     try:
         model = arguments.vocab.read_bytes()
     except OSError as error:
         raise SettingsError(f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file") from error
-    return SentencePieceTokenizer(model, settings.lower_case, settings.segmentation)
+    try:
+        return SentencePieceTokenizer(model, settings.lower_case, settings.segmentation)
+    except SettingsError as error:
+        raise SettingsError(f"{arguments.vocab}: {error}") from error
 
 
 def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> PrepareWork:

@@ -19,7 +19,16 @@ from typing import IO
 from st_paragram.core.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.core.data.text import TextSource
 from st_paragram.core.extras import require
-from st_paragram.core.files import atomic, check_output, digest, locked, output_lock, remove_unfinished
+from st_paragram.core.files import (
+    atomic,
+    check_output,
+    digest,
+    file_in_the_way,
+    folder_for_file,
+    locked,
+    output_lock,
+    remove_unfinished,
+)
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
@@ -91,6 +100,8 @@ def prepare(
     """
     output, work = Path(output), work or PrepareWork()
     _check_arguments(sources, output, settings, vocabulary)
+    if work.rejects and (wrong := file_in_the_way(work.rejects)):
+        raise StoreError(f"{wrong}; name a folder for the rows that are dropped")
     with work_folder(work, output, StoreError):
         pipeline = _pipeline(sources, output, settings, vocabulary, overwrite, work)
         if vocabulary:
@@ -184,8 +195,8 @@ def _check_arguments(
 ) -> None:
     if not 1 <= len(sources) <= MAX_SOURCES:
         raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {MAX_SOURCES:,}")
-    if output.is_dir():
-        raise StoreError(f"{output}: is a folder; name a file")
+    if wrong := folder_for_file(output):
+        raise StoreError(f"{wrong}; name a file")
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")

@@ -22,7 +22,9 @@ SPARE = 12
 _SIDE = 2048  # rows and columns of a tile of similarities, which stays in the cache
 
 
-def exact(queries: Vectors, corpus: Rows, k: int, part_rows: int) -> Neighbours:
+def exact(
+    queries: Vectors, corpus: Rows, k: int, part_rows: int, without: NDArray[np.int64] | None = None
+) -> Neighbours:
     """Find the k nearest rows of a corpus for each query.
 
     Args:
@@ -30,11 +32,17 @@ def exact(queries: Vectors, corpus: Rows, k: int, part_rows: int) -> Neighbours:
         corpus: m rows.
         k: At most m.
         part_rows: Rows in memory at a time.
+        without: Rows that are not to be found, rising; places that are not filled then have cosine -1 and row 0.
     """
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
     for begin, end in blocks(len(corpus), part_rows):
         for row, column, tile in _tiles(queries, corpus.rows(begin, end)):
+            if without is not None:
+                first, last = np.searchsorted(without, (begin + column, begin + column + tile.shape[1]))
+                tile[:, without[first:last] - (begin + column)] = -np.inf
             best.see(row, tile, begin + column)
+    if without is not None:
+        best.rows[np.isneginf(best.similarities)] = -1
     return _nearest(best, queries, corpus, k)
 
 

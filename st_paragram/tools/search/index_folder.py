@@ -18,6 +18,7 @@ from st_paragram.errors import MiningError
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import find_effort
+from st_paragram.tools.search.fields import FIELDS, FieldBuilder, FieldRecord, write_columns
 from st_paragram.tools.search.index_metadata import (
     FORMAT_VERSION,
     METADATA_FILE,
@@ -27,9 +28,10 @@ from st_paragram.tools.search.index_metadata import (
     part_name,
     write_metadata,
 )
-from st_paragram.tools.search.sentences import Sentences, write_sentences
+from st_paragram.tools.search.sentences import SentenceCounts, Sentences, write_sentences, write_tagged_sentences
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 from st_paragram.tools.search.stored_search import rows_at_a_time
+from st_paragram.tools.search.tagged_texts import TaggedTexts
 from st_paragram.tools.search.vectors import StoredVectors, blocks, even_size, pack
 
 NEIGHBOURS = 10  # that recall_at_k is the share of
@@ -39,7 +41,7 @@ USUAL_QUERIES = 10_000
 
 
 def build(
-    source: str, output: Path, model: str, settings: SearchSettings, overwrite: bool, content: Content
+    source: str | TaggedTexts, output: Path, model: str, settings: SearchSettings, overwrite: bool, content: Content
 ) -> IndexMetadata:
     """Make the folder; see `SearchIndex.build`."""
     check = partial(check_output_folder, output, overwrite, METADATA_FILE, "index", MiningError)
@@ -49,29 +51,65 @@ def build(
     content.check(encoder, model)
     with output_lock(output, check, MiningError), atomic_folder(output) as part:
         part.mkdir()
-        counts = write_sentences(source, part / SENTENCES, most_repeats=settings.most_repeats)
-        dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, encoder, settings, content, source)
+        name, counts, records = _write_sentences(source, part, settings.most_repeats)
+        dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, encoder, settings, content, name)
         metadata = IndexMetadata(
             format_version=FORMAT_VERSION,
             model=with_commit(model, path),
             fingerprint=fingerprint(path),
-            source=source,
+            source=name,
             lines=counts.lines,
             sentences=counts.sentences,
             dimension=dim,
             vector_type=settings.vector_type.value,
-            factory=indexes.choose_index(settings.index, USUAL_QUERIES, counts.sentences, dim),
-            part_rows=even_size(counts.sentences, indexes.rows_in(settings.memory, dim)),
+            factory=FLAT,
+            part_rows=1,
             effort=0,
             recall=1.0,
             recall_at_k=1.0,
-            neighbours=min(NEIGHBOURS, counts.sentences),
+            neighbours=0,
             content=content.value,
+            fields=records,
         )
-        if metadata.factory != FLAT:
-            metadata = _add_parts(part, metadata, settings)
-        write_metadata(part, metadata)
+        metadata = add_index(part, metadata, settings)
+        metadata = write_metadata(part, metadata)
     return metadata
+
+
+def add_index(folder: Path, metadata: IndexMetadata, settings: SearchSettings) -> IndexMetadata:
+    """Choose how a written segment is searched, and build what that takes.
+
+    Args:
+        folder: Of the segment.
+        metadata: Of the index with this segment alone.
+        settings: How to search.
+
+    Raises:
+        SettingsError: faiss cannot make such an index.
+        OSError: It cannot be written.
+    """
+    count, dim = metadata.sentences, metadata.dimension
+    metadata = replace(
+        metadata,
+        factory=indexes.choose_index(settings.index, USUAL_QUERIES, count, dim),
+        part_rows=even_size(count, indexes.rows_in(settings.memory, dim)),
+        effort=0,
+        recall=1.0,
+        recall_at_k=1.0,
+        neighbours=min(NEIGHBOURS, count),
+    )
+    return metadata if metadata.factory == FLAT else _add_parts(folder, metadata, settings)
+
+
+def _write_sentences(
+    source: str | TaggedTexts, folder: Path, most_repeats: int | None
+) -> tuple[str, SentenceCounts, list[FieldRecord]]:
+    """Write sentences and fields of a text; returns its name, what became of its lines, and the fields."""
+    if isinstance(source, str):
+        return source, write_sentences(source, folder / SENTENCES, most_repeats=most_repeats), []
+    builder = FieldBuilder(source.guess)
+    counts, columns = write_tagged_sentences(source.rows, source.name, folder / SENTENCES, builder, most_repeats)
+    return source.name, counts, write_columns(folder / FIELDS, columns)
 
 
 def _write_vectors(

@@ -7,8 +7,8 @@ sentences or answers to questions (see `content`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,20 +20,26 @@ from st_paragram.core.damage import DAMAGED, one_line, printable
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
-from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
-from st_paragram.tools.search import index_folder, indexes
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
+from st_paragram.tools.search import index_folder, index_update
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import Effort, find_effort
-from st_paragram.tools.search.exact import exact
-from st_paragram.tools.search.index_metadata import SENTENCES, VECTORS, check_files, part_name, read_metadata
+from st_paragram.tools.search.fields import Kind, Value
+from st_paragram.tools.search.filters import Where, conditions
+from st_paragram.tools.search.index_metadata import IndexMetadata, check_files, read_metadata, seal_files
+from st_paragram.tools.search.index_update import Added
+from st_paragram.tools.search.masked_search import nearest
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
+from st_paragram.tools.search.segments import OpenIndex
 from st_paragram.tools.search.sentences import Sentences
-from st_paragram.tools.search.settings import FLAT, SearchSettings
-from st_paragram.tools.search.stored_search import approximate, rows_at_a_time
-from st_paragram.tools.search.vectors import HeldRows, Rows, StoredVectors, unit_rows
+from st_paragram.tools.search.settings import SearchSettings
+from st_paragram.tools.search.stored_search import rows_at_a_time
+from st_paragram.tools.search.tagged_texts import Metadata, Source, tagged
+from st_paragram.tools.search.vectors import Rows, unit_rows
 
 DEFAULT_MEMORY = SearchSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
+_TRIES = 10  # to open a folder that others keep changing
 
 
 @dataclass(frozen=True)
@@ -42,17 +48,29 @@ class Hit:
 
     Attributes:
         score: Its cosine with the query.
-        line: Where it stands first in the text, from 1.
+        line: Where it stands first in the text, from 1. Lines that are added later are counted on from the last one,
+            and a number stays with its sentence.
         sentence: Itself, with single spaces.
+        metadata: Its fields, by name.
     """
 
     score: float
     line: int
     sentence: str
+    metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
 class SearchIndex:
-    """An index folder, opened: the n distinct sentences of a text and their vectors (n, D)."""
+    """An index folder, opened: the n distinct sentences of a text and their vectors (n, D).
+
+    Several threads may search, also while one changes the index. Other processes see a change after `reload`.
+
+    Attributes:
+        folder: Of the index.
+        memory: Bytes that vectors may take in memory at a time.
+        model: Directory of its model.
+        effort: How hard an inexact index looks, see `indexes.set_effort`.
+    """
 
     def __init__(
         self,
@@ -67,42 +85,58 @@ class SearchIndex:
             folder: As `build` makes it.
             model: Directory, name or hub id of its model; the recorded name if not given.
             memory: Bytes that vectors may take in memory at a time.
-            compare: Compare the content of all files with their SHA-256, which reads them once; sizes are always
-                compared.
+            compare: Compare the content of all files with their SHA-256, which reads them once for each state of the
+                files; sizes are always compared.
 
         Raises:
             MiningError: The folder is damaged or incomplete, or was built with another model.
             ModelDirectoryError: Its model is not found.
         """
         self.folder, self.memory = Path(folder), memory
-        self.metadata = read_metadata(self.folder)
-        self.effort = self.metadata.effort
-        self.model = self._find(model)
-        if compare:
-            check_files(self.folder, self.metadata)
-        self.sentences = self._open_sentences()
+        metadata = read_metadata(self.folder)
+        self.effort = metadata.effort
+        self.model = self._find(model, metadata)
+        self._check_model(metadata)
+        self._opened = self._open(metadata, compare)
+
+    def _open(self, metadata: IndexMetadata, compare: bool, before: OpenIndex | None = None) -> OpenIndex:
+        """Open all files; again, if they were replaced meanwhile."""
+        for _ in range(_TRIES):
+            try:
+                if compare:
+                    check_files(self.folder, metadata)
+                return OpenIndex(self.folder, metadata, self.memory, before)
+            except MiningError as error:
+                failed, found = error, read_metadata(self.folder)
+                if found == metadata:
+                    raise
+                self._check_model(metadata := found)
+        raise failed
 
     @classmethod
     def build(
         cls,
-        source: str | Path,
+        source: Source,
         output: str | Path,
         model: str | Path,
         settings: SearchSettings | None = None,
         overwrite: bool = False,
         answers: bool = False,
+        metadata: Metadata | None = None,
     ) -> SearchIndex:
         """Build an index of a text in a folder, all of it or nothing, and open it.
 
         Args:
-            source: A sentence a line, plain or compressed, or `-`. Identical ones are one; those of fewer than two
-                letters or digits are left out.
+            source: A path: a sentence a line, plain or compressed, or `-`. Or sentences themselves. Identical ones are
+                one; those of fewer than two letters or digits are left out.
             output: The folder to make.
             model: Directory, name or hub id.
             settings: How vectors are kept and searched.
             overwrite: Replace an index that is there.
             answers: The texts are answers: they are embedded with the model's `encode_document`, and queries with its
                 `encode_query`. The folder remembers it.
+            metadata: Fields for all sentences (`{"source": "wiki"}`), or a mapping for each of them. Values are text,
+                numbers or booleans; of a repeated sentence the last ones count.
 
         Raises:
             MiningError: The text has no sentence, the output exists, or vectors are not finite.
@@ -112,12 +146,29 @@ class SearchIndex:
         """
         settings = settings or SearchSettings()
         content = Content.ANSWERS if answers else Content.SENTENCES
-        index_folder.build(str(source), Path(output), str(model), settings, overwrite, content)
+        plain = isinstance(source, (str, Path)) and metadata is None
+        texts = str(source) if plain else tagged(source, metadata)
+        seal_files(Path(output), index_folder.build(texts, Path(output), str(model), settings, overwrite, content))
         return cls(output, model, settings.memory, compare=False)  # just written
 
     def __len__(self) -> int:
         """Number of distinct sentences, n."""
-        return self.metadata.sentences
+        return len(self._opened)
+
+    @property
+    def metadata(self) -> IndexMetadata:
+        """What `index.json` says."""
+        return self._opened.metadata
+
+    @property
+    def sentences(self) -> Sentences:
+        """Of the first segment: all of them, if nothing was added or deleted."""
+        return self._opened.segments[0].sentences
+
+    @property
+    def fields(self) -> dict[str, Kind]:
+        """Kinds of the fields that sentences have, by name."""
+        return self._opened.kinds
 
     @property
     def content(self) -> Content:
@@ -129,55 +180,57 @@ class SearchIndex:
         """The model."""
         return load_encoder(self.model)
 
-    @cached_property
+    @property
     def vectors(self) -> Rows:
-        """Of the sentences; in memory if all are compared and take no more than half of it.
+        """Of `sentences`; in memory if all are compared and take no more than half of it.
 
         Raises:
             MiningError: Those that are held in memory are not finite.
         """
-        stored = StoredVectors((self.folder / VECTORS,))
-        if self.metadata.factory != FLAT or len(self) * self.metadata.dimension * 4 > self.memory // 2:
-            return stored
-        held = stored.rows(0, len(self))
-        if not np.isfinite(held.sum(axis=1)).all():
-            raise MiningError(f"{stored.shards[0]}: holds vectors that are not finite; build the index again")
-        return HeldRows(held)
+        return self._opened.rows[0]
 
-    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
+    def search(
+        self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: Where | None = None
+    ) -> list[list[Hit]]:
         """The sentences nearest to each query, best first, of equally good ones the earlier.
 
         Args:
             queries: Texts; questions, if the index is of answers.
             k: How many for each; all there are if there are fewer.
             threshold: Least cosine.
+            where: Which sentences may be found, by their fields: `"lang=es,en"`, `["lang=es", "year>=2020"]`, or
+                `{"lang": ["es", "en"]}`. All conditions must hold.
 
         Raises:
             MiningError: The model gives vectors without a direction, or the folder is damaged.
-            SettingsError: k is below 1.
+            SettingsError: k is below 1, or the filter cannot be read or does not fit the fields.
         """
         if not queries:
             return []
-        return self.search_vectors(self.content.embed_queries(self.encoder, queries), k, threshold)
+        return self.search_vectors(self.content.embed_queries(self.encoder, queries), k, threshold, where)
 
-    def search_vectors(self, vectors: Vectors, k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
+    def search_vectors(
+        self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: Where | None = None
+    ) -> list[list[Hit]]:
         """The same for queries that were embedded already.
 
         Args:
             vectors: float32 (q, D), by this index's model, of any length but 0.
             k: How many for each.
             threshold: Least cosine.
+            where: Which sentences may be found.
 
         Raises:
             MiningError: As of `search`.
-            SettingsError: k is below 1.
+            SettingsError: As of `search`.
         """
-        found = self.neighbours(unit_rows(vectors, "queries"), k)
+        opened = self._opened  # the same one for rows and their texts, whoever changes the index meanwhile
+        found = self._nearest(opened, unit_rows(vectors, "queries"), k, where)
         least = -np.inf if threshold is None else threshold
         hits = []
         for scores, rows in zip(found.similarities, found.indices, strict=True):
             good = (scores >= least) & (scores > _NONE)
-            hits.append(self._hits(scores[good].tolist(), rows[good]))
+            hits.append(self._hits(opened, scores[good].tolist(), rows[good]))
         return hits
 
     def neighbours(self, queries: Vectors, k: int) -> Neighbours:
@@ -192,19 +245,110 @@ class SearchIndex:
             SettingsError: k is below 1.
             MissingExtraError: The search is not exact, and faiss is not installed.
         """
+        return self._nearest(self._opened, queries, k, None)
+
+    def _nearest(self, opened: OpenIndex, queries: Vectors, k: int, where: Where | None) -> Neighbours:
+        metadata = opened.metadata
         if k < 1:
             raise SettingsError(f"{k} neighbours are wanted; ask for at least 1")
-        if queries.ndim != 2 or queries.shape[1] != self.metadata.dimension:
-            seen = f"vectors of shape {queries.shape} for an index of {self.metadata.dimension} components"
-            raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(self.metadata.model)}")
-        k = min(k, len(self))
-        if self.metadata.factory == FLAT:
-            found = exact(queries, self.vectors, k, rows_at_a_time(self.memory, self.metadata.dimension))
-        else:
-            found = approximate(queries, self.vectors, self._parts, k, self.effort)
+        if queries.ndim != 2 or queries.shape[1] != metadata.dimension:
+            seen = f"vectors of shape {queries.shape} for an index of {metadata.dimension} components"
+            raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(metadata.model)}")
+        allowed = opened.found(conditions(where))
+        k = min(k, metadata.rows if allowed is None else int(allowed.sum()))
+        if k == 0 or not len(queries):
+            none = len(queries), k
+            return Neighbours(np.empty(none, np.float32), np.empty(none, np.int64))
+        found = nearest(opened, queries, k, allowed, self.effort, self.memory)
         if not np.isfinite(found.similarities).all():
             raise MiningError(f"{self.folder}: holds vectors that are not finite; build the index again")
         return found
+
+    def add(self, source: Source, metadata: Metadata | None = None, settings: SearchSettings | None = None) -> Added:
+        """Add sentences, all of them or none.
+
+        Their lines are counted on from the last line of the index. A sentence that is there already is not added again;
+        fields that are given for it replace those that it has, and it keeps its line.
+
+        Args:
+            source: As of `build`.
+            metadata: As of `build`.
+            settings: `most_repeats` counts.
+
+        Raises:
+            MiningError: There is no sentence, the folder is damaged, or vectors are not finite.
+            SettingsError: Fields cannot be kept, or are of another kind than in the index.
+            TextError: The text cannot be read.
+            ParagramError: Another process is changing the index.
+        """
+        texts, most = tagged(source, metadata), (settings or SearchSettings()).most_repeats
+        added = index_update.add(self.folder, texts, self._embed, self._check_model, most)
+        self.reload()
+        return added
+
+    def delete(
+        self, lines: Iterable[int] | None = None, sentences: Source | None = None, where: Where | None = None
+    ) -> int:
+        """Delete sentences, and return how many were there; what is asked for in one of three ways.
+
+        Args:
+            lines: Numbers, as hits have them.
+            sentences: As of `build`.
+            where: A filter, as of `search`.
+
+        Raises:
+            MiningError: The folder is damaged.
+            SettingsError: None or several of the three are given, or the filter does not fit the fields.
+            ParagramError: Another process is changing the index.
+        """
+        if sum(each is not None for each in (lines, sentences, where)) != 1:
+            raise SettingsError("say what to delete either by lines, by sentences, or by where")
+        if sentences is not None:
+            count = index_update.delete_sentences(self.folder, tagged(sentences, None), self._check_model)
+        elif lines is not None:
+            numbers = np.array(sorted(set(lines)), np.int64)
+            count = index_update.delete(self.folder, lambda index: index.rows_of_lines(numbers), self._check_model)
+        else:
+            wanted = conditions(where)
+            if not wanted:
+                raise SettingsError("the filter is empty, and would delete every sentence; remove the folder instead")
+            count = index_update.delete(self.folder, lambda index: index.rows_where(wanted), self._check_model)
+        self.reload()
+        return count
+
+    def compact(self, settings: SearchSettings | None = None) -> int:
+        """Put what was built and added into one segment, without what is deleted; nothing is embedded again.
+
+        Searches are then as fast as on an index that was built in one go. Returns the number of sentences.
+
+        Args:
+            settings: `index` (auto: as it is), `recall`, `memory` and `seed` count.
+
+        Raises:
+            MiningError: All sentences are deleted, or the folder is damaged.
+            SettingsError, MissingExtraError: faiss cannot make such an index, or is not installed.
+            ParagramError: Another process is changing the index.
+        """
+        settings = settings or SearchSettings(memory=self.memory)
+        count = index_update.compact(self.folder, settings, self._check_model)
+        self.reload()
+        return count
+
+    def reload(self) -> bool:
+        """See what was changed since the index was opened; returns whether there was something.
+
+        Raises:
+            MiningError: The folder is damaged, or was built again with another model; what was opened stays in use.
+        """
+        old, metadata = self.metadata, read_metadata(self.folder)
+        if metadata == old:
+            return False
+        self._check_model(metadata)
+        opened = self._open(metadata, compare=True, before=self._opened)
+        if (opened.metadata.folder, opened.metadata.generation > 0) != (old.folder, True):
+            self.effort = opened.metadata.effort
+        self._opened = opened
+        return True
 
     def tune(self, queries: Rows, k: int, settings: SearchSettings) -> Effort:
         """Look from now on as hard as it takes to find enough neighbours of these queries; for an inexact index.
@@ -215,13 +359,13 @@ class SearchIndex:
             settings: `recall` and `seed` count.
         """
         part_rows = rows_at_a_time(self.memory, self.metadata.dimension)
-        found = find_effort(queries, self.vectors, self._parts, k, settings, part_rows)
+        found = find_effort(queries, self.vectors, self._opened.parts, k, settings, part_rows)
         self.effort = found.effort
         return found
 
-    def _find(self, model: str | Path | None) -> Path:
-        """Directory of the model, which must be the one the index was built with."""
-        name = self.metadata.model if model is None else str(model)
+    def _find(self, model: str | Path | None, metadata: IndexMetadata) -> Path:
+        """Directory of the model that was named, or of the recorded one."""
+        name = metadata.model if model is None else str(model)
         try:
             path = find(name)
         except ModelDirectoryError as error:
@@ -230,40 +374,36 @@ class SearchIndex:
             raise ModelDirectoryError(
                 f"{self.folder} was built with {printable(name)}: {error}; or name it with --model"
             ) from error
-        own, other = self.metadata.fingerprint, fingerprint(path)
-        if own != other:
-            built = (
-                f"built with {printable(self.metadata.model)} (fingerprint {own[:12]}), not with {path} ({other[:12]})"
-            )
-            raise MiningError(f"{self.folder}: {built}; name the right model, or build the index again")
         return path
 
-    def _open_sentences(self) -> Sentences:
-        try:
-            sentences = Sentences(self.folder / SENTENCES)
-            if len(sentences) != len(self) or sentences.has_ids:
-                raise ValueError(f"{len(sentences)} where index.json says {len(self)}")
-            return sentences
-        except (ParagramError, *DAMAGED) as error:
-            seen = f"sentences are damaged ({one_line(error)})"
-            raise MiningError(f"{self.folder}: {seen}; build the index again") from error
+    def _check_model(self, metadata: IndexMetadata) -> None:
+        """Refuse an index that was built with another model."""
+        own, other = metadata.fingerprint, self._fingerprint
+        if own != other:
+            built = f"built with {printable(metadata.model)} (fingerprint {own[:12]})"
+            seen = f"{built}, not with {self.model} ({other[:12]})"
+            raise MiningError(f"{self.folder}: {seen}; name the right model, or build the index again")
 
     @cached_property
-    def _parts(self) -> list[tuple[int, Any]]:
-        parts = []
-        for number, (begin, end) in enumerate(self.metadata.parts):
-            path = self.folder / part_name(number)
-            index = indexes.read(path)
-            if (index.d, index.ntotal) != (self.metadata.dimension, end - begin):
-                seen = f"{index.ntotal} vectors of {index.d} components"
-                raise MiningError(f"{path}: {seen}, which are not those of index.json; build the index again")
-            parts.append((begin, index))
-        return parts
+    def _fingerprint(self) -> str:
+        return fingerprint(self.model)
 
-    def _hits(self, scores: list[float], rows: NDArray[np.int64]) -> list[Hit]:
+    def _embed(self, texts: list[str]) -> Vectors:
+        return self.content.embed_texts(self.encoder, texts)
+
+    @property
+    def _parts(self) -> list[tuple[int, Any]]:
+        return self._opened.parts
+
+    def _hits(self, opened: OpenIndex, scores: list[float], rows: NDArray[np.int64]) -> list[Hit]:
+        """Hits of rows of any segments."""
+        found: dict[int, Hit] = {}
         try:
-            lines, texts = self.sentences.ids(rows), self.sentences.texts(rows)
+            for segment, places, own in opened.places(rows):
+                lines, texts = segment.sentences.ids(own), segment.sentences.texts(own)
+                for place, row, line, text in zip(places.tolist(), own.tolist(), lines, texts, strict=True):
+                    found[place] = Hit(scores[place], int(line), text, segment.fields.of(row))
         except DAMAGED as error:
             seen = f"sentences are damaged ({one_line(error)})"
             raise MiningError(f"{self.folder}: {seen}; build the index again") from error
-        return [Hit(*each) for each in zip(scores, map(int, lines), texts, strict=True)]
+        return [found[place] for place in range(len(rows))]

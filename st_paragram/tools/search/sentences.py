@@ -8,9 +8,9 @@ n distinct sentences in the order of their first occurrence. With ids, `ids`, `i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -24,9 +24,11 @@ from st_paragram.core.data.lines import read_lines
 from st_paragram.core.files import atomic
 from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import MiningError
+from st_paragram.tools.search.fields import Column, FieldBuilder, Value, common
 from st_paragram.tools.stages.metadata import read_metadata, write_metadata
 
 _FEWEST_LETTERS = 2
+_Line = tuple[int, str, str, "Mapping[str, Value | None] | None"]  # number, id, sentence, fields
 
 
 @dataclass
@@ -84,10 +86,33 @@ class Sentences:
             return list(map(str, (self._array("lines")[np.asarray(rows, dtype=np.int64)] + 1).tolist()))
         return self._take("ids", "id_starts", "id_ends", rows)
 
+    def open(self) -> None:
+        """Map all files now: they can be read on when they are removed."""
+        for name in ("starts", "ends", "lines"):
+            self._array(name)
+        self._text("text")
+
+    @property
+    def lines(self) -> NDArray[np.int64]:
+        """Lines of the sentences, from 0: int64 (n,)."""
+        return self._array("lines")
+
+    @property
+    def cuts(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """Bytes of all lines one after another, and where sentences begin and end there: int64 (n,) twice."""
+        return np.frombuffer(self._text("text"), np.uint8), self._array("starts"), self._array("ends")
+
+    def encoded(self, rows: Sequence[int] | NDArray[np.int64]) -> list[bytes]:
+        """Sentences by their rows, in UTF-8."""
+        return self._bytes("text", "starts", "ends", rows)
+
     def _take(self, name: str, starts: str, ends: str, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        return [each.decode("utf-8") for each in self._bytes(name, starts, ends, rows)]
+
+    def _bytes(self, name: str, starts: str, ends: str, rows: Sequence[int] | NDArray[np.int64]) -> list[bytes]:
         rows, text = np.asarray(rows, dtype=np.int64), self._text(name)
         cuts = zip(self._array(starts)[rows].tolist(), self._array(ends)[rows].tolist(), strict=True)
-        return [text[begin:end].decode("utf-8") for begin, end in cuts]
+        return [text[begin:end] for begin, end in cuts]
 
     @cached_property
     def _maps(self) -> dict[str, Any]:
@@ -124,33 +149,127 @@ def write_sentences(
         TextError: The text cannot be read, or a line is not UTF-8.
         MiningError: The text has no sentence, or a line has no id where it should.
     """
+    return _write(_numbered(path, with_ids, column), path, folder, most_repeats, with_ids)[0]
+
+
+def write_tagged_sentences(
+    rows: Iterable[tuple[str, Mapping[str, Value | None] | None]],
+    name: str,
+    folder: Path,
+    fields: FieldBuilder,
+    most_repeats: int | None = None,
+) -> tuple[SentenceCounts, dict[str, Column]]:
+    """The same for sentences with fields. Of a repeated one, later values replace earlier ones.
+
+    Args:
+        rows: Sentences, and their fields.
+        name: Of the text, for messages.
+        folder: Filled with the sentences; fields are returned.
+        fields: Collects the fields.
+        most_repeats: As of `write_sentences`.
+
+    Raises:
+        MiningError: There is no sentence.
+        SettingsError: Fields cannot be kept.
+    """
+    lines = ((number, "", " ".join(text.split()), values) for number, (text, values) in enumerate(rows))
+    return _write(lines, name, folder, most_repeats, fields=fields)
+
+
+def _write(
+    lines: Iterable[_Line],
+    path: str,
+    folder: Path,
+    most_repeats: int | None,
+    with_ids: bool = False,
+    fields: FieldBuilder | None = None,
+) -> tuple[SentenceCounts, dict[str, Column]]:
     counts = SentenceCounts()
-    kept = _write_lines(_numbered(path, with_ids, column), folder, with_ids, counts)
-    first = _first_occurrences(kept.hashes(), counts, most_repeats)
+    kept = _write_lines(lines, folder, with_ids, counts, fields)
+    hashes = kept.hashes()
+    first = _first_occurrences(hashes, counts, most_repeats)
     if not len(first):
         raise MiningError(f"{path}: no sentence in {counts.lines} lines; give a text with a sentence a line")
     for name, array in kept.arrays(with_ids).items():
         with atomic(folder / f"{name}.npy") as handle:
             np.save(handle, array[first])
     write_metadata(folder / "text", asdict(counts) | {"has_ids": with_ids})
-    return counts
+    columns = {} if fields is None else _latest(fields.columns(), hashes, first)
+    return counts, columns
 
 
-def _write_lines(lines: Iterable[tuple[int, str, str]], folder: Path, with_ids: bool, counts: SentenceCounts) -> _Kept:
+def _latest(columns: Mapping[str, Column], hashes: NDArray[np.uint64], first: NDArray[np.int64]) -> dict[str, Column]:
+    """Of each distinct sentence the last value that a line gave it."""
+    if not columns:
+        return {}
+    order = np.argsort(hashes[first])
+    place = np.minimum(np.searchsorted(hashes[first], hashes, sorter=order), len(first) - 1)
+    rows = np.where(hashes[first[order[place]]] == hashes, order[place], -1)  # -1: it occurs too often
+    found = {}
+    for name, column in columns.items():
+        given = np.flatnonzero((column.codes > 0) & (rows >= 0))
+        codes = np.zeros(len(first), column.codes.dtype)
+        codes[rows[given]] = column.codes[given]  # of equal rows the last one stays
+        if codes.any():
+            found[name] = common([Column(column.kind, column.values, codes)])[0]
+    return found
+
+
+def copy_sentences(
+    sources: Sequence[Sentences],
+    which: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    folder: Path,
+    counts: SentenceCounts,
+) -> None:
+    """Write sentences of several folders into one.
+
+    Args:
+        sources: Of the sentences.
+        which: Source of each sentence, int64 (n,).
+        rows: Row of each within its source, int64 (n,).
+        lines: Line of each, from 0, int64 (n,).
+        folder: Filled.
+        counts: What became of the lines of their texts.
+    """
+    lengths = np.zeros(len(rows), np.int64)
+    with atomic(folder / "text") as text:
+        for begin in range(0, len(rows), 1 << 16):
+            block = slice(begin, begin + (1 << 16))
+            sentences = np.empty(len(rows[block]), object)
+            for number in np.unique(which[block]):
+                own = which[block] == number
+                sentences[own] = sources[number].encoded(rows[block][own])
+            lengths[block] = [len(each) for each in sentences]
+            text.write(b"".join(sentences))
+    ends = np.cumsum(lengths)
+    for name, array in (("starts", ends - lengths), ("ends", ends), ("lines", lines)):
+        with atomic(folder / f"{name}.npy") as handle:
+            np.save(handle, array)
+    write_metadata(folder / "text", asdict(replace(counts, sentences=len(rows))) | {"has_ids": False})
+
+
+def _write_lines(
+    lines: Iterable[_Line], folder: Path, with_ids: bool, counts: SentenceCounts, fields: FieldBuilder | None
+) -> _Kept:
     """Write the lines that say something, one after another, and their ids; all lines are counted."""
     kept = _Kept()
     with ExitStack() as stack:
         text = stack.enter_context(atomic(folder / "text"))
         ids = stack.enter_context(atomic(folder / "ids")) if with_ids else None
         for block in _blocks(lines, 1 << 16):
-            chosen = [(number, key, line) for number, key, line in block if _says_something(line, counts)]
+            chosen = [each for each in block if _says_something(each[2], counts)]
             counts.lines += len(block)
-            sentences = [line.encode() for _, _, line in chosen]
-            keys = [key.encode() for _, key, _ in chosen]
-            kept.add([number for number, _, _ in chosen], sentences, keys)
+            sentences = [line.encode() for _, _, line, _ in chosen]
+            keys = [key.encode() for _, key, _, _ in chosen]
+            kept.add([number for number, _, _, _ in chosen], sentences, keys)
             text.write(b"".join(sentences))
             if ids is not None:
                 ids.write(b"".join(keys))
+            if fields is not None:
+                for number, _, _, values in chosen:
+                    fields.add(values or {}, number + 1)
     return kept
 
 
@@ -182,16 +301,16 @@ class _Kept:
         return arrays
 
 
-def _numbered(path: str, with_ids: bool, column: str | None) -> Iterator[tuple[int, str, str]]:
-    """Number of the line, id, sentence with single spaces."""
-    for number, line in enumerate(read_lines(path, column)):
+def _numbered(path: str, with_ids: bool, column: str | None) -> Iterator[_Line]:
+    """Number of the line, id, sentence with single spaces, no fields."""
+    for number, line in enumerate(read_lines(path)):
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
         if not tab and line.strip():
             raise MiningError(f"{path}: line {number + 1} has no tab; with ids, lines are `id TAB sentence`")
-        yield number, key, " ".join(sentence.split())
+        yield number, key, " ".join(sentence.split()), None
 
 
-def _blocks(lines: Iterable[tuple[int, str, str]], count: int) -> Iterator[list[tuple[int, str, str]]]:
+def _blocks(lines: Iterable[_Line], count: int) -> Iterator[list[_Line]]:
     block = []
     for line in lines:
         block.append(line)

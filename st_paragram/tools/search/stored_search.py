@@ -26,7 +26,15 @@ def rows_at_a_time(memory: int, dim: int) -> int:
     return max(1024, memory // 2 // (4 * dim))
 
 
-def approximate(queries: Vectors, corpus: Rows, parts: Iterable[tuple[int, Any]], k: int, effort: int) -> Neighbours:
+def approximate(
+    queries: Vectors,
+    corpus: Rows,
+    parts: Iterable[tuple[int, Any]],
+    k: int,
+    effort: int,
+    allowed: NDArray[np.bool_] | None = None,
+    wanted: int = 0,
+) -> Neighbours:
     """Search indexes of neighbouring parts of the corpus.
 
     Args:
@@ -35,16 +43,21 @@ def approximate(queries: Vectors, corpus: Rows, parts: Iterable[tuple[int, Any]]
         parts: For each part the row it begins at, and its index.
         k: At most m; places that are not filled have cosine -1 and row 0.
         effort: See `indexes.set_effort`.
+        allowed: Which rows may be found, (m,); None: all.
+        wanted: Neighbours that an index is asked for, if that is more than k: some may not be allowed.
     """
     found = []
     for begin, index in parts:
         indexes.set_effort(index, effort)
         rows = [
-            indexes.search(index, queries[first:last], min(k + _SPARE, index.ntotal))
+            indexes.search(index, queries[first:last], min(max(k, wanted) + _SPARE, index.ntotal))
             for first, last in blocks(len(queries), QUERY_BLOCK)
         ]
         found.append(_shifted(np.concatenate(rows), begin))
-    return ranked(queries, corpus, np.concatenate(found, axis=1), k)
+    candidates = np.concatenate(found, axis=1)
+    if allowed is not None:
+        candidates = np.where(allowed[candidates], candidates, -1)  # -1 stays what it is
+    return ranked(queries, corpus, candidates, k)
 
 
 def without_self(neighbours: Neighbours, rows: NDArray[np.int64], k: int) -> Neighbours:

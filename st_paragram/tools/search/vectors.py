@@ -128,6 +128,14 @@ class StoredVectors(ShardedRows):
     def _maps(self) -> list[NDArray[Any]]:
         return _alike([_mapped(path) for path in self.shards], self.shards)
 
+    def open(self) -> None:
+        """Map the files now: they can be read on when they are removed."""
+        _ = self._maps
+
+    def packed(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Rows of the first shard as they are stored, float16 or int8 (len(rows), D)."""
+        return np.asarray(self._maps[0][rows])
+
     @cached_property
     def lengths(self) -> Vectors:
         """What stored rows are divided by to become unit vectors, float32 (n,)."""

@@ -17,11 +17,14 @@ from typing import Any
 
 from st_paragram.errors import SettingsError
 from st_paragram.tools.serving.batching import TooBusy
+from st_paragram.tools.serving.cors import Cors
 from st_paragram.tools.serving.messages import Answer, ClientGone, Receive, Refused, Request, Scope, Send
 from st_paragram.tools.serving.metrics import Metrics
 from st_paragram.tools.serving.settings import ServingSettings
 
 HEALTH = "/health"
+FRONT_PAGES = ("/", "/docs")
+_OPEN = frozenset({HEALTH, *FRONT_PAGES})  # read without the key
 BODIES = 64  # times the largest body: what all requests under way may hold together
 _PLACES = 4  # the innermost ones
 logger = logging.getLogger(__name__)
@@ -35,7 +38,9 @@ class Guard:
         settings: `max_body` and `body_seconds` count.
         metrics: where requests are counted.
         known: paths that are counted separately.
-        key: what clients must send as `Authorization: Bearer KEY`; None: nothing. `/health` needs no key.
+        key: what clients must send as `Authorization: Bearer KEY`; None: nothing. `/health` and the front page need no
+            key.
+        cors: which pages of other origins may read answers; None: none of them.
     """
 
     def __init__(
@@ -45,9 +50,10 @@ class Guard:
         metrics: Metrics,
         known: Container[str] = (),
         key: str | None = None,
+        cors: Cors | None = None,
     ) -> None:
         self.respond, self.settings, self.metrics, self.known = respond, settings, metrics, known
-        self._key = None if key is None else key.encode()
+        self._key, self._cors = None if key is None else key.encode(), cors
         self._held = 0  # bytes of bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +72,7 @@ class Guard:
         except Exception as error:
             log_failure("counting a request", error)
         try:
-            await answer.send(send)
+            await answer.send(send, self._cors.headers(dict(scope["headers"])) if self._cors else {})
         except Exception as error:
             log_failure("sending an answer", error)
 
@@ -74,10 +80,17 @@ class Guard:
         headers = dict(scope["headers"])
         parts: list[bytes] = []
         try:
-            self._check(scope["path"], headers)
+            preflight = self._cors.preflight(scope["method"], headers) if self._cors else None
+            if preflight is None:  # browsers send it without the key
+                self._check_key(scope["path"], headers)
+            self._check_size(headers)
             await asyncio.wait_for(self._receive(receive, parts), self.settings.body_seconds)
+            if preflight is not None:
+                return preflight
             body = parts[0] if len(parts) == 1 else b"".join(parts)
-            return await self._respond(Request(scope["method"], scope["path"], headers, body, receive))
+            return await self._respond(
+                Request(scope["method"], scope["path"], headers, body, receive, scope.get("scheme", "http"))
+            )
         except asyncio.TimeoutError:
             late = Refused(408, f"the body did not come within {self.settings.body_seconds:g} s")
             return _closing(late)
@@ -101,14 +114,21 @@ class Guard:
             log_failure("a request", error)
             return Answer.error(500, "the server failed; its log has the kind of error")
 
-    def _check(self, path: str, headers: Mapping[bytes, bytes]) -> None:
-        """Refuse a request before its body is read.
+    def _check_key(self, path: str, headers: Mapping[bytes, bytes]) -> None:
+        """Refuse a request without the key, before its body is read.
 
         Raises:
-            Refused: with status 401 or 413.
+            Refused: with status 401.
         """
         if not self._knows_key(path, headers.get(b"authorization", b"")):
             raise Refused(401, "a key is needed; send it as Authorization: Bearer KEY")
+
+    def _check_size(self, headers: Mapping[bytes, bytes]) -> None:
+        """Refuse a body that is announced as too large.
+
+        Raises:
+            Refused: with status 413.
+        """
         announced = headers.get(b"content-length", b"")
         if announced.isdigit() and (len(announced) > 18 or int(announced) > self.settings.max_body):
             raise self._too_large()
@@ -135,7 +155,7 @@ class Guard:
                 raise Refused(503, "requests under way are too large together; try again in a second")
 
     def _knows_key(self, path: str, sent: bytes) -> bool:
-        if self._key is None or path == HEALTH:
+        if self._key is None or path in _OPEN:
             return True
         scheme, _, given = sent.partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._key)

@@ -20,7 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _Result = TypeVar("_Result")
 
 JSON = "application/json"
-_TYPES = {401: "authentication_error", 404: "not_found_error", 503: "server_busy"}
+_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 503: "server_busy"}
 _HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
 
 
@@ -48,6 +48,7 @@ class Request:
         headers: by their names in lower case.
         body: its bytes.
         receive: ASGI's callable, for news of the connection.
+        scheme: of the address that the client used: "https" behind a proxy that says so.
     """
 
     method: str
@@ -55,6 +56,7 @@ class Request:
     headers: Mapping[bytes, bytes]
     body: bytes
     receive: Receive
+    scheme: str = "http"
 
     async def unless_gone(self, work: Awaitable[_Result]) -> _Result:
         """Wait for work that takes a while, and cancel it if the client leaves.
@@ -108,12 +110,15 @@ class Answer:
         answer.headers.update(refused.headers)
         return answer
 
-    async def send(self, send: Send) -> None:
+    async def send(self, send: Send, further_headers: Mapping[str, str]) -> None:
         """Send status, headers and content."""
         headers = [
             (b"content-type", self.media_type.encode()),
             (b"content-length", str(len(self.content)).encode()),
-            *((name.lower().encode(), value.encode()) for name, value in self.headers.items()),
+            *(
+                (name.lower().encode(), value.encode())
+                for name, value in (*self.headers.items(), *further_headers.items())
+            ),
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.content})

@@ -41,6 +41,8 @@ _OPENAI = {"user"}  # fields of OpenAI's API that have no meaning here: they are
 _FORMS = {
     "input": "must be a text, a list of texts, or token numbers",
     "inputs": "must be a text or a list of texts",
+    "where": "must be a filter such as lang=es, a list of at most 32 of them, or an object of fields and their values",
+    "metadata": "must be an object of fields, or a list of them; values are text, numbers, true or false",
     "documents": 'must be a list of texts, or of objects {"text": ...}',
 }
 

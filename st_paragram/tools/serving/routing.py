@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from st_paragram.tools.serving.messages import Answer, Refused, Request
 from st_paragram.tools.serving.reading import RequestSchema, read_json, validated
@@ -25,27 +26,47 @@ class Form:
 
 @dataclass(frozen=True)
 class Page:
-    """An address that is read with GET: `answer` is given what follows the path, "" for the path itself."""
+    """An address that is read with GET.
+
+    Attributes:
+        path: the address.
+        summary: what it shows.
+        answer: given what follows the path, "" for the path itself.
+        has_children: addresses below the path are passed on, without their first part.
+        in_thread: the answer takes long.
+    """
 
     path: str
     summary: str
     answer: Callable[[str], Answer]
     has_children: bool = False
+    in_thread: bool = False
 
     allowed = "GET, HEAD"
 
     async def respond(self, request: Request) -> Answer:
-        """The page; addresses below it are passed on without their first part."""
-        return self.answer(request.path[len(self.path) + 1 :])
+        """The page."""
+        rest = request.path[len(self.path) + 1 :]
+        return await asyncio.to_thread(self.answer, rest) if self.in_thread else self.answer(rest)
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address that JSON is posted to, in one form or another."""
+    """An address that JSON is posted to, in one form or another.
+
+    Attributes:
+        path: the address.
+        summary: what it does, in a sentence.
+        forms: of its requests; the first one has no mark.
+        example: a request.
+        is_on: it answers; a page for people does not show others.
+    """
 
     path: str
     summary: str
     forms: tuple[Form, ...]
+    example: Mapping[str, Any]
+    is_on: bool = True
 
     allowed = "POST"
 
@@ -56,7 +77,19 @@ class Endpoint:
         return await form.answer(request, validated(form.schema, value))
 
 
-Route = Page | Endpoint
+class Route(Protocol):
+    """An address, and what answers there."""
+
+    @property
+    def path(self) -> str:
+        """The address."""
+
+    @property
+    def allowed(self) -> str:
+        """Its methods, with commas between."""
+
+    async def respond(self, request: Request) -> Answer:
+        """Answer a request by one of the methods."""
 
 
 class Routes:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from uvicorn import Config, Server
 
 from st_paragram.tools.serving.batching import Batcher
 from st_paragram.tools.serving.connection import connection
-from st_paragram.tools.serving.endpoints import embeddings, own, pages, rerank
+from st_paragram.tools.serving.cors import Cors
+from st_paragram.tools.serving.endpoints import embeddings, front_page, index, pages, rerank, score
 from st_paragram.tools.serving.endpoints.service import Service
 from st_paragram.tools.serving.guard import Guard, log_stray
 from st_paragram.tools.serving.messages import App, Receive, Scope, Send
@@ -21,6 +23,9 @@ from st_paragram.tools.serving.routing import Routes
 from st_paragram.tools.serving.served_model import ServedModel
 from st_paragram.tools.serving.settings import Job, ServingSettings
 
+if TYPE_CHECKING:
+    from st_paragram.tools.serving.served_index import ServedIndex
+
 
 class Application:
     """An ASGI application.
@@ -28,10 +33,11 @@ class Application:
     Args:
         guard: what answers requests.
         batcher: closed when the server stops.
+        index: the same.
     """
 
-    def __init__(self, guard: Guard, batcher: Batcher) -> None:
-        self.guard, self.batcher = guard, batcher
+    def __init__(self, guard: Guard, batcher: Batcher, index: ServedIndex | None) -> None:
+        self.guard, self.batcher, self.index = guard, batcher, index
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or follow the server's life."""
@@ -46,16 +52,24 @@ class Application:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await asyncio.to_thread(self.batcher.close)  # meanwhile those whose time is over are answered
+        if self.index is not None:
+            await asyncio.to_thread(self.index.close)
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def build_app(served: ServedModel, settings: ServingSettings | None = None, key: str | None = None) -> Application:
+def build_app(
+    served: ServedModel,
+    settings: ServingSettings | None = None,
+    key: str | None = None,
+    origins: Sequence[str] = (),
+) -> Application:
     """The ASGI application of a server.
 
     Args:
         served: the model, and perhaps an index.
         settings: limits.
         key: what clients must send; None: nothing.
+        origins: of web pages that may use the server, see `cors.parse_origin`.
 
     Raises:
         MissingExtraError: prometheus_client is not installed.
@@ -65,9 +79,12 @@ def build_app(served: ServedModel, settings: ServingSettings | None = None, key:
     metrics = Metrics(lambda: batcher.waiting)
     batcher.observe = metrics.encoded
     service = Service(served, settings, batcher)
-    posted = [*embeddings.endpoints(service), *rerank.endpoints(service), *own.endpoints(service)]
-    routes = Routes([*posted, *pages.pages(service, metrics, posted)])
-    return Application(Guard(routes.respond, settings, metrics, routes.by_path, key), batcher)
+    kinds = (embeddings, rerank, score, index)
+    posted = [endpoint for kind in kinds for endpoint in kind.endpoints(service)]
+    read = pages.pages(service, metrics, posted, index.pages(service))
+    routes = Routes([*posted, *read, *front_page.front_pages(service, posted, read, has_key=key is not None)])
+    cors = Cors(origins) if origins else None
+    return Application(Guard(routes.respond, settings, metrics, routes.by_path, key, cors), batcher, served.index)
 
 
 class _AnnouncingServer(Server):
@@ -98,8 +115,8 @@ def serve(job: Job, listening: socket.socket, ready: Callable[[ServedModel], Non
         ParagramError: the model or the index is refused.
     """
     with listening, suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
-        served = ServedModel(job.model, job.name, job.index)
-        config = configuration(build_app(served, job.settings, job.key), job.settings)
+        served = ServedModel(job.model, job.name, job.index, job.writable)
+        config = configuration(build_app(served, job.settings, job.key, job.origins), job.settings)
         # Keep what has been loaded out of garbage collections: with torch, a model leaves so many objects that a full
         # collection stops all requests for 0.4 s.
         gc.collect()

@@ -16,7 +16,7 @@ from st_paragram.tools.search.content import Content, has_towers
 from st_paragram.tools.serving.batching import Kind, Rows
 
 if TYPE_CHECKING:
-    from st_paragram.tools.search.search_index import SearchIndex
+    from st_paragram.tools.serving.served_index import ServedIndex
 
 #: Characters that are encoded within about half a millisecond by a model that averages.
 _SHORT = 4_096
@@ -29,13 +29,16 @@ class ServedModel:
         model: directory, name or hub id.
         name: what requests call it; by default the last part of `model`.
         index: a folder of `st-paragram index`, built with this model.
+        writable: clients may change the index.
 
     Raises:
         ModelDirectoryError: the model is not there, or damaged.
         MiningError: the index is damaged, or was built with another model.
     """
 
-    def __init__(self, model: str | Path, name: str | None = None, index: Path | None = None) -> None:
+    def __init__(
+        self, model: str | Path, name: str | None = None, index: Path | None = None, writable: bool = False
+    ) -> None:
         folder = find(model)
         self.name = name or str(model).partition("@")[0].rstrip("/").rpartition("/")[2]
         self.model: Any = load_encoder(folder)
@@ -43,12 +46,11 @@ class ServedModel:
         self.dimension = int(self.model.get_embedding_dimension() or 0)
         self.has_towers = has_towers(self.model)
         self._at_once = batch_size(self.model)
-        self.index: SearchIndex | None = None
+        self.index: ServedIndex | None = None
         if index is not None:
-            from st_paragram.tools.search.search_index import SearchIndex
+            from st_paragram.tools.serving.served_index import ServedIndex
 
-            self.index = SearchIndex(index, folder)
-            self.index.encoder = self.model  # the same one, in memory once
+            self.index = ServedIndex(index, folder, self.model, writable)
 
     @property
     def short(self) -> int:
@@ -74,7 +76,7 @@ class ServedModel:
     @property
     def query_kind(self) -> Kind:
         """What a query to the index is."""
-        answers = self.index is not None and self.index.content is Content.ANSWERS
+        answers = self.index is not None and self.index.opened.content is Content.ANSWERS
         return Kind.QUERY if answers else Kind.SENTENCE
 
     def tokens(self, texts: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from st_paragram.core.settings import setting, settings
+from st_paragram.errors import SettingsError
 from st_paragram.tools.search.settings import Size, parse_memory
 
 
@@ -42,6 +43,8 @@ class Job:
         index: a folder of `st-paragram index`.
         settings: limits.
         key: what clients must send; None: nothing.
+        writable: clients may change the index.
+        origins: of web pages that may use the server, see `cors.parse_origin`; none: pages of the server itself.
     """
 
     model: str
@@ -49,3 +52,18 @@ class Job:
     index: Path | None = None
     settings: ServingSettings = field(default_factory=ServingSettings)
     key: str | None = field(default=None, repr=False)
+    origins: tuple[str, ...] = ()
+    writable: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself.
+
+        Raises:
+            SettingsError: there is no index that clients may change, or there is no key.
+        """
+        if self.writable and self.index is None:
+            raise SettingsError("--index-writable is about an index; give --index")
+        if self.writable and not self.key:
+            raise SettingsError(
+                "--index-writable needs a key, so that not everybody changes the index; give --api-key-file"
+            )

@@ -212,7 +212,7 @@ def test_what_zstd_packed_is_refused_by_name(tmp_path: Path) -> None:
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"none\.tsv: no such file"):
         read(tmp_path / "none.tsv")
-    with pytest.raises(TextError, match="cannot be opened"):
+    with pytest.raises(TextError, match="is a folder, where a file is expected"):
         read(tmp_path)
     with pytest.raises(SettingsError, match="standard input"):
         moses_source("-", "-", EN_ES)

@@ -118,7 +118,7 @@ REFUSED = [
     (["nobody", "--task", "reconstruct", "en.txt"], "no model 'nobody'"),
     (["nothing", "--task", "reconstruct", "en.txt"], "nothing: st_paragram.json is missing"),
     (["bgt", "--task", "reconstruct", "none.txt"], "none.txt: no such file"),
-    (["bgt", "--task", "reconstruct", "nothing"], "nothing: is a folder; name a file"),
+    (["bgt", "--task", "reconstruct", "nothing"], "nothing is a folder, where a file is expected"),
     (["bgt", "--task", "reconstruct", "empty.txt"], "empty.txt: empty; give a text"),
     (["bgt", "--task", "reconstruct", "en.txt", "--from", "fr"], "no language 'fr' in this model; it knows en and xx"),
     (["trans", "--task", "reconstruct", "en.txt"], "this model cannot reconstruct: language encoders: none"),

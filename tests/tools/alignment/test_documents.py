@@ -186,7 +186,7 @@ def test_a_task_is_done_when_its_facts_are_there(model, documents, tmp_path, mon
         ("a0.txt\tb0.txt.gz\n\nnone.txt\tb1.txt.gz\n", r"list\.tsv, row 3: .*none\.txt: no such file"),
         ("a0.txt\tempty.txt\n", r"row 1: .*empty\.txt: empty; give a document"),
         ("a0.txt\tblank.txt.xz\n", r"row 1: .*blank\.txt\.xz: empty"),
-        ("a0.txt\t.\n", r"row 1: .*no regular file"),
+        ("a0.txt\t.\n", r"row 1: .* is a folder, where a file is expected"),
         ("latin.txt\ta0.txt\n", r"row 1: .*latin\.txt: line 2 is not UTF-8"),
         ("a0.txt\tcut.txt.gz\n", r"row 1: .*cut\.txt\.gz: compressed file cut off"),
     ],

@@ -23,7 +23,7 @@ for package in ("httptools", "prometheus_client", "uvicorn"):
 orjson = pytest.importorskip("orjson")
 testclient = pytest.importorskip("starlette.testclient")
 
-from st_paragram.tools.serving.endpoints import embeddings, own, rerank  # noqa: E402
+from st_paragram.tools.serving.endpoints import embeddings, index, rerank, score  # noqa: E402
 from st_paragram.tools.serving.messages import Answer  # noqa: E402
 from st_paragram.tools.serving.run import build_app  # noqa: E402
 from st_paragram.tools.serving.served_model import ServedModel  # noqa: E402
@@ -100,7 +100,7 @@ def test_scores_are_cosines(client, model):
 
 def test_a_search_is_that_of_the_index(client, served):
     answer = client.post("/search", json={"queries": ["station?", "a cat"], "k": 2, "threshold": 0.1}).json()
-    expected = served.index.search(["station?", "a cat"], 2, 0.1)
+    expected = served.index.opened.search(["station?", "a cat"], 2, 0.1)
     assert [[(hit["line"], hit["sentence"]) for hit in hits] for hits in answer["results"]] == [
         [(hit.line, hit.sentence) for hit in hits] for hits in expected
     ]
@@ -182,7 +182,7 @@ def test_the_header_that_is_missing_is_named(client):
 
 
 def test_a_wrong_address_or_method_is_told_what_there_is(client):
-    told = message(client.get("/"), 404)
+    told = message(client.get("/v2"), 404)
     assert all(address in told for address in ("/v1/embeddings", "/score", "/search", "/v1/models", "/health"))
     assert message(client.get("/score"), 405) == "this method is not allowed here; use POST"
 
@@ -216,7 +216,7 @@ VALUES = st.recursive(
 )
 SCHEMAS = (
     *(embeddings.EmbeddingsRequest, embeddings.EmbedRequest, rerank.RerankRequest, rerank.RerankTextsRequest),
-    *(own.ScoreRequest, own.SearchRequest),
+    *(score.ScoreRequest, index.SearchRequest, index.AddRequest, index.DeleteRequest),
 )
 FIELDS = st.sampled_from(sorted({field for schema in SCHEMAS for field in schema.model_fields}))
 
@@ -277,7 +277,7 @@ def test_a_damaged_index_is_no_fault_of_the_request(served, monkeypatch, caplog)
     def damaged(*args):
         raise MiningError("x/index.json: damaged; build the index again")
 
-    monkeypatch.setattr(served.index, "search_vectors", damaged)
+    monkeypatch.setattr(served.index.opened, "search_vectors", damaged)
     with testclient.TestClient(build_app(served, SMALL)) as client:
         assert "the server failed" in message(client.post("/search", json={"queries": ["a secret"], "k": 2}), 500)
     assert "MiningError" in caplog.text and "secret" not in caplog.text

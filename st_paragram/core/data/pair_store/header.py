@@ -27,6 +27,7 @@ from st_paragram.core.data.pair_store.format import (
     VERSIONS,
     Content,
 )
+from st_paragram.core.files import folder_for_file
 from st_paragram.core.json_files import parse_json
 from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
 from st_paragram.errors import MissingExtraError, ParagramError, StoreError
@@ -77,13 +78,15 @@ def read_header(path: Path) -> Header:
         StoreError: the file is missing, no pair store, of another version, incomplete or empty, has what no store has,
             its tokenizer is of an unknown kind, or an array has another length than it must have.
     """
+    if wrong := folder_for_file(path, "a pair store, which is a file,"):
+        raise StoreError(f"{wrong}; name its file")
     if not path.is_file():
         raise StoreError(f"{path}: no such pair store; make it with `st-paragram prepare`")
     try:
         with h5py.File(path, "r") as file:
             header = _header(path, file)
     except hdf5.UNREADABLE as error:
-        raise StoreError(f"{path}: not a readable pair store ({one_line(error)}); {REMAKE}") from error
+        raise StoreError(f"{path}: not a readable pair store ({one_line(error, about=path)}); {REMAKE}") from error
     for tokenizer in header.tokenizers:
         if tokenizer.kind not in KINDS:
             seen = f"its tokenizer is of the kind {tokenizer.kind!r}, this st_paragram knows {', '.join(KINDS)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from st_paragram.core.damage import one_line, printable
 from st_paragram.core.data.lines import read_lines
+from st_paragram.core.files import folder_for_file
 from st_paragram.core.json_files import parse_json
 from st_paragram.errors import TextError
 
@@ -37,6 +38,8 @@ def named_rows(path: Path, columns: Columns, needed: Sequence[str]) -> Iterator[
     Raises:
         TextError: the file is not readable, of none of these kinds, or its header lacks a column.
     """
+    if wrong := folder_for_file(path):
+        raise TextError(f"{wrong}; name a file")
     form = form_of(path)
     if form not in ("tsv", "csv", "jsonl"):
         raise TextError(f"{path}: neither .tsv, .csv nor .jsonl; give a file of one of these kinds")

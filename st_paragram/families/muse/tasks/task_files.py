@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from st_paragram.core.data.streams import BYTE_ORDER_MARK, open_stream, read_blocks
+from st_paragram.core.files import file_for_folder
 from st_paragram.errors import SettingsError, TextError
 
 # ISO 639-1, and the codes of three letters of languages that have parallel text and no shorter code.
@@ -136,6 +137,8 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
     check_task(task)
     folder, found = Path(folder), dict[str, Path]()
     wanted = f"put LANG.tsv of rows `{COLUMNS[task][0]}` there (.gz or .xz will do), as `st-paragram tasks` makes them"
+    if wrong := file_for_folder(folder, f"a folder of the task {task}"):
+        raise TextError(f"{wrong}; {wanted}")
     if not folder.is_dir():
         raise TextError(f"{folder}: no such folder of the task {task}; {wanted}")
     for path in sorted(folder.iterdir()):

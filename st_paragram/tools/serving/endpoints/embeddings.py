@@ -27,6 +27,8 @@ from st_paragram.tools.serving.served_model import unit_rows
 ENCODING = "cl100k_base"
 #: The name under which tiktoken caches the vocabulary: the SHA-1 of the address that it would load it from.
 CACHED_AS = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+#: Texts for examples of requests.
+TEXTS = ["Where is the station?", "¿Dónde está la estación?"]
 _ADVICE = "send texts (LangChain: check_embedding_ctx_length=False)"
 _loading = threading.Lock()
 _Tokens = Annotated[list[Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]], FAIL_FAST]
@@ -91,8 +93,13 @@ def endpoints(service: Service) -> list[Endpoint]:
         return await written(content, rows.size)
 
     return [
-        Endpoint("/v1/embeddings", "Embeddings of length 1.", (Form(EmbeddingsRequest, embeddings),)),
-        Endpoint("/embed", "Embeddings as a list of lists.", (Form(EmbedRequest, embed),)),
+        Endpoint(
+            "/v1/embeddings",
+            "Embeddings of length 1.",
+            (Form(EmbeddingsRequest, embeddings),),
+            {"model": served.name, "input": TEXTS},
+        ),
+        Endpoint("/embed", "Embeddings as a list of lists.", (Form(EmbedRequest, embed),), {"inputs": TEXTS}),
     ]
 
 

@@ -32,8 +32,8 @@ _ERROR = {
 }
 
 
-def pages(service: Service, metrics: Metrics, endpoints: Sequence[Endpoint]) -> list[Page]:
-    """The pages of a server; the last one describes them and the endpoints for machines, as OpenAPI defines it."""
+def pages(service: Service, metrics: Metrics, endpoints: Sequence[Endpoint], others: Sequence[Page]) -> list[Page]:
+    """The pages of a server, `others` among them; the last one describes all for machines, as OpenAPI defines it."""
     served, settings = service.served, service.settings
     described = {"id": served.name, "object": "model", "created": 0, "owned_by": "st_paragram"}
     info = {  # as text-embeddings-inference's; its limit of a text is in tokens, ours in characters
@@ -65,9 +65,13 @@ def pages(service: Service, metrics: Metrics, endpoints: Sequence[Endpoint]) -> 
         Page("/info", "The model and the limits of a request.", lambda _: Answer.json(info)),
         Page(HEALTH, "That the server answers, and with which model.", health),
         Page("/metrics", "Counters for Prometheus.", lambda _: Answer(metrics.text(), media_type=metrics.content_type)),
+        *others,
     ]
     description = lru_cache(maxsize=1)(lambda: Answer.json(_describe(endpoints, found)))
-    return [*found, Page("/openapi.json", "This description.", lambda _: description())]
+    return [
+        *found,
+        Page("/openapi.json", "The description of this server for machines (OpenAPI).", lambda _: description()),
+    ]
 
 
 def _describe(endpoints: Sequence[Endpoint], pages: Sequence[Page]) -> dict[str, Any]:
@@ -92,4 +96,4 @@ def _answers(summary: str) -> dict[str, Any]:
 def _body(endpoint: Endpoint) -> dict[str, Any]:
     references = [{"$ref": f"{_SCHEMAS}{form.schema.__name__}"} for form in endpoint.forms]
     schema = references[0] if len(references) == 1 else {"anyOf": references}
-    return {"required": True, "content": {JSON: {"schema": schema}}}
+    return {"required": True, "content": {JSON: {"schema": schema, "example": endpoint.example}}}

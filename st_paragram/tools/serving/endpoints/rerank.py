@@ -82,7 +82,8 @@ def endpoints(service: Service) -> list[Endpoint]:
 
     forms = (Form(RerankRequest, ranked), Form(RerankTextsRequest, ranked_texts))
     summary = "Documents, the nearest to a query first."
-    return [Endpoint(path, summary, forms) for path in ("/rerank", "/v1/rerank", "/v2/rerank")]
+    example = {"query": "Where is the station?", "documents": ["The cat sleeps.", "La estación está en el centro."]}
+    return [Endpoint(path, summary, forms, example) for path in ("/rerank", "/v1/rerank", "/v2/rerank")]
 
 
 async def _cosines(service: Service, request: Request, query: str, texts: list[str], field: str) -> NDArray[np.float64]:

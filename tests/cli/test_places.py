@@ -1,0 +1,252 @@
+"""What commands say of a file where a folder is expected and the other way round, of what is missing, and the like.
+
+Each is one line that has the right word and names the place once.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+
+import pytest
+
+from st_paragram.cli.main import main
+from st_paragram.core.damage import one_line
+from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.files import make_folder
+from st_paragram.errors import ParagramError
+from st_paragram.tools.search.search_index import SearchIndex
+
+STORE = "prepare --lang es --text {} --vocab-size 60 --output store.h5"
+SIDES = "--source lines.txt --target lines.txt"
+# Commands with {} where a file is expected that is read.
+FILES = {
+    "prepare": "prepare --lang es --text {} --output o.h5",
+    "prepare --moses": "prepare --lang es --moses {} lines.txt --output o.h5",
+    "prepare --vocab": "prepare --lang es --text pairs.tsv --vocab {} --output o.h5",
+    "bitext": "bitext --lang es --no-download --text {} --output o.h5",
+    "paranmt": "paranmt --text {} --output o.h5",
+    "pivot": "pivot --text en-es:{} --output o.tsv",
+    "inspect": "inspect {}",
+    "train --data": "train bitext --lang es --data {} --output o",
+    "train --dev": "train bitext --lang es --data pairs.tsv --dev {} --output o",
+    "train --dev-bitext": "train bitext --lang es --data pairs.tsv --dev-bitext {} --output o",
+    "train bgt --data": "train bgt --lang es --data {} --output o",
+    "embed": "embed {} --output o.npy",
+    "embed --sharded": "embed {} --sharded --output o",
+    "score": "score {} --output o.tsv",
+    "score --labels": "score pairs.tsv --output o.tsv --labels {}",
+    "mine --source": "mine --source {} --target lines.txt --output o.tsv",
+    "mine --target": "mine --source lines.txt --target {} --output o.tsv",
+    "mine --paraphrase": "mine --paraphrase {} --output o.tsv",
+    "mine --documents": "mine --documents {} --output o.tsv",
+    "align --source": "align --source {} --target lines.txt --output o.tsv",
+    "align --documents": "align --documents {} --output o.tsv",
+    "index": "index {} --output o",
+    "search --queries": "search index --queries {}",
+    "serve --api-key-file": "serve p-sp-mini --port 0 --api-key-file {}",
+    "import": "import {} lines.txt --output o",
+    "import SENTENCEPIECE": "import lines.txt {} --output o",
+    "push --scores": "push model a/b --dry-run --scores {}",
+}
+# Where a folder is expected that is read.
+FOLDERS = {
+    "evaluate --data": "evaluate p-sp-mini --data {} --benchmarks tatoeba",
+    "evaluate --data of all": "evaluate p-sp-mini --data {}",
+    "search": "search {} hello",
+    "serve --index": "serve p-sp-mini --port 0 --index {}",
+    "train muse --qa": "train muse --langs en es --qa {} --output o",
+    "train muse --nli": "train muse --langs en es --nli {} --output o",
+}
+# Where a model is expected.
+MODELS = {
+    "embed": "embed lines.txt --output o.npy --model {}",
+    "score": "score pairs.tsv --output o.tsv --model {}",
+    "mine": f"mine {SIDES} --output o.tsv --model {{}}",
+    "align": f"align {SIDES} --output o.tsv --model {{}}",
+    "index": "index lines.txt --output o --model {}",
+    "search": "search index hello --model {}",
+    "paranmt": "paranmt --text scored.tsv --model {} --output o.h5",
+    "evaluate": "evaluate {} --data folder --benchmarks tatoeba",
+    "serve": "serve {} --port 0",
+    "export": "export {} o",
+    "push": "push {} a/b --dry-run",
+    "demo": "demo {}",
+    "generate": "generate {} lines.txt --task translate --output o.txt",
+}
+# Where a file is expected that is written.
+OUTPUTS = {
+    "prepare": "prepare --lang es --text pairs.tsv --output {}",
+    "paranmt": "paranmt --text scored.tsv --output {}",
+    "pivot": "pivot --text en-es:pairs.tsv --output {}",
+    "pivot --json": "pivot --text en-es:pairs.tsv --output o.tsv --json {}",
+    "inspect --json": "inspect store.h5 --json {}",
+    "evaluate --json": "evaluate p-sp-mini --data folder --benchmarks tatoeba --json {}",
+    "embed": "embed lines.txt --output {}",
+    "score": "score pairs.tsv --output {}",
+    "mine": f"mine {SIDES} --output {{}}",
+    "align": f"align {SIDES} --output {{}}",
+    "search": "search index hello --output {}",
+}
+# Where a folder is expected that is written.
+OUTPUT_FOLDERS = {
+    "bitext --folder": "bitext --lang es --corpus Tanzil --folder {} --output o.h5 --plan",
+    "download --folder": "download --lang es --corpus Tanzil --folder {} --plan",
+    "prepare --work": "prepare --lang es --text pairs.tsv --vocab-size 60 --work {} --output o.h5",
+    "prepare --rejects": "prepare --lang es --text pairs.tsv --vocab-size 60 --rejects {} --output o.h5",
+    "train": "train bitext --lang es --data pairs.tsv --output {}",
+    "tasks": "tasks --kind nli --lang en nli.jsonl --output {}",
+    "evaluate --mteb-results": "evaluate p-sp-mini --data folder --benchmarks mteb --mteb-results {}",
+    "embed --sharded": "embed lines.txt --sharded --output {}",
+    "embed --work": "embed lines.txt --sharded --output o --work {}",
+    "mine --work": f"mine {SIDES} --output o.tsv --work {{}}",
+    "align --work": "align --documents list.tsv --output o.tsv --work {}",
+    "index": "index lines.txt --output {}",
+    "export": "export p-sp-mini {}",
+    "import": "import lines.txt lines.txt --output {}",
+    "get": "get p-sp-mini --output {}",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with small files and empty folders."""
+    folder = tmp_path_factory.mktemp("places")
+    rows = [(f"the cat number {i} sleeps", f"el gato {i} duerme") for i in range(20)]
+    texts = {
+        "lines.txt": "".join(f"{first}\n" for first, _ in rows),
+        "pairs.tsv": "".join(f"{first}\t{second}\n" for first, second in rows),
+        "scored.tsv": "".join(f"{first}\t{second}\t0.8\n" for first, second in rows),
+        "list.tsv": "lines.txt\tlines.txt\n",
+        "nli.jsonl": "{}\n",
+        "a-file": "a\tb\n",
+        "an-empty-one": "",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "a-loop").symlink_to("a-loop")
+    for name in ("folder", "a-place"):
+        (folder / name).mkdir()
+    shutil.copytree(shipped_folder(), folder / "model")
+    SearchIndex.build(folder / "lines.txt", folder / "index", "p-sp-mini")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(STORE.format("pairs.tsv").split()) == 0
+    return folder
+
+
+@pytest.fixture
+def said(place, monkeypatch, capsys):
+    """Runs a command on a path and gives the one line that it says."""
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("ST_PARAGRAM_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    before = sorted(place.iterdir())
+
+    def run(command, path, shown=None):
+        packages(command)
+        assert main(command.format(path).split()) == 1, command
+        error = capsys.readouterr().err.strip()
+        assert "\n" not in error and error.startswith("st-paragram "), error
+        assert error.count(shown or path) == 1, error
+        assert "Errno" not in error and "errno" not in error, error
+        left = {each.name for each in place.iterdir() if each not in before}
+        assert left <= {"cache", "o.work"}, left  # what was done for bitext is kept
+        return error
+
+    return run
+
+
+def packages(command):
+    """Skip what needs packages that are not installed."""
+    if "--benchmarks mteb" in command:
+        pytest.importorskip("mteb")
+    if command.startswith("serve"):
+        pytest.importorskip("uvicorn")
+    if command.startswith("demo"):
+        pytest.importorskip("gradio")
+
+
+def commands(**tables):
+    named = {f"{name} ({kind})": each for kind, table in tables.items() for name, each in table.items()}
+    marks = [[pytest.mark.slow] if "demo" in each or "mteb" in each else [] for each in named.values()]
+    given = [pytest.param(each, marks=mark) for each, mark in zip(named.values(), marks, strict=True)]
+    return pytest.mark.parametrize("command", given, ids=named)
+
+
+@commands(read=FILES, written=OUTPUTS)
+def test_a_folder_is_called_a_folder(command, said):
+    assert "a-place is a folder, where a " in said(command, "a-place")
+
+
+@commands(folder=FOLDERS, model=MODELS, written=OUTPUT_FOLDERS)
+def test_a_file_is_called_a_file(command, said):
+    path = "./a-file" if command in MODELS.values() else "a-file"
+    assert "a-file is a file, where a" in said(command, path, "a-file")
+
+
+@commands(read=FILES)
+@pytest.mark.parametrize("path", ["a-missing-one", "a-file/a-missing-one", "a-loop"])
+def test_what_is_missing_is_named_once(command, path, said):
+    error = said(command, path)
+    assert any(word in error.lower() for word in ("no such", "not a directory", "too many levels")), error
+
+
+@commands(folder=FOLDERS, model=MODELS)
+@pytest.mark.parametrize("path", ["./a-missing-one", "./a-file/a-missing-one", "./a-loop"])
+def test_a_missing_folder_is_named_once(command, path, said):
+    assert "no such " in said(command, path, path.removeprefix("./"))
+
+
+@commands(file=OUTPUTS, folder=OUTPUT_FOLDERS)
+def test_an_output_below_a_file_is_refused(command, said):
+    assert "a-file is a file, where a folder is expected" in said(command, "a-file/new", "a-file")
+
+
+@commands(read={name: command for name, command in FILES.items() if name != "import SENTENCEPIECE"})
+def test_an_empty_file_is_named_once(command, said):
+    said(command, "an-empty-one")
+
+
+def test_a_folder_is_made_unless_a_file_is_there(tmp_path):
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below" / "it"):
+        with pytest.raises(ParagramError, match=r"file is a file, where a folder is expected; name another folder$"):
+            make_folder(path)
+
+
+def test_an_error_about_a_file_that_is_named_says_only_why(tmp_path):
+    error = PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "x"))
+    assert one_line(error, about=tmp_path / "x") == "Permission denied" == one_line(error, about=str(tmp_path / "x"))
+    assert str(tmp_path / "x") in one_line(error, about=tmp_path / "y")
+    assert one_line(ValueError("two\nlines"), about="x") == "two lines"
+
+
+@commands(read={name: command for name, command in FILES.items() if name != "inspect"})
+def test_what_may_not_be_read_is_named_once(command, said, monkeypatch):
+    """Root may read everything: that the file may not be opened is only pretended."""
+
+    def refusing(file, *given, **named):
+        if str(file).endswith("a-file"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return opened(file, *given, **named)
+
+    opened = io.open
+    monkeypatch.setattr("io.open", refusing)
+    monkeypatch.setattr("builtins.open", refusing)
+    assert "ermission denied" in said(command, "a-file")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@commands(model=MODELS)
+def test_a_model_that_may_not_be_read_is_not_called_incomplete(command, said, place):
+    (place / "a-place").chmod(0)
+    try:
+        assert "cannot be read" in said(command, "./a-place", "a-place")
+    finally:
+        (place / "a-place").chmod(0o755)
