@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from st_paragram.core.damage import printable, short
 from st_paragram.core.data.streams import ByteStream, open_stream, read_blocks, stream_name
 from st_paragram.core.data.table import Table, TableForm, Unreadable, named
-from st_paragram.errors import TextError
+from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -114,6 +114,17 @@ def check_plain(path: str) -> None:
         return
     seen = f"is a table ({form.value}) with the columns {named(column_names(path))}"
     raise TextError(f"{path}: {seen}; name the one that has the text: --columns NAME")
+
+
+def one_for_each(columns: Sequence[str | None], texts: Sequence[str]) -> tuple[str | None, ...]:
+    """The column of each text, None for plain text, which all texts are if nothing is named.
+
+    Raises:
+        SettingsError: There are more or fewer than texts.
+    """
+    if columns and len(columns) != len(texts):
+        raise SettingsError(f"{len(columns)} columns for {len(texts)} texts; name one for each, or None for plain text")
+    return tuple(columns) or (None,) * len(texts)
 
 
 def table_rows(path: str) -> int | None:

@@ -30,7 +30,10 @@ class JsonTable(Table):
         if first is None:
             raise _empty(name)
         self._lines = chain([first], self._lines)
-        self.columns = _members(parse_or_none(first[1]))
+        value = parse_or_none(first[1])
+        self.columns = _members(value)
+        if isinstance(value, dict | list) and (lacking := [name for name in wanted if name not in self.columns]):
+            raise self.refusal(self.missing(lacking[0], self.columns), f"line {first[0]}")
 
     def rows(self) -> Iterator[Sequence[object] | Unreadable]:
         """Yield the values, or why a line cannot be read."""
