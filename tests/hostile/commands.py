@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ class Command:
         keeps: Folders beside the output that are kept for later runs.
         mirror: It fetches what it works on.
         volatile: Files of the output in which times are written.
+        starts: The input that it changes, if it does not make an output: the output is a copy of it before.
     """
 
     words: tuple[str, ...]
@@ -40,6 +42,13 @@ class Command:
     keeps: tuple[str, ...] = ()
     mirror: bool = False
     volatile: frozenset[str] = frozenset()
+    starts: str = ""
+
+    def begin(self, inputs: Path, folder: Path) -> None:
+        """Make the folder of the output."""
+        folder.mkdir()
+        if self.starts:
+            shutil.copytree(inputs / self.starts, folder / self.output)
 
     def line(self, kind: int, inputs: Path, output: Path, overwrite: bool = False) -> list[str]:
         """The command line for one kind of input."""
@@ -93,6 +102,18 @@ COMMANDS = {
     "mine": Command(("mine", "--source", f"{IN}/few-{{n}}.en", "--target", f"{IN}/few-{{n}}.es", *_MODEL), "p.tsv"),
     "align": Command(("align", "--documents", f"{IN}/documents-{{n}}/list.tsv", *_MODEL), "a.tsv"),
     "index": Command(("index", f"{IN}/few-{{n}}.en", "--index", "IVF16,Flat", *_MODEL), "i"),
+    "index-add": Command(
+        ("index", f"{IN}/few-{{n}}.es", "--tag", "kind={n}", "--add-to", OUT, *_MODEL[:2]),
+        "i",
+        replaces=True,
+        starts="index",
+    ),
+    "index-delete": Command(
+        ("index", f"{IN}/few-{{n}}.en", "--delete-from", OUT, *_MODEL[:2]), "i", replaces=True, starts="index"
+    ),
+    "index-compact": Command(
+        ("index", "--compact", OUT, "--seed", "{n}", *_MODEL[:2]), "i", replaces=True, starts="changed"
+    ),
     "search": Command(("search", f"{IN}/index", "--queries", f"{IN}/few-{{n}}.es", "--output", OUT), "f.tsv"),
     "export": Command(("export", f"{IN}/model-{{n}}", OUT, "--dtype", "int8"), "m"),
     "train": Command(
@@ -168,3 +189,6 @@ def _make_models(texts: Sequence[Sequence[tuple[str, str]]], folder: Path) -> No
         with PairStoreWriter(folder / f"store-{kind}.h5", ("en", "es"), vocabulary, 100) as writer:
             writer.append(*(part for side in zip(*pairs, strict=True) for part in vocabulary.encode(list(side))))
     SearchIndex.build(folder / "few-0.en", folder / "index", folder / "model-0")
+    changed = SearchIndex.build(folder / "few-0.en", folder / "changed", folder / "model-0", metadata={"kind": 0})
+    changed.add(folder / "few-1.es", {"kind": 1})
+    changed.delete(lines=range(10, 100))

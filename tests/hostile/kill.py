@@ -28,6 +28,8 @@ from hostile.children import Child, command
 from hostile.commands import COMMANDS, Command
 from hostile.undisturbed import LIMIT, ROWS, Reference, Undisturbed
 from st_paragram.core.tables import markdown_table
+from st_paragram.errors import ParagramError
+from st_paragram.tools.search.index_metadata import METADATA_FILE, check_index
 
 SAME = "same bytes"
 _SEED = 2013
@@ -37,18 +39,19 @@ _DRAWS = 20  # of a moment, until a command is caught before its end
 def attempt(undisturbed: Undisturbed, name: str, number: int) -> str:
     """Kill a command and run it again; returns what came of it."""
     rng, folder = np.random.default_rng([_SEED, number]), undisturbed.folder / f"try {number}"
-    reference, replace = undisturbed.reference(name), bool(rng.random() < 1 / 3)
+    reference, replace = undisturbed.reference(name), bool(rng.random() < 1 / 3) and not COMMANDS[name].starts
     words = COMMANDS[name].line(0, undisturbed.inputs, folder, replace)
     for _ in range(_DRAWS):
         shutil.rmtree(folder, ignore_errors=True)
         if replace:
             shutil.copytree(reference.folders[1], folder)
         else:
-            folder.mkdir()
+            COMMANDS[name].begin(undisturbed.inputs, folder)
         killed = _kill(words, folder, reference.seconds * _moment(rng))
         if killed.status != 0:
             break
-    if wrong := _judge(name, killed, folder, reference, replace):
+    starts = undisturbed.inputs / COMMANDS[name].starts if COMMANDS[name].starts else None
+    if wrong := _judge(name, killed, folder, reference, replace, starts):
         return wrong
     same = f"{SAME}, leftovers gone" if _leftovers(COMMANDS[name], folder) else SAME
     return _again(name, words, folder, reference.contents[0], same)
@@ -77,13 +80,15 @@ def _kill(words: list[str], folder: Path, delay: float) -> Child:
     return child
 
 
-def _judge(name: str, killed: Child, folder: Path, reference: Reference, replace: bool) -> str:
+def _judge(name: str, killed: Child, folder: Path, reference: Reference, replace: bool, starts: Path | None) -> str:
     """What is wrong after a kill: an output is the older one, or the new one, or is not there; none is lost."""
     if killed.status != -signal.SIGKILL:
         return "wrong: never caught before its end" if killed.status == 0 else f"wrong: failed\n{killed.said}"
     if not killed.alone():
         return "wrong: processes outlive the kill"
     one = COMMANDS[name]
+    if starts:
+        return _changed(folder / one.output, starts, reference.folders[0] / one.output)
     new, older = (one.made(each) for each in reference.folders)
     made = one.made(folder)
     if made and made not in ([new, older] if replace else [new]):
@@ -91,6 +96,16 @@ def _judge(name: str, killed: Child, folder: Path, reference: Reference, replace
     if replace and not made and not _kept(one, reference.folders[1], folder):
         return f"wrong: the older {one.output} is lost\n{killed.said}"
     return ""
+
+
+def _changed(index: Path, before: Path, after: Path) -> str:
+    """What is wrong with an index that was being changed: it is as before or after, whatever else its folder holds."""
+    try:
+        check_index(index)
+    except ParagramError as error:
+        return f"wrong: damaged\n{error}"
+    states = [(folder / METADATA_FILE).read_bytes() for folder in (before, after)]
+    return "" if (index / METADATA_FILE).read_bytes() in states else "wrong: neither as before nor as after"
 
 
 def _kept(one: Command, older: Path, folder: Path) -> bool:
@@ -101,7 +116,8 @@ def _kept(one: Command, older: Path, folder: Path) -> bool:
 
 def _leftovers(one: Command, folder: Path) -> bool:
     """Whether a kill left more than the lock and what is there in any case."""
-    return any(path.name not in (one.output, f".{one.output}.lock") for path in folder.iterdir())
+    names = (one.output, f".{one.output}.lock")
+    return any(path.name not in names for path in folder.iterdir()) or any(folder.glob(f"{one.output}/.*.part"))
 
 
 def _again(name: str, words: list[str], folder: Path, expected: dict[str, str], same: str) -> str:

@@ -27,8 +27,8 @@ from hostile.commands import COMMANDS
 from hostile.kill import table
 from hostile.undisturbed import LIMIT, ROWS, Undisturbed
 
-#: All commands but one that also fetches: a file that another process fetches is refused by itself.
-TOGETHER = [name for name, one in COMMANDS.items() if not one.mirror]
+#: All commands that make something but one that also fetches: a file that another process fetches is refused by itself.
+TOGETHER = [name for name, one in COMMANDS.items() if not (one.mirror or one.starts)]
 
 _SEED = 2014
 _APART = 0.3  # seconds between the starts, at most

@@ -57,11 +57,12 @@ class Undisturbed:
             self._references[name] = found = Reference()
             for kind in (0, 1):
                 folder = self.folder / f"{name} {kind}"
-                folder.mkdir()
+                COMMANDS[name].begin(self.inputs, folder)
+                before = len(list(folder.iterdir()))
                 child = Child(
                     command(COMMANDS[name].line(kind, self.inputs, folder), folder), self.folder / f"{name}.log"
                 )
-                child.wait(LIMIT, lambda folder=folder: any(folder.iterdir()))
+                child.wait(LIMIT, lambda folder=folder, before=before: len(list(folder.iterdir())) > before)
                 seconds = _finish(child)
                 found.seconds = found.seconds or seconds
                 found.folders.append(folder)

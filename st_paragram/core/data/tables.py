@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from st_paragram.core.damage import printable, short
 from st_paragram.core.data.streams import ByteStream, open_stream, read_blocks, stream_name
 from st_paragram.core.data.table import Table, TableForm, Unreadable, named
-from st_paragram.errors import TextError
+from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -134,6 +134,17 @@ def check_plain(path: str) -> None:
     raise TextError(f"{path}: {seen}; name the one that has the text: --columns NAME")
 
 
+def one_for_each(columns: Sequence[str | None], texts: Sequence[str]) -> tuple[str | None, ...]:
+    """The column of each text, None for plain text, which all texts are if nothing is named.
+
+    Raises:
+        SettingsError: There are more or fewer than texts.
+    """
+    if columns and len(columns) != len(texts):
+        raise SettingsError(f"{len(columns)} columns for {len(texts)} texts; name one for each, or None for plain text")
+    return tuple(columns) or (None,) * len(texts)
+
+
 def table_rows(path: str) -> int | None:
     """The number of rows where a table says it, which only Parquet does.
 
@@ -188,9 +199,12 @@ def _texts(values: Sequence[object] | Unreadable, columns: Sequence[str]) -> tup
     for value, column in zip(values, columns, strict=True):
         if not isinstance(value, str):
             return Unreadable(f"has {_kind(value)} in column {printable(column, 80)!r}", "a text is needed there")
-        if not value.isascii() and not _encodable(value):
-            return Unreadable(f"is not UTF-8 in column {printable(column, 80)!r}", "convert the file, e.g. with iconv")
-        texts.append(_BREAKS.sub(" ", value))
+        if not value.isprintable():  # nearly all are
+            if not _encodable(value):
+                seen = f"is not UTF-8 in column {printable(column, 80)!r}"
+                return Unreadable(seen, "convert the file, e.g. with iconv")
+            value = _BREAKS.sub(" ", value)
+        texts.append(value)
     return tuple(texts)
 
 

@@ -32,6 +32,8 @@ def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str 
         for text in texts:
             check_plain(text)
         return [None] * len(texts)
+    if not texts:
+        raise SettingsError("--columns is given, and no text with a sentence on each line; leave it out")
     if len(columns) not in (1, len(texts)):
         seen = f"{len(columns)} columns for {len(texts)} text{'s' * (len(texts) != 1)}"
         raise SettingsError(f"{seen}; name one column for all, or one for each")

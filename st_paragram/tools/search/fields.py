@@ -217,8 +217,8 @@ class _Growing:
         self._kinds = dict[Kind, None]()
 
     def put(self, row: int, value: Value) -> None:
-        code = self._seen.get(value)
-        if code is None or type(value) is bool or not isinstance(value, str):
+        code = self._seen.get(value) if isinstance(value, str) else None
+        if code is None:
             self._kinds[Kind.of(value)] = None
             if len({kind.family for kind in self._kinds}) > 1:
                 seen = f"{short(value)} is {Kind.of(value).value}, values before it are {next(iter(self._kinds)).value}"
@@ -258,9 +258,9 @@ def common(columns: Sequence[Column]) -> list[Column]:
         [column.values[code - 1] for code in codes.tolist() if code]
         for column, codes in zip(columns, used, strict=True)
     ]
-    values = sorted(set().union(*seen))  # type: ignore[type-var]
     if kind is Kind.NUMBER:
-        values = [float(value) for value in values]
+        seen = [list(map(float, own)) for own in seen]
+    values = sorted(set().union(*seen))  # type: ignore[type-var]
     code_type = next(name for name in _CODE_TYPES if len(values) <= np.iinfo(name).max)
     found = []
     for column, codes, own in zip(columns, used, seen, strict=True):

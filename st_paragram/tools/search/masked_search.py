@@ -63,9 +63,10 @@ def nearest(index: OpenIndex, queries: Vectors, k: int, found: Found | None, eff
         (n, k); places that are not filled have cosine -1 and row 0.
     """
     part_rows, parts = rows_at_a_time(memory, index.metadata.dimension), []
-    for number, rows in enumerate(index.rows):
+    for number in range(len(index.segments)):
         begin, end = index.starts[number : number + 2].tolist()
         own = None if found is None or found[begin:end].all() else found[begin:end]
+        rows = index.rows(number, few=own is not None and own.sum() <= _FEW * len(own))
         if number == 0 and index.metadata.factory != FLAT:
             near = _through_index(rows, index.parts, queries, k, own, effort, part_rows)
         else:

@@ -187,7 +187,7 @@ class SearchIndex:
         Raises:
             MiningError: Those that are held in memory are not finite.
         """
-        return self._opened.rows[0]
+        return self._opened.rows(0)
 
     def search(
         self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: Where | None = None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.damage import DAMAGED, one_line, refused
 from st_paragram.core.files import FileDescription
 from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import MiningError, ParagramError
@@ -140,12 +140,23 @@ class OpenIndex:
                     found[name] = column.kind
         return dict(sorted(found.items()))
 
+    def rows(self, number: int, few: bool = False) -> Rows:
+        """Vectors of a segment; in memory if all that are compared take no more than half of it.
+
+        Args:
+            number: Of the segment.
+            few: Only a few are needed: none are put into memory for that.
+        """
+        segment = self.segments[number]
+        there = "held" in segment.__dict__
+        return segment.held if there or (not few and segment in self._held) else segment.stored
+
     @cached_property
-    def rows(self) -> list[Rows]:
-        """Vectors of each segment; in memory if all that are compared take no more than half of it."""
+    def _held(self) -> list[OpenSegment]:
+        """Segments whose vectors are held in memory: those that are compared, if they take no more than half of it."""
         compared = self.segments if self.metadata.factory == FLAT else self.segments[1:]
-        holds = sum(map(len, compared)) * self.metadata.dimension * 4 <= self._memory // 2
-        return [each.held if holds and each in compared else each.stored for each in self.segments]
+        size = sum(map(len, compared)) * self.metadata.dimension * 4
+        return compared if size <= self._memory // 2 else []
 
     @cached_property
     def parts(self) -> list[tuple[int, Any]]:
@@ -171,7 +182,8 @@ class OpenIndex:
         if not where:
             return None if self.deleted is None else ~self.deleted
         check(where, self.kinds)
-        parts = [passing(where, each.fields.columns, len(each)) for each in self.segments]
+        with refused(MiningError, self.folder, "fields are damaged", _AGAIN):
+            parts = [passing(where, each.fields.columns, len(each)) for each in self.segments]
         passes = np.concatenate(parts)
         return passes if self.deleted is None else passes & ~self.deleted
 

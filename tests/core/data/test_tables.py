@@ -29,7 +29,12 @@ from st_paragram.tools.options.columns import columns_of
 
 Rows = Sequence[Sequence[str]]
 NAMES = ("english", "spanish", "id")
-PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+}
 CELLS = st.text(st.one_of(st.sampled_from(" \t\r\n,;\"'\0\u2028\ufeff{}"), st.characters(codec="utf-8")), max_size=8)
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=6)
 
