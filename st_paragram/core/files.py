@@ -54,7 +54,7 @@ def writable_cache(folder: str = "") -> Path:
     """
     path = cache_folder() / folder
     try:
-        writable = _writable(_nearest_folder(path / "file"))
+        writable = _not_writable(path / "file") is None
     except OSError:  # a folder above may not be looked into
         writable = False
     if not writable:
