@@ -92,7 +92,9 @@ def is_output(block: Block, after: Block | None) -> bool:
 
 def run_command(words: list[str], where: str, capsys) -> None:
     """Run a quick command as `st-paragram` would; what stands there from an earlier one is replaced."""
-    if hasattr(build_parser(words[1]).parse_args(words[1:]), "overwrite"):
+    given = build_parser(words[1]).parse_args(words[1:])
+    changes = any(getattr(given, name, None) for name in ("add_to", "delete_from", "compact"))
+    if hasattr(given, "overwrite") and not changes:
         words = [*words, "--overwrite"]
     status = main(words[1:])
     assert status == 0, f"{where}: {' '.join(words)}: {capsys.readouterr().err}"

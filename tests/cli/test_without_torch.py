@@ -66,6 +66,12 @@ def test_index_and_search_without_faiss(texts, tmp_path):
     query = (texts / "es.txt").read_text().splitlines()[7]
     found = run("search", tmp_path / "lines.index", query, packages=packages).split("\t")
     assert float(found[-3].split()[-1]) == pytest.approx(1, abs=1e-5) or query in "\t".join(found)
+    run("index", texts / "en.txt", "--add-to", tmp_path / "lines.index", "--tag", "lang=en", packages=packages)
+    run("index", "--delete-from", tmp_path / "lines.index", "--lines", "8", packages=packages)
+    run("index", "--compact", tmp_path / "lines.index", packages=packages)
+    first = (texts / "en.txt").read_text().splitlines()[0]
+    found = run("search", tmp_path / "lines.index", first, "--where", "lang=en", "-k", 1, packages=packages)
+    assert found.endswith(f"\t61\t{first}\n")
 
 
 EXPORTS = """from st_paragram.cli.main import main

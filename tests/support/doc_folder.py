@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import shutil
 from pathlib import Path
@@ -18,9 +19,9 @@ from support.generative import new_generator
 PAIRS = 300
 TEXTS = {
     0: "lines.txt wiki.en a.en questions.txt answers.txt sentences.txt",
-    1: "wiki.es a.es",
+    1: "wiki.es a.es more.txt",
 }
-FEW = {0: "in.en styles.en sentences.en", 1: "sentences.es ref.es"}  # for generation, which takes longer
+FEW = {0: "in.en styles.en sentences.en gone.txt", 1: "sentences.es ref.es"}  # for generation, which takes longer
 
 
 def make_folder(folder: Path) -> Path:
@@ -71,5 +72,7 @@ def _write_texts(folder: Path, pairs: list[tuple[str, str]]) -> None:
         (folder / f"{name}.tsv").write_text("".join(texts), encoding="utf-8")
     (folder / "qrels.tsv").write_text("".join(f"{i}\t{i}\t1\n" for i in range(40)))
     (folder / "list.tsv").write_text("a.en\ta.es\n")
+    news = [{"text": second, "lang": "es", "year": 2018 + i} for i, (_, second) in enumerate(pairs[20:26])]
+    (folder / "news.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in news), encoding="utf-8")
     labelled = [f"{1 - i % 2}\t{first}\t{pairs[i + i % 2][1]}\n" for i, (first, _) in enumerate(pairs[:60])]
     (folder / "sample.tsv").write_text("".join(labelled), encoding="utf-8")

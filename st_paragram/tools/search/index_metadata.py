@@ -327,7 +327,7 @@ def _checked(metadata: IndexMetadata) -> IndexMetadata:
     parts = 0 if metadata.factory == FLAT else -(-metadata.sentences // metadata.part_rows)
     if parts > len(metadata.files):  # before their names are made: there may be billions
         raise ValueError(f"{parts:,} parts, and {len(metadata.files)} files")
-    if odd := [name for name, each in metadata.files.items() if type(each.sha256) is not str]:
+    if odd := [name for name, each in metadata.files.items() if not re.fullmatch("[0-9a-f]{64}", str(each.sha256))]:
         raise ValueError(f"the SHA-256 of {short(odd[0])} is {short(metadata.files[odd[0]].sha256)}")
     if metadata.format_version != (CHANGED_VERSION if metadata.changed else FORMAT_VERSION):
         raise ValueError(f"format_version is {metadata.format_version}")
