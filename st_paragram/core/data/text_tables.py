@@ -120,6 +120,8 @@ def open_lines(
         raise _empty(name)
     first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0]
     blocks = chain([head], blocks)
+    if form is TableForm.TSV and b"\t" not in first and (b"," in first or b";" in first):
+        form = None  # a wrong ending is more likely than one column
     if form is None:
         if isinstance(parse_or_none(first), dict | list):
             return JsonTable(name, blocks, wanted, others)

@@ -1,0 +1,271 @@
+"""Commands give the same output for CSV, JSON lines and Parquet as for plain text, and write to standard output."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from st_paragram.cli.main import main
+from st_paragram.core.data.text import ReadCounts, TextSource, read_rows
+from st_paragram.core.data.text_columns import with_columns
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.learning.training.training_data import choose_data
+from st_paragram.tools.embed_files import read_embeddings, row_encoder
+from st_paragram.tools.preparation.read_stage import text_digest
+
+TABLES = ("csv", "jsonl", "parquet")
+MODEL = ["--model", "p-sp-mini"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same 60 pairs as plain texts and as tables; the current folder."""
+    rows = [(str(number), *pair) for number, pair in enumerate(pairs[:60])]
+    names = ["id", "english", "spanish"]
+    with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+    objects = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
+    write(tmp_path / "t.jsonl", objects)
+    pq.write_table(pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)}), tmp_path / "t.parquet")
+    write(tmp_path / "t.tsv", [f"{one}\t{other}" for _, one, other in rows])
+    write(tmp_path / "en.txt", [one for _, one, _ in rows])
+    write(tmp_path / "es.txt", [other for _, _, other in rows])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: Path, lines: list[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def made(*command: str) -> bytes:
+    """The bytes of `new` that a command makes."""
+    assert main([*command, "--overwrite", "--output", "new"]) == 0
+    return Path("new").read_bytes()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    capsys.readouterr()
+    assert main([*command]) == 1
+    said = capsys.readouterr().err.strip().split("\n")[-1]
+    assert said.startswith(f"st-paragram {command[0]}: ")
+    return said
+
+
+def test_tables_give_what_plain_text_gives(folder: Path) -> None:
+    embedded, scored = made("embed", "en.txt", *MODEL), made("score", "t.tsv", *MODEL)
+    mined = made("mine", "--source", "en.txt", "--target", "es.txt", *MODEL)
+    for kind in TABLES:
+        assert made("embed", f"t.{kind}", "--columns", "english", *MODEL) == embedded
+        assert made("score", f"t.{kind}", "--columns", "english", "spanish", *MODEL) == scored
+        texts = ["--source", f"t.{kind}", "--target", "t.csv", "--columns", "english", "spanish"]
+        assert made("mine", *texts, *MODEL) == mined
+
+
+def test_shards_of_tables(folder: Path) -> None:
+    shared = [*MODEL, "--sharded", "--shard-lines", "25", "--output"]
+    assert main(["embed", "en.txt", "es.txt", "en.txt", *shared, "plain"]) == 0
+    columns = ["--columns", "english", "spanish", "english"]
+    assert main(["embed", "t.csv", "t.parquet", "t.jsonl", *columns, *shared, "tables", "--work", "work"]) == 0
+    plain, tables = read_embeddings("plain"), read_embeddings("tables")
+    np.testing.assert_array_equal(plain.rows(0, 180), tables.rows(0, 180))
+    done = {path for path in Path("work").rglob("*.npy")}
+    columns[2] = "english"  # only this text is embedded again
+    assert (
+        main(["embed", "t.csv", "t.parquet", "t.jsonl", *columns, *shared, "tables", "--overwrite", "--work", "work"])
+        == 0
+    )
+    assert len({path for path in Path("work").rglob("*.npy")} & done) == 6
+    np.testing.assert_array_equal(read_embeddings("tables").rows(60, 120), plain.rows(0, 60))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_rows_of_tables_are_those_of_plain_text(folder: Path, kind: str) -> None:
+    plain = list(read_rows(TextSource(("t.tsv",), ("en", "es"))))
+    source = TextSource((f"t.{kind}",), ("en", "es"), columns=("english", "spanish"))
+    assert list(read_rows(source)) == plain
+    swapped = TextSource((f"t.{kind}",), ("es", "en"), swapped=True, columns=("spanish", "english"))
+    assert list(read_rows(swapped)) == plain
+    assert str(choose_data("es", [f"t.{kind}"], columns=[["english", "spanish"]])).startswith(f"t.{kind}: text")
+    with pytest.raises(TextError, match="no column 'nope'"):
+        choose_data("es", [f"t.{kind}"], columns=[["english", "nope"]])
+
+
+def test_stores_of_tables_are_the_same(folder: Path) -> None:
+    shared = ["prepare", "--lang", "es", "--vocab-size", "120"]
+    stores = []
+    for kind in ("tsv", *TABLES):  # under one name, which the store keeps
+        shutil.copy(f"t.{kind}", "text")
+        named = [] if kind == "tsv" else ["--columns", "english", "spanish"]
+        stores.append(made(*shared, "--text", "text", *named))
+    assert stores == stores[:1] * 4
+    tables = ["--text", "t.csv", "--columns", "english", "spanish"]
+    both = [*tables, "--text", "t.tsv", "--columns", "1", "2"]
+    assert main([*shared, *both, "--output", "two.h5", "--plan"]) == 0
+
+
+def test_work_for_other_columns_is_not_taken_for_this(folder: Path) -> None:
+    plain = TextSource(("t.csv",), ("en", "es"))
+    named = [plain, *with_columns([plain] * 2, [["english", "spanish"], ["spanish", "english"]])]
+    assert len({text_digest(source, False) for source in named}) == 3
+
+
+def test_rows_that_are_dropped_are_counted(folder: Path) -> None:
+    (folder / "bad.jsonl").write_text(
+        '{"a": "1", "b": "2"}\n{"a": null, "b": "2"}\n{"b": 2}\n{"a": "3\\u0000", "b": "4"}\n'
+    )
+    source, counts = TextSource(("bad.jsonl",), ("en", "es"), columns=("a", "b")), ReadCounts()
+    assert list(read_rows(source, counts, drop_invalid=True)) == [("1", "2")]
+    assert counts == ReadCounts(rows=4, wrong_columns=2, nul_rows=1)
+    with pytest.raises(TextError, match=r"line 2 has no value \(null\) in column 'a'.*--drop-invalid"):
+        list(read_rows(source, drop_invalid=False))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet", "named.tsv", "semicolons"])
+def test_a_table_given_as_plain_text_is_recognized(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "named.tsv").write_bytes((folder / "t.jsonl").read_bytes())
+    (folder / "semicolons").write_text("id;english;spanish\n1;a;b\n2;c;d\n")
+    for command in (
+        ["score", name, *MODEL],
+        ["prepare", "--lang", "es", "--text", name, "--output", "new.h5", "--drop-invalid"],
+        ["train", "bitext", "--lang", "es", "--data", name],
+    ):
+        said = refused(capsys, *command)
+        assert "with the columns id, english, spanish; name the two" in said
+        assert "--columns NAME NAME" in said and "--drop-invalid" not in said
+
+
+def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
+    write(folder / "commas.csv", ["a, b\tc", "d, e\tf"])
+    write(folder / "poem", ["one, two", "three"])
+    for name in ("commas.csv", "poem", "t.tsv"):
+        source = TextSource((name,), ("en", "es"))
+        assert with_columns([source], []) == [source]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("embed t.csv --output x.npy", "is a table (CSV) with the columns id, english, spanish; name the one"),
+        ("embed en.txt --output x.csv", "the format is npy, and the ending is .csv; name X.npy, X.jsonl"),
+        ("embed en.txt --output x.npy --format jsonl", "the format is jsonl, and the ending is .npy"),
+        ("embed en.txt --output x.parquet --format parquet", "--format parquet is for a folder of shards"),
+        ("embed en.txt --output - --format npy", "a matrix cannot go to standard output; choose --format jsonl"),
+        ("embed en.txt --output x.npy --with-text", "--with-text is for --format jsonl"),
+        ("embed en.txt es.txt --sharded --output - --format jsonl", "leave --sharded out"),
+        ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
+        ("mine --source t.csv --target en.txt --output x", "name the one that has the text: --columns NAME"),
+        (
+            "mine --source t.csv --target t.csv --columns english spanish --ids --output x",
+            "ids are read from plain text",
+        ),
+        ("mine --documents list --columns english --output x", "--columns is given, and no text"),
+        (
+            "prepare --lang es --text t.csv --text t.csv --text t.csv --columns a b --columns c d --output x",
+            "2 times for 3",
+        ),
+        ("train bitext --lang es --data built-in --columns a b", "which is not a table; leave it out"),
+    ],
+)
+def test_what_is_refused(folder: Path, command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "list").write_text("en.txt\tes.txt\n")
+    assert said in refused(capsys, *command.split())
+    assert not Path("x").exists() and not list(folder.glob("x.*"))
+
+
+def test_columns_come_in_twos() -> None:
+    with pytest.raises(SettingsError, match="3, where two are needed"):
+        with_columns([TextSource(("a",), ("en", "es"))], [["a", "b", "c"]])
+
+
+def test_json_lines_of_embeddings(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    made("embed", "en.txt", *MODEL, "--dim", "8")
+    matrix = np.load("new")
+    assert main(["embed", "en.txt", *MODEL, "--dim", "8", "--with-text", "--output", "x.jsonl"]) == 0
+    rows = [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = Path("en.txt").read_text(encoding="utf-8").splitlines()
+    assert [(row["line"], row["text"]) for row in rows] == list(enumerate(lines, 1))
+    np.testing.assert_array_equal(np.array([row["embedding"] for row in rows], np.float32), matrix)
+    capfdbinary.readouterr()
+    assert main(["embed", "t.csv", "--columns", "english", *MODEL, "--dim", "8", "--with-text", "--output", "-"]) == 0
+    assert capfdbinary.readouterr().out == Path("x.jsonl").read_bytes()
+    assert not Path("-").exists()
+
+
+def test_json_lines_go_on_after_an_interruption(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["embed", "en.txt", *MODEL, "--dim", "4", "--output", "x.jsonl"]
+    assert main(command) == 0
+    wanted = Path("x.jsonl").read_bytes()
+    monkeypatch.setattr(row_encoder, "_LINES", 8)
+    with monkeypatch.context() as patch:
+        calls: list[int] = []
+
+        def failing(self: row_encoder.RowEncoder, lines: list[str]) -> object:
+            calls.append(len(lines))
+            if len(calls) == 4:
+                raise KeyboardInterrupt
+            return encode(self, lines)
+
+        encode = row_encoder.RowEncoder.__call__
+        patch.setattr(row_encoder.RowEncoder, "__call__", failing)
+        assert main([*command, "--overwrite"]) == 130
+    with Path("x.jsonl.part").open("ab") as part:
+        part.write(b'{"line": 25, "embed')
+    monkeypatch.setattr(
+        row_encoder.RowEncoder, "__call__", lambda self, lines: seen.append(lines) or encode(self, lines)
+    )
+    seen: list[list[str]] = []
+    assert main([*command, "--overwrite"]) == 0
+    assert Path("x.jsonl").read_bytes() == wanted
+    assert sum(map(len, seen)) == 36
+
+
+def test_scores_and_pairs_on_standard_output(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    mining = ["mine", "--source", "en.txt", "--target", "es.txt", *MODEL]
+    for command in (["score", "t.tsv", *MODEL], ["score", "t.tsv", *MODEL, "--sort", "--background", "self"], mining):
+        wanted = made(*command)
+        capfdbinary.readouterr()
+        assert main([*command, "--output", "-"]) == 0
+        out, err = capfdbinary.readouterr()
+        assert out == wanted and b"standard output: " in err
+        assert main([*command, "--plan", "--output", "-"]) == 0
+        assert b"standard output: " in capfdbinary.readouterr().out
+    assert main(["score", "t.tsv", *MODEL]) == 0
+    assert not Path("-").exists() and not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_kept_work_serves_mining_to_standard_output(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    command = ["mine", "--source", "en.txt", "--target", "es.txt", *MODEL, "--work", "work", "--output", "-"]
+    assert main(command) == 0
+    first = capfdbinary.readouterr().out
+    times = {path: path.stat().st_mtime_ns for path in Path("work").rglob("embed/**/*") if path.is_file()}
+    assert times and main(command) == 0
+    assert capfdbinary.readouterr().out == first
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way")
+def test_a_closed_pipe_ends_quietly(folder: Path) -> None:
+    write(folder / "many.txt", [f"line {number}" for number in range(3000)])
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "st_paragram.cli.main", "embed", "many.txt", *MODEL, "--output", "-"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, env=_environment())
+    os.close(writing)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr and b"BrokenPipe" not in done.stderr
+
+
+def _environment() -> dict[str, str]:
+    root = str(Path(main.__globals__["__file__"]).parents[2])
+    return os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
