@@ -25,7 +25,7 @@ from st_paragram.cli.main import build_parser, main
 from st_paragram.learning.training import training_data
 
 #: Commands that take milliseconds on small files.
-RUN = {"align", "embed", "export", "generate", "get", "index", "info", "inspect", "mine", "score", "search"}
+RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "inspect", "mine", "score", "search"}
 #: Pages whose Python has a test of its own.
 TESTED_ELSEWHERE = {"integrations.md": "test_integrations.py"}
 LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "toml", "ini", "diff", "bibtex", "html"}

@@ -10,10 +10,11 @@ from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from st_paragram.core.value_words import counted
 from st_paragram.tools.deduplication.decisions import Comparison, Decisions, View, decide
-from st_paragram.tools.deduplication.keys import KeyStage, Ngrams
+from st_paragram.tools.deduplication.keys import KeyStage, Ngrams, rows_of_a_task
 from st_paragram.tools.deduplication.lines import Lines, write_lines
 from st_paragram.tools.deduplication.links import Links, link
 from st_paragram.tools.deduplication.meaning import Meaning, Near, near_by_meaning
@@ -83,12 +84,12 @@ def deduplicate(
     """
     settings, executor = settings or DeduplicationSettings(), executor or LocalExecutor()
     lines = write_lines(paths, columns, folder)
-    stage = KeyStage(folder, lines, settings)
+    stage = KeyStage(folder, lines, settings, rows_of_a_task(len(lines)))
     executor.run([stage])
     order = _longest_first(lines) if settings.keep is Keep.LONGEST else None
     ranks = None if order is None else np.argsort(order).astype(np.int32)
     linked = []
-    for column in range(stage.columns):
+    for column in tqdm(range(stage.columns), desc="sort", unit=" keys", disable=None, leave=False):
         keys, blocks = partial(stage.keys, column), len(stage.results())
         linked.append(link(keys, blocks, len(lines), ranks, folder / f"links-{column}.npy"))
     near: dict[int, tuple[Links, Near]] = {}

@@ -30,6 +30,7 @@ from st_paragram.tools.stages.stage import Stage
 Hashes = NDArray[np.uint64]
 
 TASK_ROWS = 1 << 15
+_MOST_TASKS = 64  # the files of all of them are open at once
 _BLOCK = 512  # rows looked at together: few enough for their arrays to stay in the processor's cache
 _NO_NGRAM = np.uint64(np.iinfo(np.uint64).max)
 _NORMALIZED_NOTHING = normalized_key_hashes([""])[0]
@@ -48,7 +49,7 @@ class KeyStage(Stage):
     name: ClassVar[str] = "keys"
     lines: Lines
     settings: DeduplicationSettings
-    task_rows: int = TASK_ROWS
+    task_rows: int
 
     def digests(self) -> list[str]:
         """The one digest; the folder is for one run alone."""
@@ -103,6 +104,11 @@ class KeyStage(Stage):
             if near:
                 keys += _band_keys([near[side] for side in view], settings.minima)
         return np.array(keys, np.uint64).reshape(len(keys), rows), ngrams, sizes
+
+
+def rows_of_a_task(count: int) -> int:
+    """Rows of a task where there are `count` in all."""
+    return max(TASK_ROWS, -(-count // _MOST_TASKS))
 
 
 class Ngrams:

@@ -71,7 +71,7 @@ class DeduplicationSettings:
         20,
         "minhash: keys per text; with more keys, fewer pairs are compared in vain, but this takes more disk",
         least=1,
-        most=1000,
+        most=200,
     )
     cosine: float = setting(0.95, "embeddings: lowest cosine of near-duplicates", above=0, most=1)
     neighbors: int = setting(

@@ -154,7 +154,7 @@ def test_neither_workers_nor_blocks_nor_memory_change_anything(place):
     def linked(*arguments):
         return links.link(*arguments, most=50)
 
-    with patch.object(keys.KeyStage.__init__, "__defaults__", (37,)), patch.object(module, "link", linked):
+    with patch.object(keys, "TASK_ROWS", 37), patch.object(module, "link", linked):
         divided = find(place, rows, DeduplicationSettings()).decisions
     for other in (parallel, divided):
         np.testing.assert_array_equal(other.kept_row, expected.kept_row)
