@@ -12,14 +12,18 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
+from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
     add_model_option,
     add_plan_option,
     check_input,
+    is_standard_output,
     model_folder,
     model_name,
+    output_name,
     print_plan,
     say,
+    standard_output,
 )
 from st_paragram.tools.options.executor import add_executor_options, executor_from
 
@@ -31,14 +35,16 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector, which is a row of a .npy "
-    "matrix. With --sharded, the lines of several files become a folder of smaller matrices, called shards, which as "
-    "many processes or machines as you like make together. If a run is interrupted, the same command resumes it."
+    "matrix or a line of JSON. Of a table (CSV, JSON lines, Parquet), --columns names the column that has the text. "
+    "With --sharded, the lines of several files become a folder of smaller matrices, called shards, which as many "
+    "processes or machines as you like make together. If a run is interrupted, the same command resumes it."
 )
 EPILOG = """\
 A matrix is read with numpy.load("X.npy", mmap_mode="r"). A folder of shards is read with
 st_paragram.tools.embed_files.read_embeddings("FOLDER"), whatever its format and the type of its numbers.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
+  st-paragram embed reviews.csv --columns review --output - --format jsonl --with-text | head -1
   st-paragram embed part-*.gz --sharded --output vectors --workers 8 --dtype int8 --normalize
   st-paragram embed lines.txt --sharded --output vectors --format parquet --with-text
 
@@ -47,19 +53,34 @@ Its bytes depend neither on the number of workers nor on the executor.
 """
 
 #: Options that mean something with --sharded alone.
-_OF_FOLDERS = ("format", "with_text", "shard_lines", "work", "ranks", "executor_option")
+_OF_FOLDERS = ("shard_lines", "work", "ranks", "executor_option")
+_JSONL = "jsonl"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("files", metavar="FILE", nargs="+", help="the text; with --sharded, several are allowed")
+    add_columns_option(parser)
     add_model_option(parser)
-    parser.add_argument("--output", required=True, metavar="X.npy|FOLDER", help="the file or the folder to make")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="X.npy|FOLDER",
+        help="the file or the folder to make; `-`: standard output, as JSON lines",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an output that exists")
-    add_setting_options(parser, CollectionSettings, only=("dtype", "dim", "normalize"))
+    parser.add_argument(
+        "--format",
+        choices=("npy", _JSONL, "parquet"),
+        default=argparse.SUPPRESS,
+        help="of a file: a NumPy matrix, or JSON lines with the number of the line and its `embedding`; of a shard: a "
+        "NumPy matrix, or a Parquet table, which needs st_paragram[parquet] (default: jsonl for X.jsonl and `-`, npy "
+        "for all else)",
+    )
+    add_setting_options(parser, CollectionSettings, only=("with_text", "dtype", "dim", "normalize"))
     shards = parser.add_argument_group("folders of shards")
     shards.add_argument("--sharded", action="store_true", help="make a folder of shards")
-    add_setting_options(shards, CollectionSettings, only=("format", "with_text", "shard_lines"))
+    add_setting_options(shards, CollectionSettings, only=("shard_lines",))
     shards.add_argument(
         "--work",
         type=Path,
@@ -78,30 +99,39 @@ def run(arguments: argparse.Namespace) -> int:
     """
     for file in arguments.files:
         check_input(file)
-    settings = CollectionSettings(**given(arguments, CollectionSettings))
+    columns = columns_of(arguments.columns, arguments.files)
     if arguments.sharded:
-        return _run_sharded(arguments, settings)
+        return _run_sharded(arguments, columns)
     _check_one(arguments)
-    check_output(Path(arguments.output), arguments.overwrite)
+    settings = RowSettings(**given(arguments, RowSettings))
+    json_lines = _is_json(arguments)
+    if not is_standard_output(arguments.output):
+        check_output(Path(arguments.output), arguments.overwrite)
     if arguments.plan:
-        return print_plan(_plan_one(arguments, settings))
-    report = _run_one(arguments, settings)
+        return print_plan(_plan_one(arguments, columns, settings, json_lines))
+    report = _run_one(arguments, settings, columns[0], json_lines)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     lines = f"{counted(report.lines, 'line')}{resumed}"
-    say(f"{arguments.output}: {lines}; {report.blank:,} blank (they have the unknown embedding)")
+    say(f"{output_name(arguments.output)}: {lines}; {report.blank:,} blank (they have the unknown embedding)")
     return 0
 
 
-def _run_one(arguments: argparse.Namespace, settings: RowSettings) -> EncodingReport:
-    from st_paragram.tools.embed_files.one_file import check_one_file, embed_file
+def _run_one(
+    arguments: argparse.Namespace, settings: RowSettings, column: str | None, json_lines: bool
+) -> EncodingReport:
+    from st_paragram.tools.embed_files.one_file import check_one_file, embed_file, embed_to_stream
 
     check_one_file(settings)
-    folder = model_folder(arguments)
+    folder, with_text = model_folder(arguments), getattr(arguments, "with_text", False)
     from st_paragram.core.encoding.architectures import fingerprint
     from st_paragram.core.encoding.models import load_encoder
 
+    model = load_encoder(folder)
+    if is_standard_output(arguments.output):
+        with standard_output() as stream:
+            return embed_to_stream(model, arguments.files[0], stream, settings, column, with_text)
     return embed_file(
-        load_encoder(folder),
+        model,
         arguments.files[0],
         arguments.output,
         normalize=settings.normalize,
@@ -109,62 +139,84 @@ def _run_one(arguments: argparse.Namespace, settings: RowSettings) -> EncodingRe
         overwrite=arguments.overwrite,
         dtype=settings.dtype,
         dim=settings.dim,
+        column=column,
+        json_lines=json_lines,
+        with_text=with_text,
     )
 
 
-def _run_sharded(arguments: argparse.Namespace, settings: CollectionSettings) -> int:
+def _run_sharded(arguments: argparse.Namespace, columns: Sequence[str | None]) -> int:
+    if getattr(arguments, "format", None) == _JSONL or is_standard_output(arguments.output):
+        raise SettingsError("JSON lines go to one file or to standard output; leave --sharded out")
     from st_paragram.tools.embed_files.collection import check_collection, embed_collection
     from st_paragram.tools.stages.work import Work
 
-    output = Path(arguments.output)
+    settings, output = CollectionSettings(**given(arguments, CollectionSettings)), Path(arguments.output)
     check_collection(arguments.files, output, settings, arguments.overwrite)
     executor = executor_from(arguments, arguments.work)
     work = Work(arguments.work, arguments.work is not None, executor=executor)
     if arguments.plan:
-        return print_plan(_plan_sharded(arguments, settings, work))
+        return print_plan(_plan_sharded(arguments, columns, settings, work))
     model = model_name(arguments)
-    report = embed_collection(arguments.files, output, model, settings, arguments.overwrite, work)
+    report = embed_collection(arguments.files, output, model, settings, arguments.overwrite, work, columns)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     made = f"{counted(report.lines, 'line')} to {counted(report.shards, 'shard')}{resumed}, {report.bytes:,} bytes"
     say(f"{output}: {made}; {report.blank:,} blank (they have the unknown embedding)")
     return 0
 
 
-def _plan_one(arguments: argparse.Namespace, settings: RowSettings) -> Plan:
+def _plan_one(
+    arguments: argparse.Namespace, columns: Sequence[str | None], settings: RowSettings, json_lines: bool
+) -> Plan:
     from st_paragram.tools.embed_files.one_file import check_one_file
 
     check_one_file(settings)
     output = Path(arguments.output)
+    if is_standard_output(arguments.output):
+        return _plan(arguments, columns, settings, ["standard output: JSON lines"], on_disk=False)
     part = output.with_name(f"{output.name}.part")
-    makes = [f"{output}: a matrix", f"{part}: the rows, while they are made{', resumed' if part.exists() else ''}"]
-    return _plan(arguments, settings, makes)
+    form = "JSON lines" if json_lines else "a matrix"
+    makes = [f"{output}: {form}", f"{part}: the rows, while they are made{', resumed' if part.exists() else ''}"]
+    return _plan(arguments, columns, settings, makes, on_disk=not json_lines)
 
 
-def _plan_sharded(arguments: argparse.Namespace, settings: CollectionSettings, work: Work) -> Plan:
+def _plan_sharded(
+    arguments: argparse.Namespace, columns: Sequence[str | None], settings: CollectionSettings, work: Work
+) -> Plan:
     from st_paragram.tools.options.plans import planned_work
 
     output = Path(arguments.output)
     form = f"a folder of shards of at most {settings.shard_lines:,} lines, {settings.format.value}"
     text = ", with the text" if settings.with_text else ""
     makes = [f"{output}: {form}{text}", planned_work(work, output)]
-    return _plan(arguments, settings, makes, work)
+    return _plan(arguments, columns, settings, makes, work)
 
 
-def _plan(arguments: argparse.Namespace, settings: RowSettings, makes: Sequence[str], work: Work | None = None) -> Plan:
-    """What would be done; a shard is moved into its folder, so that the numbers are on disk once."""
+def _plan(
+    arguments: argparse.Namespace,
+    columns: Sequence[str | None],
+    settings: RowSettings,
+    makes: Sequence[str],
+    work: Work | None = None,
+    on_disk: bool = True,
+) -> Plan:
+    """What would be done; a shard is moved into its folder, so that the numbers are on disk once.
+
+    `on_disk`: the output has the bytes of the numbers, and not their digits.
+    """
     import numpy as np
 
     from st_paragram.core.encoding.averaging import check_components
     from st_paragram.tools.options.plans import planned_lines, planned_model, planned_workers, total
 
-    texts, model = list(map(planned_lines, arguments.files)), planned_model(arguments.model)
+    texts, model = list(map(planned_lines, arguments.files, columns)), planned_model(arguments.model)
     workers, lines = 1 if work is None else work.workers, total(text.rows for text in texts)
     if lines == 0:
         raise TextError(f"{', '.join(arguments.files)}: empty; give a text with at least one line")
     dim = settings.dim or model.dimension
     if model.dimension is not None:
         check_components(settings.dim, model.dimension)
-    row = None if dim is None else dim * np.dtype(settings.dtype.value).itemsize
+    row = None if dim is None or not on_disk else dim * np.dtype(settings.dtype.value).itemsize
     how = ", ".join(
         [
             *([] if dim is None else [counted(dim, "component")]),
@@ -189,7 +241,28 @@ def _check_one(arguments: argparse.Namespace) -> None:
     """Refuse what makes sense for folders alone."""
     if len(arguments.files) > 1:
         raise SettingsError(f"there are {len(arguments.files)} files, which one matrix does not hold; add --sharded")
+    if getattr(arguments, "format", None) == "parquet":
+        raise SettingsError("--format parquet is for a folder of shards; add --sharded")
     told = [name for name in _OF_FOLDERS if getattr(arguments, name, None)]
     told += ["workers"] * (arguments.workers != 1) + ["executor"] * (arguments.executor != "local")
     if told:
         raise SettingsError(f"--{told[0].replace('_', '-')} is for a folder of shards; add --sharded")
+
+
+def _is_json(arguments: argparse.Namespace) -> bool:
+    """Whether the file is to be JSON lines.
+
+    Raises:
+        SettingsError: The ending of the file means another format.
+    """
+    output, suffix = arguments.output, Path(arguments.output).suffix.lower()
+    stdout = is_standard_output(output)
+    form = getattr(arguments, "format", _JSONL if stdout or suffix == f".{_JSONL}" else "npy")
+    if stdout and form != _JSONL:
+        raise SettingsError("a matrix cannot go to standard output; choose --format jsonl, or name a file")
+    if suffix not in ("", f".{form}"):
+        seen = f"{output}: the format is {form}, and the ending is {suffix}"
+        raise SettingsError(f"{seen}; name X.npy, X.jsonl (JSON lines), or with --sharded a folder (npy or parquet)")
+    if form != _JSONL and getattr(arguments, "with_text", False):
+        raise SettingsError("--with-text is for --format jsonl, or for a folder of Parquet shards; choose one of them")
+    return bool(form == _JSONL)

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, NoReturn
@@ -148,7 +149,9 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except ParagramError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
+    except BrokenPipeError:  # who reads has seen enough, as `head` has
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
         return 1
     except OSError as error:  # a full disk, a missing permission
         print(f"{name}: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from st_paragram.core.plan import Plan
@@ -12,13 +14,17 @@ from st_paragram.core.value_words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
     add_model_option,
     add_plan_option,
     check_input,
+    is_standard_output,
     model_name,
+    output_name,
     print_plan,
     say,
+    standard_output,
 )
 from st_paragram.tools.options.executor import add_executor_options, executor_from
 
@@ -31,12 +37,14 @@ DESCRIPTION = (
     "scored by a margin, and the best are written."
 )
 EPILOG = """\
-A text has one sentence on each line, plain or compressed; with --ids, lines are `id TAB sentence`. The output has rows
-`score TAB source TAB target`, the best pairs first; with --ids, it has ids in place of sentences.
+A text has one sentence on each line, plain or compressed; with --ids, lines are `id TAB sentence`. Of tables, --columns
+names the column that has the sentences. The output has rows `score TAB source TAB target`, the best pairs first; with
+--ids, it has ids in place of sentences.
 
   st-paragram mine --source wiki.en --target wiki.es --model p-sp-es --output pairs.tsv --threshold 0.1
   st-paragram mine --paraphrase questions.txt --model p-sp-en --output pairs.tsv --margin absolute --threshold 0.8
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --workers 4 --work mining
+  st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
 
 The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their k nearest
 neighbours in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). On the texts
@@ -45,7 +53,7 @@ threshold for one margin means nothing for another.
 
 All sentences are compared with all others as long as that takes only minutes. Beyond that, an inexact index is used,
 which finds the nearest neighbour of at least the share --recall of a sample. If a run is interrupted, the same command
-resumes it.
+resumes it. With --output -, it can do so only if --work names a folder: results are in a temporary folder otherwise.
 """
 
 
@@ -61,8 +69,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="a list with rows `source file TAB target file`: look within each of these pairs instead",
     )
+    add_columns_option(parser, "of tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of sentences")
     add_model_option(parser)
-    add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="the file to make")
+    add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="the file to make; `-`: standard output")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
@@ -90,22 +99,36 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Texts, settings or the model are refused.
     """
+    if not is_standard_output(arguments.output):
+        return _run(arguments, arguments.output)
+    with TemporaryDirectory(prefix="st-paragram-") as folder:
+        output = Path(folder) / "pairs.tsv"
+        status = _run(arguments, output)
+        if not arguments.plan:
+            with standard_output() as stream, output.open("rb") as pairs:
+                shutil.copyfileobj(pairs, stream)
+    return status
+
+
+def _run(arguments: argparse.Namespace, output: Path) -> int:
     from st_paragram.tools.bitext_mining.miner import mine
     from st_paragram.tools.stages.work import Work
 
     texts = _texts(arguments)
     for text in texts:
         check_input(text)
+    columns = columns_of(arguments.columns, texts)
     settings = _settings(arguments)
     executor = executor_from(arguments, arguments.work)
-    work = Work(arguments.work, arguments.work is not None, arguments.force, executor)
+    temporary = arguments.work is None and is_standard_output(arguments.output)
+    work = Work(arguments.work, arguments.work is not None, arguments.force, executor, temporary=temporary)
     if arguments.plan:
-        return print_plan(_plan(arguments, texts, settings, work))
+        return print_plan(_plan(arguments, output, texts, columns, settings, work))
     model = model_name(arguments)
     if arguments.documents:
-        return _mine_documents(arguments, model, settings, work)
-    report = mine(texts, arguments.output, model, settings, arguments.overwrite, work)
-    say(f"{report.table()}\n{arguments.output}: {counted(report.pairs, 'pair')}")
+        return _mine_documents(arguments, output, model, settings, work)
+    report = mine(texts, output, model, settings, arguments.overwrite, work, columns)
+    say(f"{report.table()}\n{output_name(arguments.output)}: {counted(report.pairs, 'pair')}")
     return 0
 
 
@@ -116,27 +139,39 @@ def _settings(arguments: argparse.Namespace) -> MiningSettings:
     return MiningSettings(**values)
 
 
-def _mine_documents(arguments: argparse.Namespace, model: str, settings: MiningSettings, work: Work) -> int:
+def _mine_documents(
+    arguments: argparse.Namespace, output: Path, model: str, settings: MiningSettings, work: Work
+) -> int:
     from st_paragram.tools.alignment.documents import mine_documents
 
-    report = mine_documents(arguments.documents, arguments.output, model, settings, arguments.overwrite, work)
+    report = mine_documents(arguments.documents, output, model, settings, arguments.overwrite, work)
     seen = f"{counted(report.documents, 'pair')} of documents with {report.source:,} and {report.target:,} sentences"
-    say(f"{seen}\n{arguments.output}: {counted(report.pairs, 'pair')}")
+    say(f"{seen}\n{output_name(arguments.output)}: {counted(report.pairs, 'pair')}")
     return 0
 
 
-def _plan(arguments: argparse.Namespace, texts: list[str], settings: MiningSettings, work: Work) -> Plan:
-    """What would be done."""
+def _plan(
+    arguments: argparse.Namespace,
+    output: Path,
+    texts: list[str],
+    columns: list[str | None],
+    settings: MiningSettings,
+    work: Work,
+) -> Plan:
+    """What would be done; `output` is a temporary file where standard output is wanted."""
     from st_paragram.tools.bitext_mining.miner import check_mining
     from st_paragram.tools.bitext_mining.search_plan import neighbours_of
     from st_paragram.tools.options.plans import planned_model, planned_work, planned_workers
     from st_paragram.tools.options.search_plans import documents_plan, planned_sentences, search_in_words, search_needs
 
-    model, output = planned_model(arguments.model), arguments.output
+    model = planned_model(arguments.model)
     if arguments.documents:
         return documents_plan("mine", str(arguments.documents), output, model, settings, arguments.overwrite, work)
-    check_mining(texts, output, settings, arguments.overwrite, work, model.folder)
-    planned = [planned_sentences(path, settings, settings.with_ids) for path in texts]
+    check_mining(texts, output, settings, arguments.overwrite, work, model.folder, columns)
+    planned = [
+        planned_sentences(path, settings, settings.with_ids, column)
+        for path, column in zip(texts, columns, strict=True)
+    ]
     for path, text in reversed(list(zip(texts, planned, strict=True))):  # in the order of the searches
         if text.counted and text.rows is not None:
             neighbours_of(path, text.rows, settings.k, within=settings.paraphrase)
@@ -145,7 +180,10 @@ def _plan(arguments: argparse.Namespace, texts: list[str], settings: MiningSetti
     return Plan(
         f"mine {'paraphrases' if settings.paraphrase else 'translations'}",
         [*(text.line for text in planned), model.line],
-        [f"{output}: rows `score TAB source TAB target`, best pairs first", planned_work(work, output)],
+        [
+            f"{output_name(arguments.output)}: rows `score TAB source TAB target`, best pairs first",
+            planned_work(work, output),
+        ],
         [
             search_in_words(settings, *corpus, model),
             f"margin {settings.margin.value}, {settings.k} neighbours, candidates {settings.candidates.value}, "

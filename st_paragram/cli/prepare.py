@@ -25,10 +25,12 @@ DESCRIPTION = (
 EPILOG = """\
 A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), or `-` for standard input. It may
 also be a zip archive with one such file, or with one file per language (the Moses format of OPUS). English is the first
-column unless a prefix like `es-en:` says otherwise. For several languages in one store, give --lang fr-es-de and put a
+column unless a prefix like `es-en:` says otherwise. Of a table (CSV, JSON lines, Parquet, or TSV with a header),
+--columns names the two columns. For several languages in one store, give --lang fr-es-de and put a
 prefix before each text.
 
   st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip --output data/en-es.h5
+  st-paragram prepare --lang es --text pairs.csv --columns english spanish --output data/en-es.h5
   st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped --output data/en-de.h5
   st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output, output_files
@@ -20,9 +22,12 @@ from st_paragram.tools.options.common import (
     add_model_option,
     add_plan_option,
     check_input,
+    is_standard_output,
     model_folder,
+    output_name,
     print_plan,
     say,
+    standard_output,
 )
 
 if TYPE_CHECKING:
@@ -32,8 +37,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has "
-    "rows `first TAB second`, and the output has rows `score TAB first TAB second` in the same order. The score is "
-    "the cosine or, with a background, a margin."
+    "rows `first TAB second`, or is a table of which --columns names two columns. The output has rows `score TAB "
+    "first TAB second` in the same order. The score is the cosine or, with a background, a margin."
 )
 EPILOG = """\
 A cosine means little by itself, because some sentences are close to everything. A margin compares it with the mean
@@ -47,6 +52,7 @@ sides of the file, and of the labelled pairs. The partner of a sentence is then 
 `st-paragram index` has made, which saves embedding the texts each time.
 
   st-paragram score pairs.tsv --output scored.tsv --background self --sort
+  st-paragram score pairs.csv --columns english spanish | sort -rn | head
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95 --plot scores.png
 
@@ -62,7 +68,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="PAIRS.tsv", help="the pairs, rows `first TAB second`")
     add_model_option(parser)
-    add("--output", required=True, metavar="Y.tsv", help="the file to make")
+    add(
+        "--columns",
+        nargs=2,
+        metavar="NAME",
+        help="of a table (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two sentences, by their "
+        "names; numbers from 1 for a CSV or TSV without a header",
+    )
+    add("--output", metavar="Y.tsv", help="the file to make (default, and `-`: standard output)")
     add("--overwrite", action="store_true", help="replace outputs that exist")
     add(
         "--sort",
@@ -106,8 +119,26 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plan:
         return print_plan(_plan(arguments, settings))
     folder = model_folder(arguments)
-    with output_files(Path(arguments.output), arguments.plot, overwrite=arguments.overwrite):
+    with output_files(_file(arguments), arguments.plot, overwrite=arguments.overwrite):
         return _score(arguments, settings, labelled, folder)
+
+
+def _file(arguments: argparse.Namespace) -> Path | None:
+    """The file to make; None for standard output."""
+    return None if is_standard_output(arguments.output) else Path(arguments.output)
+
+
+def _source(arguments: argparse.Namespace) -> TextSource:
+    """The pairs.
+
+    Raises:
+        TextError: They are a table, and no columns are named.
+    """
+    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.data.text_columns import with_columns
+
+    source = TextSource((arguments.file,), ("first", "second"))
+    return with_columns([source], [arguments.columns] if arguments.columns else [])[0]
 
 
 def _score(
@@ -115,18 +146,22 @@ def _score(
 ) -> int:
     import numpy as np
 
-    from st_paragram.core.data.text import TextSource
     from st_paragram.core.encoding.models import load_encoder
-    from st_paragram.tools.score_files import score_file, score_pairs
+    from st_paragram.tools.score_files import score_file, score_pairs, score_to_stream
 
-    model, source = load_encoder(folder), TextSource((arguments.file,), ("first", "second"))
+    source, output = _source(arguments), _file(arguments)
+    model = load_encoder(folder)
     kept = array("d") if arguments.plot or labelled else None
     sample = None
     with _scorer(arguments, source, folder, settings, labelled.pairs if labelled else []) as scorer:
         if labelled:
             sample = np.round([score for score, _, _ in score_pairs(model, labelled.pairs, scorer=scorer)], 6)
-        report = score_file(model, source, arguments.output, arguments.overwrite, scorer, kept, arguments.sort)
-    say(f"{arguments.output}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
+        if output is None:
+            with standard_output() as stream:
+                report = score_to_stream(model, source, stream, scorer, kept, arguments.sort)
+        else:
+            report = score_file(model, source, output, arguments.overwrite, scorer, kept, arguments.sort)
+    say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
     if kept is None:
         return 0
     from st_paragram.tools.bitext_mining.score_report import plot, suggest, table
@@ -134,7 +169,7 @@ def _score(
     scores = np.frombuffer(kept)
     cuts = suggest(sample, labelled.right, arguments.precision, scores) if labelled and sample is not None else []
     if cuts:
-        print(table(cuts))
+        print(table(cuts), file=sys.stderr if output is None else sys.stdout)
     if arguments.plot:
         label = f"{settings.margin.value} margin, k = {settings.k}" if _has_background(arguments) else "cosine"
         plot(scores, arguments.plot, label, cuts, sample, labelled.right if labelled else None)
@@ -144,12 +179,11 @@ def _score(
 
 def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
     """What would be done."""
-    from st_paragram.core.data.text import TextSource
     from st_paragram.tools.bitext_mining.background import check_pairs, check_texts
     from st_paragram.tools.options.plans import planned_model, planned_pairs
     from st_paragram.tools.options.search_plans import planned_sentences, search_in_words, search_needs
 
-    source, model = TextSource((arguments.file,), ("first", "second")), planned_model(arguments.model)
+    source, model = _source(arguments), planned_model(arguments.model)
     named = [path for path in (arguments.background_source, arguments.background_target) if path]
     if arguments.background:
         check_pairs(source)
@@ -159,7 +193,9 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
     background = [planned_sentences(path, settings) for path in named if not Path(path).is_dir()]
     reads = [pairs.line, *(text.line for text in background), model.line]
     reads += [f"{path}: an index" for path in named if Path(path).is_dir()]
-    makes = [f"{arguments.output}: rows `score TAB first TAB second`{', best first' if arguments.sort else ''}"]
+    makes = [
+        f"{output_name(arguments.output)}: rows `score TAB first TAB second`{', best first' if arguments.sort else ''}"
+    ]
     makes += [f"{arguments.plot}: a histogram"] if arguments.plot else []
     seconds = model.seconds(None if pairs.rows is None else 2 * pairs.rows)
     # The score in front of a row takes nine bytes; with --sort, the rows are on disk a second time.
@@ -170,7 +206,8 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
     if named:
         sizes = (background[0].rows, background[-1].rows) if len(background) == len(named) else (None, None)
     more = search_needs(settings, *sizes, model, texts=2)
-    work = Path(arguments.output).with_name(f".{Path(arguments.output).name}.work")
+    output = _file(arguments)
+    work = "a temporary folder" if output is None else str(_work(output))
     return Plan(
         "score pairs against a background",
         reads,
@@ -186,13 +223,15 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
 
 def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
     """Refuse files that are not there, or must not be replaced; returns the labelled pairs, if there are any."""
-    check_output(Path(arguments.output), arguments.overwrite)
+    if output := _file(arguments):
+        check_output(output, arguments.overwrite)
     if arguments.plot:
         from st_paragram.core.figures import check_plots
 
         check_plots()
         check_output(arguments.plot, arguments.overwrite)
     check_input(arguments.file)
+    _source(arguments)  # a table without names of columns is refused before a model is loaded
     for background in (arguments.background_source, arguments.background_target):
         if background and not Path(background).is_dir():  # an index folder
             check_input(background)
@@ -201,6 +240,11 @@ def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
     from st_paragram.tools.bitext_mining.score_report import read_labels
 
     return read_labels(arguments.labels)
+
+
+def _work(output: Path) -> Path:
+    """The folder for the background, next to the output."""
+    return output.with_name(f".{output.name}.work")
 
 
 def _has_background(arguments: argparse.Namespace) -> bool:
@@ -242,12 +286,11 @@ def _scorer(
         return
     from st_paragram.tools.bitext_mining import background
 
-    output = Path(arguments.output)
-    work = output.with_name(f".{output.name}.work")
-    if arguments.background:
-        with background.of_pairs(source, model, settings, work, others) as scorer:
-            yield scorer
-    else:
-        texts = arguments.background_source, arguments.background_target
-        with background.opened(*texts, model, settings, work) as scorer:
-            yield scorer
+    with ExitStack() as stack:
+        output = _file(arguments) or Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-")), "scores")
+        work = _work(output)
+        if arguments.background:
+            yield stack.enter_context(background.of_pairs(source, model, settings, work, others))
+        else:
+            texts = arguments.background_source, arguments.background_target
+            yield stack.enter_context(background.opened(*texts, model, settings, work))

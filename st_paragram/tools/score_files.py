@@ -98,20 +98,47 @@ def score_file(
         MiningError: A score is not finite.
     """
     output = Path(output)
+    with output_files(output, overwrite=overwrite), atomic(output) as file:
+        return score_to_stream(model, source, file, scorer, scores, sort, output.parent)
+
+
+def score_to_stream(
+    model: TextEncoder,
+    source: TextSource,
+    stream: IO[bytes],
+    scorer: Scorer = cosines,
+    scores: array[float] | None = None,
+    sort: bool = False,
+    folder: Path | None = None,
+) -> ScoringReport:
+    """Score a file of pairs as `score_file` does, and write them to a stream.
+
+    Args:
+        model: As of `score_file`.
+        source: As of `score_file`.
+        stream: Takes the rows.
+        scorer: As of `score_file`.
+        scores: As of `score_file`.
+        sort: As of `score_file`.
+        folder: Where rows are that are still to be sorted; None: the folder for temporary files.
+
+    Raises:
+        TextError: The pairs cannot be read.
+        MiningError: A score is not finite.
+    """
     report, counts = ScoringReport(), ReadCounts()
     pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
     scored = tqdm(pairs, unit="pair", unit_scale=True, disable=None)
-    with output_files(output, overwrite=overwrite), atomic(output) as file:
-        if sort:
-            _write_sorted(file, scored, array("d") if scores is None else scores, output.parent)
-        else:
-            for score, row in _rows(scored):
-                file.write(row)
-                if scores is not None:
-                    scores.append(score)
-        if counts.nul_rows:
-            seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
-            raise TextError(f"{source.name}: {seen}; remove the bytes")
+    if sort:
+        _write_sorted(stream, scored, array("d") if scores is None else scores, folder)
+    else:
+        for score, row in _rows(scored):
+            stream.write(row)
+            if scores is not None:
+                scores.append(score)
+    if counts.nul_rows:
+        seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
+        raise TextError(f"{source.name}: {seen}; remove the bytes")
     return report
 
 
@@ -122,7 +149,7 @@ def _rows(scored: Iterable[tuple[float, str, str]]) -> Iterator[tuple[float, byt
 
 
 def _write_sorted(
-    file: IO[bytes], scored: Iterable[tuple[float, str, str]], scores: array[float], folder: Path
+    file: IO[bytes], scored: Iterable[tuple[float, str, str]], scores: array[float], folder: Path | None
 ) -> None:
     """Write rows in the order of falling scores, by way of an unsorted file in a folder; `scores` grows."""
     before, ends = len(scores), array("q", [0])

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
-from st_paragram.core.data.streams import BYTE_ORDER_MARK, open_stream, read_blocks, stream_name
+from st_paragram.core.data.streams import BYTE_ORDER_MARK, read_blocks, stream_name
+from st_paragram.core.data.tables import open_columns
 from st_paragram.errors import TextError
 
 
-def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a plain, gzip, xz or bzip2 file, split at `\n` alone; none is skipped.
+def read_lines(path: str, column: str | None = None) -> Iterator[str]:
+    r"""Yield the lines of a plain, gzip, xz or bzip2 file, split at `\n` alone, or the texts of a column of a table.
 
-    A byte order mark at the beginning is removed, and so are carriage returns at the ends of lines.
+    None is skipped. A byte order mark at the beginning is removed, and so are carriage returns at the ends of lines.
 
     Args:
         path: a file, or `-` for standard input, which may be compressed too.
+        column: its name if the file is a table, see `tables.read_columns`; None: the file is plain text.
 
     Raises:
         TextError: the file is missing, cut off, or not UTF-8; then the message gives the number of the line.
+        MissingExtraError: it is a Parquet table, and pyarrow is not installed.
     """
     name, first = stream_name(path), 1
     with ExitStack() as stack:
-        for block in read_blocks(name, open_stream(path, stack)):
+        for block in read_blocks(name, open_columns(path, [column] if column else [], stack)):
             if first == 1:
                 block = block.removeprefix(BYTE_ORDER_MARK)
             lines = decode_lines(name, block, first)

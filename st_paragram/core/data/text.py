@@ -51,6 +51,8 @@ class TextSource:
         further_columns: how many columns, such as a score, stand behind the two texts; only a file of columns has any.
         cap: the most pairs of this text to store, chosen at random.
         codes: what members of a zip archive end in, where that is not `languages`.
+        columns: the names of the two columns, in the order of `languages`, if the file is a table (see
+            `tables.read_columns`); none if it is plain text.
     """
 
     paths: tuple[str, ...]
@@ -59,6 +61,7 @@ class TextSource:
     further_columns: int = 0
     cap: int | None = None
     codes: tuple[str, str] | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -180,7 +183,7 @@ def read_rows(
     with ExitStack() as stack:
         texts = [
             (name, chain.from_iterable(_line_blocks(name, stream, counts, drop_invalid)))
-            for name, stream in _open_source(source, stack)
+            for name, stream in _open_source(source, stack, counts, drop_invalid)
         ]
         if len(texts) == 1:
             rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns, drop_invalid)
@@ -193,8 +196,20 @@ def read_rows(
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
-def _open_source(source: TextSource, stack: ExitStack) -> list[tuple[str, ByteStream]]:
+def _open_source(
+    source: TextSource, stack: ExitStack, counts: ReadCounts, drop_invalid: bool | None
+) -> list[tuple[str, ByteStream]]:
     """Open one stream for two columns, or two streams for a pair of files or of zip members."""
+    if source.columns:
+        from st_paragram.core.data.tables import open_columns
+
+        def bad_row(error: TextError) -> None:
+            if not drop_invalid:
+                raise TextError(f"{error}{_or_drop(drop_invalid)}") from error
+            counts.rows += 1
+            counts.wrong_columns += 1
+
+        return [(source.name, open_columns(source.paths[0], source.columns, stack, bad_row))]
     if len(source.paths) == 2 or not is_zip(source.paths[0]):
         return [(stream_name(path), open_stream(path, stack)) for path in source.paths]
     archive = open_zip(source.paths[0], stack)

@@ -91,6 +91,15 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
         metavar="FILE",
         help=f"what to train on: {files.data}",
     )
+    add(
+        "--columns",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar="NAME",
+        help="of texts that are tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two "
+        "languages, once for all texts or once for each",
+    )
     add_setting_options(group, PrepareSettings, only=("vocab_size", "drop_invalid"))
     add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
     add(
@@ -138,6 +147,7 @@ def training_run(
         language=language,
         output=arguments.output or output,
         data=arguments.data if data is None else data,
+        columns=arguments.columns,
         config=arguments.config,
         default_config=arguments.default_config,
         family=family.name,

@@ -42,6 +42,7 @@ class TrainingRun:
         language: The language beside English; "en" for English paraphrases.
         output: The model directory to make.
         data: A pair store, or texts, or "built-in"; see `choose_data`.
+        columns: The columns of texts that are tables, see `choose_data`.
         description: One line that says where the pairs come from, for the card; None: the names of the files.
         config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but the family's
             configuration for the built-in bitext where that is trained on.
@@ -63,6 +64,7 @@ class TrainingRun:
     language: str
     output: Path
     data: Sequence[str] = ()
+    columns: Sequence[Sequence[str]] = ()
     description: str | None = None
     config: str | Path | None = None
     default_config: str | None = None
@@ -115,7 +117,7 @@ class TrainingRun:
         """
         family: Family = family_named(self.family)
         self._check(family)
-        source = choose_data(self.language, self.data, self.drop_invalid)
+        source = choose_data(self.language, self.data, self.drop_invalid, self.columns)
         default = self.default_config or family.default_config
         config = self.config or (family.built_in_config if isinstance(source, BuiltInText) else default)
         settings = family.read_settings(config, self.overrides)

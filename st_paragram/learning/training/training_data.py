@@ -12,6 +12,7 @@ from typing import Protocol
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
 from st_paragram.core.data.text import TextSource, parse_source, read_pairs
+from st_paragram.core.data.text_columns import with_columns
 from st_paragram.core.files import cache_folder, output_lock, write_text
 from st_paragram.core.value_words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
@@ -141,7 +142,9 @@ class BuiltInText:
         return TrainingData(store, about, built_in=True)
 
 
-def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = False) -> TrainingSource:
+def choose_data(
+    language: str, data: Sequence[str] = (), drop_invalid: bool = False, columns: Sequence[Sequence[str]] = ()
+) -> TrainingSource:
     """Choose what to train on, and refuse early, before any text is read, what cannot be trained on.
 
     Args:
@@ -149,10 +152,11 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
         data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty:
             `data/en-<language>.h5`, or else the built-in bitext, with a warning.
         drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
+        columns: Of texts that are tables: the two names for all, or for each, see `text_columns.with_columns`.
 
     Raises:
         SettingsError: No language code, no data and no built-in bitext for the language, a store beside other data,
-            or a store of another language.
+            or a store of another language; columns that are not two for each text, or of data that is not text.
         StoreError: The store is missing or refused.
         TextError: A text is missing, or its first row is refused.
     """
@@ -160,6 +164,8 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
         raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
     standard = Path("data") / f"en-{language}.h5"
     chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
+    if columns and (chosen == [BUILT_IN] or any(path.endswith(_STORE) for path in chosen)):
+        raise SettingsError(f"--columns is given for {', '.join(chosen)}, which is not a table; leave it out")
     if chosen == [BUILT_IN]:
         _check_built_in(language, standard, warn=not data)
         return BuiltInText(language)
@@ -168,7 +174,8 @@ def choose_data(language: str, data: Sequence[str] = (), drop_invalid: bool = Fa
             raise SettingsError(f"{len(chosen)} data files with a pair store among them; give one store, or texts only")
         _open_store(chosen[0], language, check_ids=False)
         return StoreSource(chosen[0], language)
-    sources = tuple(parse_source(spec, ("en", language)) for spec in chosen)
+    texts = [parse_source(spec, ("en", language)) for spec in chosen]
+    sources = tuple(with_columns(texts, columns))
     for source in sources:
         for path in source.paths:
             if not Path(path).is_file():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from st_paragram.core.data.tables import one_for_each
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output, file_digest
 from st_paragram.core.value_words import counted
@@ -28,6 +29,7 @@ def mine(
     settings: MiningSettings | None = None,
     overwrite: bool = False,
     work: Work | None = None,
+    columns: Sequence[str | None] = (),
 ) -> MiningReport:
     """Find sentences of two texts, or of one, that mean the same, and write them to a file.
 
@@ -39,6 +41,8 @@ def mine(
         overwrite: Replace an output that exists. One that was made in this very work folder, of the same texts and
             with the same settings, stays in any case.
         work: How to go about it; changes nothing in the pairs.
+        columns: Of each text its column, if it is a table (`tables.read_columns`); None, or nothing at all, for plain
+            text.
 
     Raises:
         TextError: A text cannot be read.
@@ -49,10 +53,10 @@ def mine(
         ParagramError: The output exists or cannot be made, or another run is at work in the folder.
     """
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
-    check_mining(texts, output, settings, overwrite, work)
+    check_mining(texts, output, settings, overwrite, work, columns=columns)
     found = find(model)
     with work_folder(work, output, MiningError):
-        pipeline = _pipeline(texts, output, found, settings, overwrite, work)
+        pipeline = _pipeline(texts, output, found, settings, overwrite, work, columns)
         times = work.run(pipeline.stages)
         report = pipeline.report(times)
         pipeline.forget_others()
@@ -66,6 +70,7 @@ def check_mining(
     overwrite: bool,
     work: Work,
     model: Path | None = None,
+    columns: Sequence[str | None] = (),
 ) -> None:
     """Refuse what `mine` refuses before a text is read, by the same errors; nothing is written.
 
@@ -76,29 +81,39 @@ def check_mining(
         overwrite: As of `mine`.
         work: As of `mine`.
         model: The model's directory. None: it is not looked at, nor is what a work folder has kept.
+        columns: As of `mine`.
     """
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
         seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
         raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
+    if any(columns) and settings.with_ids:
+        raise SettingsError("a column was named, and lines with ids are wanted; ids are read from plain text only")
     check_output(output, overwrite=True)  # whether it can be made at all
     for text in texts:
         file_digest(text)
     if not work.folder_for(output).exists():  # else the output may be what was made there
         check_output(output, overwrite)
     if model is not None:
-        work.check(_pipeline(texts, output, model, settings, overwrite, work).stages)
+        work.check(_pipeline(texts, output, model, settings, overwrite, work, columns).stages)
 
 
 def _pipeline(
-    texts: Sequence[str], output: Path, model: Path, settings: MiningSettings, overwrite: bool, work: Work
+    texts: Sequence[str],
+    output: Path,
+    model: Path,
+    settings: MiningSettings,
+    overwrite: bool,
+    work: Work,
+    columns: Sequence[str | None],
 ) -> Pipeline:
     """The stages; refuses an output that exists, unless it is what this very work folder has made."""
     from st_paragram.core.encoding.architectures import fingerprint
 
     identities = tuple(map(file_digest, texts))
     folder = work.folder_for(output)
-    sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats)
+    named = one_for_each(columns, texts)
+    sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats, named)
     pipeline = build(sentences, output, model, fingerprint(model), settings, work.workers)
     if not pipeline.made_output():
         check_output(output, overwrite)

@@ -22,6 +22,7 @@ class SentenceStage(Stage):
         identities: Of each text what `files.file_digest` gives.
         with_ids: Lines are `id TAB sentence`.
         most_repeats: Leave out sentences that occur more often; None for all.
+        columns: Of each text its column, if it is a table; None for plain text.
     """
 
     name: ClassVar[str] = "sentences"
@@ -29,10 +30,14 @@ class SentenceStage(Stage):
     identities: tuple[str, ...]
     with_ids: bool
     most_repeats: int | None
+    columns: tuple[str | None, ...]
 
     def digests(self) -> list[str]:
         """One for each text."""
-        return [digest(VERSION, each, self.with_ids, self.most_repeats) for each in self.identities]
+        return [
+            digest(VERSION, each, self.with_ids, self.most_repeats, *([column] if column else []))
+            for each, column in zip(self.identities, self.columns, strict=True)
+        ]
 
     def results(self) -> list[Path]:
         """The texts of the sentences."""
@@ -48,4 +53,4 @@ class SentenceStage(Stage):
 
     def run(self, task: int) -> None:
         """Find them; raises as `write_sentences`."""
-        write_sentences(self.texts[task], self.folder(task), self.with_ids, self.most_repeats)
+        write_sentences(self.texts[task], self.folder(task), self.with_ids, self.most_repeats, self.columns[task])

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from st_paragram.core.data.tables import one_for_each
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     STDIN,
@@ -78,6 +79,7 @@ def embed_collection(
     settings: CollectionSettings | None = None,
     overwrite: bool = False,
     work: Work | None = None,
+    columns: Sequence[str | None] = (),
 ) -> CollectionReport:
     """Encode each line of some texts into a row of a folder of shards; read it with `read_embeddings`.
 
@@ -92,6 +94,8 @@ def embed_collection(
         settings: What the shards are like.
         overwrite: Replace a folder of embeddings that exists.
         work: How to go about it; changes nothing in the embeddings.
+        columns: Of each text its column, if it is a table (`tables.read_columns`); None, or nothing at all, for plain
+            text.
 
     Raises:
         TextError: A text cannot be read or is not UTF-8, or no text has a line.
@@ -103,14 +107,14 @@ def embed_collection(
     settings, work, output = settings or CollectionSettings(), work or Work(), Path(output)
     names, model = tuple(map(str, [texts] if isinstance(texts, str | Path) else texts)), str(model)
     check_collection(names, output, settings, overwrite)
-    identities = tuple(map(file_digest, names))
+    named, identities = one_for_each(columns, names), tuple(map(file_digest, names))
     from st_paragram.core.encoding.find import find
 
     found = find(model)
     from st_paragram.core.encoding.architectures import fingerprint
 
     with _work_folder(work, output, overwrite) as folder:
-        lines = LineStage(folder, names, identities, settings.shard_lines)
+        lines = LineStage(folder, names, identities, settings.shard_lines, named)
         shards = ShardStage(folder, lines, found, fingerprint(found), settings, _processes(work))
         _check_dimension(shards)
         times = work.run([lines])

@@ -13,7 +13,8 @@ from typing import IO, ClassVar
 
 from tqdm import tqdm
 
-from st_paragram.core.data.streams import ByteStream, open_stream, read_blocks, stream_name
+from st_paragram.core.data.streams import ByteStream, read_blocks, stream_name
+from st_paragram.core.data.tables import open_columns
 from st_paragram.core.files import STDIN, atomic, content_digest, digest, file_digest, is_pipe
 from st_paragram.tools.embed_files.spans import Span, changed, find_spans, read_span
 from st_paragram.tools.stages.metadata import read_metadata, write_metadata
@@ -46,23 +47,26 @@ class Scanned:
 class LineStage(Stage):
     """A task passes through one text.
 
-    A plain text stays where it is, and later tasks read their own lines of it. Of a packed one or a pipe the lines are
-    written to `00000.txt`, ..., one file for each span.
+    A plain text stays where it is, and later tasks read their own lines of it. Of a packed one, a pipe or a column of a
+    table the lines are written to `00000.txt`, ..., one file for each span.
 
     Attributes:
         texts: Files, or `-`.
         identities: Of each text what `files.file_digest` gives.
         shard_lines: Lines of a span.
+        columns: Of each text its column, if it is a table; None for plain text.
     """
 
     name: ClassVar[str] = "lines"
     texts: tuple[str, ...]
     identities: tuple[str, ...]
     shard_lines: int
+    columns: tuple[str | None, ...]
 
     def digests(self) -> list[str]:
         """One for each text."""
-        return [digest(VERSION, each, self.shard_lines) for each in self.identities]
+        texts = zip(self.identities, self.columns, strict=True)
+        return [digest(VERSION, each, self.shard_lines, *([column] if column else [])) for each, column in texts]
 
     def results(self) -> list[Path]:
         """One for each text; only its metadata are there, beside the copies."""
@@ -98,10 +102,10 @@ class LineStage(Stage):
         Raises:
             TextError: It cannot be read, is not UTF-8, or changed meanwhile.
         """
-        path, result = self.texts[task], self.results()[task]
+        path, result, column = self.texts[task], self.results()[task], self.columns[task]
         pipe, name = is_pipe(path), stream_name(path)
         with ExitStack() as stack:
-            stream = open_stream(path, stack)
+            stream = open_columns(path, [column] if column else [], stack)
             plain = isinstance(stream, BufferedReader) and not pipe
             hashed = stack.enter_context(_HashedStream(stream, name))
 

@@ -1,4 +1,4 @@
-"""Encode one text of any size: its lines to a matrix in one file."""
+"""Encode one text of any size: its lines to a matrix in one file, or to JSON lines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
-import numpy as np
 from tqdm import tqdm
 
 from st_paragram.core.data.lines import read_lines
@@ -19,10 +17,10 @@ from st_paragram.core.data.streams import stream_name
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.files import STDIN, file_digest, output_files
 from st_paragram.core.settings import read
-from st_paragram.core.vectors.npy_shards import little_endian, write_header
 from st_paragram.core.vectors.packing import NumberType
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines, pack_lines
+from st_paragram.tools.embed_files.row_files import JsonRows, NpyRows, RowFile
 from st_paragram.tools.embed_files.settings import RowSettings
 
 logger = logging.getLogger(__name__)
@@ -37,28 +35,6 @@ class EncodingReport:
     resumed: int = 0
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of the matrix: how they are made, their type and size."""
-
-    encode: RowEncoder
-    dtype: NumberType
-
-    @property
-    def dimension(self) -> int:
-        return self.encode.dimension
-
-    @property
-    def row_bytes(self) -> int:
-        return self.dimension * np.dtype(self.dtype.value).itemsize
-
-    @property
-    def header_bytes(self) -> int:
-        header = BytesIO()
-        write_header(header, self.dtype.value, (0, self.dimension))
-        return header.tell()
-
-
 def embed_file(
     model: TextEncoder,
     source: str,
@@ -68,8 +44,11 @@ def embed_file(
     overwrite: bool = False,
     dtype: NumberType | str = NumberType.FLOAT32,
     dim: int | None = None,
+    column: str | None = None,
+    json_lines: bool = False,
+    with_text: bool = False,
 ) -> EncodingReport:
-    """Encode each line of a file into a row of a float32 or float16 `.npy` matrix (N, D), in order.
+    """Encode each line of a file into a row of a float32 or float16 `.npy` matrix (N, D), in order, or into JSON lines.
 
     Rows are appended to `<output>.part`, so memory is bounded, and an interrupted run is resumed where it stopped if
     `<output>.part.json` says that model, input and settings are the same. Read the result with
@@ -84,6 +63,9 @@ def embed_file(
         overwrite: Replace an existing output.
         dtype: Type of the numbers, float32 or float16.
         dim: Keep the first components only; all if None.
+        column: The column that has the text, if the file is a table (`tables.read_columns`).
+        json_lines: Write JSON lines, `{"line": 1, "embedding": [0.25, ...]}`, in place of a matrix.
+        with_text: Add each line to its object of JSON, as `text`.
 
     Raises:
         ParagramError: The output exists, cannot be written, or another run is writing it; or an embedding is not
@@ -95,7 +77,56 @@ def embed_file(
     output, settings = Path(output), read(RowSettings, overrides={"dtype": dtype, "dim": dim, "normalize": normalize})
     check_one_file(settings)
     with output_files(output, overwrite=overwrite):
-        return _embed(model, source, output, settings, identity)
+        encode = RowEncoder(model, settings)
+        rows = _row_file(encode, settings, json_lines, with_text)
+        return _embed(encode, rows, _Input(source, column), output, settings, identity)
+
+
+def embed_to_stream(
+    model: TextEncoder,
+    source: str,
+    stream: IO[bytes],
+    settings: RowSettings,
+    column: str | None = None,
+    with_text: bool = False,
+) -> EncodingReport:
+    """Encode each line of a file into an object of JSON on a line of a stream, as `embed_file` writes it to a file.
+
+    Args:
+        model: As of `embed_file`.
+        source: As of `embed_file`.
+        stream: Takes the lines, and is flushed after some thousands.
+        settings: What the embeddings are like.
+        column: As of `embed_file`.
+        with_text: As of `embed_file`.
+
+    Raises:
+        ParagramError: As `embed_file`.
+    """
+    check_one_file(settings)
+    encode, report = RowEncoder(model, settings), EncodingReport()
+    lines = _not_empty(read_lines(source, column), source)
+    _write_rows(stream, encode, _row_file(encode, settings, True, with_text), lines, stream_name(source), report)
+    return report
+
+
+@dataclass(frozen=True)
+class _Input:
+    """A file, and its column if it is a table."""
+
+    path: str
+    column: str | None
+
+    @property
+    def identity(self) -> dict[str, str]:
+        column = {} if self.column is None else {"column": self.column}
+        return {"input": file_digest(self.path), **column}
+
+
+def _row_file(encode: RowEncoder, settings: RowSettings, json_lines: bool, with_text: bool) -> RowFile:
+    if json_lines:
+        return JsonRows(encode.dimension, settings.dtype, with_text)
+    return NpyRows(encode.dimension, settings.dtype)
 
 
 def check_one_file(settings: RowSettings) -> None:
@@ -111,20 +142,21 @@ def check_one_file(settings: RowSettings) -> None:
         )
 
 
-def _embed(model: TextEncoder, source: str, output: Path, settings: RowSettings, identity: str) -> EncodingReport:
-    rows = _Rows(RowEncoder(model, settings), settings.dtype)
-    lines = _not_empty(read_lines(source), source)  # nothing is touched before the input is known to be readable
-    how = {"normalize": settings.normalize, "dimension": rows.dimension, "dtype": rows.dtype.value}
-    described = json.dumps({"model": identity, "input": file_digest(source), **how})
+def _embed(
+    encode: RowEncoder, rows: RowFile, source: _Input, output: Path, settings: RowSettings, identity: str
+) -> EncodingReport:
+    # nothing is touched before the input is known to be readable
+    lines = _not_empty(read_lines(source.path, source.column), source.path)
+    how = {"normalize": settings.normalize, **rows.identity()}
+    described = json.dumps({"model": identity, **source.identity, **how})
     report = EncodingReport()
     part, settings_file = output.with_name(output.name + ".part"), output.with_name(output.name + ".part.json")
     try:
-        with _open_part(part, settings_file, described, rows, resumable=source != STDIN) as file:
-            report.resumed = report.lines = _whole_rows(file, rows)
+        with _open_part(part, settings_file, described, rows, resumable=source.path != STDIN) as file:
+            report.resumed = report.lines = rows.whole_rows(file)
             report.blank = blank_lines(islice(lines, report.resumed))
-            _write_rows(file, rows, lines, stream_name(source), report)
-            file.seek(0)
-            write_header(file, rows.dtype.value, (report.lines, rows.dimension))
+            _write_rows(file, encode, rows, lines, stream_name(source.path), report)
+            rows.finish(file, report.lines)
     except TextError:  # the input must change, and then these rows are of no use
         part.unlink(missing_ok=True)
         settings_file.unlink(missing_ok=True)
@@ -140,36 +172,27 @@ def _not_empty(lines: Iterator[str], source: str) -> Iterator[str]:
     return chain([first], lines)
 
 
-def _write_rows(file: BinaryIO, rows: _Rows, lines: Iterable[str], name: str, report: EncodingReport) -> None:
+def _write_rows(
+    file: IO[bytes], encode: RowEncoder, rows: RowFile, lines: Iterable[str], name: str, report: EncodingReport
+) -> None:
     """Encode lines and append their rows; counts them."""
     with tqdm(initial=report.lines, unit="line", unit_scale=True, disable=None) as bar:
         for batch in batches(lines):
-            packed = pack_lines(rows.encode(batch), rows.dtype, name, report.lines + 1)
-            file.write(little_endian(packed.numbers))
+            packed = pack_lines(encode(batch), rows.dtype, name, report.lines + 1)
+            file.writelines(rows.rows(packed, batch, report.lines + 1))
             report.lines += len(batch)
             report.blank += blank_lines(batch)
             bar.update(len(batch))
 
 
-def _open_part(part: Path, settings_file: Path, settings: str, rows: _Rows, resumable: bool) -> BinaryIO:
+def _open_part(part: Path, settings_file: Path, settings: str, rows: RowFile, resumable: bool) -> BinaryIO:
     """Open the unfinished output at its end, or a new one."""
     part.parent.mkdir(parents=True, exist_ok=True)
     if part.exists() and resumable and settings_file.exists() and settings_file.read_text(encoding="utf-8") == settings:
-        file = part.open("r+b")
-        if part.stat().st_size >= rows.header_bytes:
-            logger.info("%s: resumed where an earlier run stopped", part)
-            return file
-        file.close()
+        logger.info("%s: resumed where an earlier run stopped", part)
+        return part.open("r+b")
     file = part.open("w+b")  # before the settings: rows of other settings must never stand beside these
-    write_header(file, rows.dtype.value, (0, rows.dimension))
+    rows.begin(file)
     file.flush()
     settings_file.write_text(settings, encoding="utf-8")
     return file
-
-
-def _whole_rows(file: BinaryIO, rows: _Rows) -> int:
-    """Cut a torn row off the end, stay there, and return the number of rows before it."""
-    whole = (file.seek(0, 2) - rows.header_bytes) // rows.row_bytes
-    file.truncate(rows.header_bytes + whole * rows.row_bytes)
-    file.seek(0, 2)
-    return int(whole)

@@ -37,7 +37,7 @@ class CollectionSettings(RowSettings):
     format: ShardFormat = setting(
         ShardFormat.NPY, "format of a shard: a NumPy matrix, or a Parquet table, which needs st_paragram[parquet]"
     )
-    with_text: bool = setting(False, "keep each line beside its embedding, in the column `text` of a Parquet table")
+    with_text: bool = setting(False, "keep each line with its embedding, as `text` of a Parquet table or of JSON lines")
     shard_lines: int = setting(
         SHARD_LINES, "most lines of a shard; one process embeds one shard at a time", least=1, most=100_000_000
     )

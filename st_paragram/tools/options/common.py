@@ -15,6 +15,9 @@ from st_paragram.core.files import STDIN, atomic, file_digest, output_files
 from st_paragram.core.plan import Plan
 from st_paragram.errors import TextError
 
+#: Standard output, where a file to make is asked for.
+STDOUT = "-"
+
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
@@ -76,11 +79,24 @@ def say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
+def is_standard_output(output: str | Path | None) -> bool:
+    """Whether results go to standard output: nothing was named, or `-`."""
+    return output is None or str(output) == STDOUT
+
+
+def output_name(output: str | Path | None) -> str:
+    """What messages call an output."""
+    return "standard output" if is_standard_output(output) else str(output)
+
+
 @contextmanager
 def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
-    """Standard output, or a file that takes its name when all is written."""
-    if output is None:
+    """Standard output in UTF-8 (nothing is named, or `-`), or a file that takes its name when all is written."""
+    if output is None or is_standard_output(output):
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         yield sys.stdout
+        sys.stdout.flush()  # a closed pipe is noticed here, and not when Python ends
         return
     with (
         output_files(output, overwrite=overwrite),
@@ -88,3 +104,11 @@ def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
         TextIOWrapper(file, encoding="utf-8", newline="\n") as handle,
     ):
         yield handle
+
+
+@contextmanager
+def standard_output() -> Iterator[IO[bytes]]:
+    """Standard output, for bytes."""
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()

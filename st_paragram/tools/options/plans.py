@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from st_paragram.core.data.lines import read_lines
 from st_paragram.core.data.streams import is_packed, is_zip, open_zip, stream_name
+from st_paragram.core.data.tables import table_rows
 from st_paragram.core.data.text import TextSource, read_rows
 from st_paragram.core.encoding.architectures import weights_size
 from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
@@ -53,15 +54,15 @@ class PlannedText:
     counted: bool = False
 
 
-def planned_lines(path: str) -> PlannedText:
-    """A text with a sentence on each line.
+def planned_lines(path: str, column: str | None = None) -> PlannedText:
+    """A text with a sentence on each line, or in each row of a column.
 
     Raises:
         TextError: Its beginning cannot be read.
     """
     if is_pipe(path):
         return PlannedText(stream_name(path))
-    return _planned([path], path, ((line,) for line in read_lines(path)), "line")
+    return _planned([path], path, ((line,) for line in read_lines(path, column)), "line", column is not None)
 
 
 def planned_pairs(source: TextSource, drop_invalid: bool | None = None) -> PlannedText:
@@ -72,21 +73,34 @@ def planned_pairs(source: TextSource, drop_invalid: bool | None = None) -> Plann
     """
     if any(map(is_pipe, source.paths)):
         return PlannedText(source.name)
-    text = _planned(source.paths, source.name, read_rows(source, drop_invalid=drop_invalid), "pair")
+    text = _planned(
+        source.paths, source.name, read_rows(source, drop_invalid=drop_invalid), "pair", bool(source.columns)
+    )
     if source.cap is None:
         return text
     rows = source.cap if text.rows is None else min(text.rows, source.cap)
     return PlannedText(f"{text.line}, at most {source.cap:,} of them used", text.bytes, rows)
 
 
-def _planned(paths: Sequence[str], name: str, rows: Iterator[tuple[str, ...]], what: str) -> PlannedText:
+def _planned(paths: Sequence[str], name: str, rows: Iterator[tuple[str, ...]], what: str, table: bool) -> PlannedText:
     head = list(islice(rows, _LINES_LOOKED_AT))
     on_disk, unpacked = sum(Path(path).stat().st_size for path in paths), sum(map(_unpacked, paths))
-    if len(head) < _LINES_LOOKED_AT:
-        return PlannedText(f"{name}: {size(on_disk)}, {counted(len(head), what)}", unpacked, len(head))
     read = sum(len(cell.encode("utf-8", "replace")) + 1 for row in head for cell in row)
-    count = max(round(unpacked * len(head) / read), len(head))
-    return PlannedText(f"{name}: {size(on_disk)}, about {float(f'{count:.2g}'):,.0f} {what}s", unpacked, count)
+    if len(head) < _LINES_LOOKED_AT:
+        return PlannedText(
+            f"{name}: {size(on_disk)}, {counted(len(head), what)}", read if table else unpacked, len(head)
+        )
+    known = table_rows(paths[0]) if table else None
+    looked_at = _bytes_of_lines(paths[0]) if table and known is None else read
+    count = known or max(round(unpacked * len(head) / looked_at), len(head))
+    about = f"{count:,}" if known else f"about {float(f'{count:.2g}'):,.0f}"
+    text = round(read * count / len(head)) if table else unpacked
+    return PlannedText(f"{name}: {size(on_disk)}, {about} {what}s", text, count)
+
+
+def _bytes_of_lines(path: str) -> int:
+    """Of as many lines of a table as there were rows looked at, with all columns."""
+    return sum(len(line.encode("utf-8", "replace")) + 1 for line in islice(read_lines(path), _LINES_LOOKED_AT))
 
 
 def _unpacked(path: str) -> int:

@@ -29,17 +29,19 @@ _SMALL = 1 << 20  # bytes of a text that takes a tenth of a second to read
 _BYTES_OF_A_SENTENCE = 60  # that is kept with its vector
 
 
-def planned_sentences(path: str, settings: SearchSettings, with_ids: bool = False) -> PlannedText:
+def planned_sentences(
+    path: str, settings: SearchSettings, with_ids: bool = False, column: str | None = None
+) -> PlannedText:
     """A text of which the distinct sentences are searched; a small one is read, so that their number is known.
 
     Raises:
         TextError, MiningError: As `sentences.write_sentences` for a small text; else its beginning cannot be read.
     """
-    text = planned_lines(path)
+    text = planned_lines(path, column)
     if text.bytes is None or text.bytes > _SMALL:
         return text
     with TemporaryDirectory() as folder:
-        counts = write_sentences(path, Path(folder), with_ids, settings.most_repeats)
+        counts = write_sentences(path, Path(folder), with_ids, settings.most_repeats, column)
     line = f"{path}: {size(text.bytes)}, {counted(counts.sentences, 'sentence')} in {counted(counts.lines, 'line')}"
     return PlannedText(line, text.bytes, counts.sentences, counted=True)
 

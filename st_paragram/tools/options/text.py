@@ -25,6 +25,16 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         help="a text of two columns, with a prefix if they are not English and --lang; repeatable",
     )
     add(
+        "--columns",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar="NAME",
+        help="of texts that are tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two "
+        "languages, by their names; numbers from 1 for a CSV or TSV without a header. Give it once for all of --text, "
+        "or once for each",
+    )
+    add(
         "--moses",
         action="append",
         default=[],
@@ -57,11 +67,13 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> l
     """The texts named.
 
     Raises:
-        SettingsError: One is of other languages.
+        SettingsError: One is of other languages, or columns are refused.
+        TextError: One is a table whose columns were not named.
     """
     from st_paragram.core.data.text import moses_source, parse_source
+    from st_paragram.core.data.text_columns import with_columns
 
-    sources = [parse_source(spec, languages) for spec in arguments.text]
+    sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
     sources += [moses_source(first, second, languages) for first, second in arguments.moses]
     return [dataclasses.replace(source, cap=arguments.cap) for source in sources]
 

@@ -106,7 +106,9 @@ class Sentences:
         return cast("NDArray[np.int64]", self._maps[name])
 
 
-def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None) -> SentenceCounts:
+def write_sentences(
+    path: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None, column: str | None = None
+) -> SentenceCounts:
     """Find the distinct sentences of a text.
 
     Memory: 32 bytes a line.
@@ -116,13 +118,14 @@ def write_sentences(path: str, folder: Path, with_ids: bool = False, most_repeat
         folder: Filled.
         with_ids: Lines begin with an id.
         most_repeats: Leave out sentences that occur more often: menus, headers and the like.
+        column: The name of the column that has the sentences, if the text is a table; see `tables.read_columns`.
 
     Raises:
         TextError: The text cannot be read, or a line is not UTF-8.
         MiningError: The text has no sentence, or a line has no id where it should.
     """
     counts = SentenceCounts()
-    kept = _write_lines(_numbered(path, with_ids), folder, with_ids, counts)
+    kept = _write_lines(_numbered(path, with_ids, column), folder, with_ids, counts)
     first = _first_occurrences(kept.hashes(), counts, most_repeats)
     if not len(first):
         raise MiningError(f"{path}: no sentence in {counts.lines} lines; give a text with a sentence a line")
@@ -179,9 +182,9 @@ class _Kept:
         return arrays
 
 
-def _numbered(path: str, with_ids: bool) -> Iterator[tuple[int, str, str]]:
+def _numbered(path: str, with_ids: bool, column: str | None) -> Iterator[tuple[int, str, str]]:
     """Number of the line, id, sentence with single spaces."""
-    for number, line in enumerate(read_lines(path)):
+    for number, line in enumerate(read_lines(path, column)):
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
         if not tab and line.strip():
             raise MiningError(f"{path}: line {number + 1} has no tab; with ids, lines are `id TAB sentence`")

@@ -10,7 +10,7 @@ import logging
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -31,12 +31,14 @@ class Work:
         keep: Leave the folder there, so that another run need not do again what has not changed.
         force: A stage to do again, with all that follow it, though nothing has changed.
         executor: Who does the work; None: this process.
+        temporary: Nothing is resumed: the folder is removed whatever happens, by who made it.
     """
 
     folder: Path | None = None
     keep: bool = False
     force: str | None = None
     executor: Executor | None = None
+    temporary: bool = field(default=False, kw_only=True)
 
     @property
     def workers(self) -> int:
@@ -92,7 +94,8 @@ def work_folder(work: Work, output: Path, error: type[ParagramError]) -> Iterato
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         except KeyboardInterrupt:
-            logger.warning("what is done stays in %s; the same command resumes from there", folder)
+            if not work.temporary:
+                logger.warning("what is done stays in %s; the same command resumes from there", folder)
             raise
         if not work.keep:
             shutil.rmtree(folder)

@@ -38,7 +38,7 @@ def test_the_lines_of_all_spans_are_the_lines(tmp_path_factory, text, mark, most
     path, data = folder / "text", b"\xef\xbb\xbf" * mark + text.encode()
     path.write_bytes(gzip.compress(data) if packed else data)
     with mock.patch.object(streams, "BLOCK_BYTES", block):
-        stage = LineStage(folder / "work", (str(path),), (file_digest(path),), most)
+        stage = LineStage(folder / "work", (str(path),), (file_digest(path),), most, (None,))
         stage.run(0)
         scanned = stage.scanned()[0]
         found = [list(stage.read(0, number)) for number in range(len(scanned.spans))]
@@ -58,7 +58,7 @@ def test_a_line_that_is_not_utf8_is_told_by_its_number():
 def test_a_file_that_changed_is_refused(tmp_path, now):
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo\n")
-    stage = LineStage(tmp_path / "work", (str(path),), (file_digest(path),), 10)
+    stage = LineStage(tmp_path / "work", (str(path),), (file_digest(path),), 10, (None,))
     stage.run(0)
     path.write_bytes(now)
     with pytest.raises(TextError, match="the file changed while it was being read"):
