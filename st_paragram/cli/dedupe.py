@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.core.data.tables import check_plain
 from st_paragram.core.files import STDIN, atomic, check_output, output_files, temporary_folder
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
+from st_paragram.tools.options.columns import add_columns_option
 from st_paragram.tools.options.common import (
+    STDOUT,
     add_model_option,
     add_plan_option,
     check_input,
+    is_standard_output,
     model_folder,
+    output_name,
     print_plan,
     say,
+    standard_output,
 )
 from st_paragram.tools.search.settings import SearchSettings
 
@@ -43,6 +48,7 @@ Three methods find duplicates; a line goes if one of them finds it:
   st-paragram dedupe lines.txt --output clean.txt --method exact
   st-paragram dedupe lines.txt --output clean.txt --method exact minhash embeddings --model p-sp-en
   st-paragram dedupe pairs.tsv --pairs --output clean.tsv --sides either
+  st-paragram dedupe pairs.csv --columns english spanish --output clean.tsv
   st-paragram dedupe --moses news.en news.es --output clean.en clean.es
 
 MinHash brings together the lines to compare, and compares their n-grams exactly: no line goes whose similarity is below
@@ -56,12 +62,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("file", nargs="?", metavar="FILE", help="the text, plain or compressed, or - for standard input")
     add("--pairs", action="store_true", help="the file has two columns with a tab between, a pair on each line")
     add("--moses", nargs=2, metavar=("EN", "XX"), help="a pair of files, one for each language, in place of FILE")
+    add_columns_option(
+        parser,
+        "of a table (CSV, TSV, JSON lines or Parquet): the column that has the text, or the two columns of a parallel "
+        "corpus, by their names in the first row; the output has only these, with a tab between",
+    )
     add(
         "--output",
         nargs="+",
-        required=True,
+        default=[STDOUT],
         metavar="OUT",
-        help="the file to make, or - for standard output; with --moses two files",
+        help="the file to make (default, and `-`: standard output); with --moses two files",
     )
     add(
         "--removed",
@@ -97,8 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
     paths, outputs = _paths(arguments), _outputs(arguments)
     settings, search = _settings(arguments), SearchSettings(**given(arguments, SearchSettings))
     executor = LocalExecutor(arguments.workers)
-    for path in paths:
-        check_input(path)
+    for text in paths:
+        check_input(text)
+        if not arguments.columns:
+            check_plain(text)
     for path in (*outputs, *([arguments.removed] if arguments.removed else [])):
         check_output(path, arguments.overwrite)
     if arguments.plan:
@@ -108,14 +121,16 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.tools.deduplication.deduplicate import deduplicate
         from st_paragram.tools.deduplication.meaning import Meaning
 
-        found = deduplicate(paths, _columns(arguments), folder, settings, Meaning(model, search), executor)
+        found = deduplicate(
+            paths, _columns(arguments), folder, settings, Meaning(model, search), executor, arguments.columns or ()
+        )
         _write(found, outputs, arguments.removed)
-    say(f"{' and '.join(map(str, outputs)) or 'standard output'}: {found.summary()}")
+    say(f"{' and '.join(map(output_name, arguments.output))}: {found.summary()}")
     return 0
 
 
 def _columns(arguments: argparse.Namespace) -> int:
-    return 2 if arguments.pairs or arguments.moses else 1
+    return 2 if arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2 else 1
 
 
 def _paths(arguments: argparse.Namespace) -> list[str]:
@@ -124,6 +139,9 @@ def _paths(arguments: argparse.Namespace) -> list[str]:
         raise SettingsError(f"{' and '.join(seen) or 'nothing'} given; give FILE, FILE with --pairs, or --moses EN XX")
     if arguments.moses == [STDIN, STDIN]:
         raise SettingsError("both files of a Moses pair are standard input; give at least one by its path")
+    if arguments.columns and (arguments.moses or len(arguments.columns) != _columns(arguments)):
+        how = "with --moses" if arguments.moses else f"with {len(arguments.columns)} names"
+        raise SettingsError(f"--columns is given {how}; name the column of a text, or the two of a parallel corpus")
     return arguments.moses or [arguments.file]
 
 
@@ -134,7 +152,7 @@ def _outputs(arguments: argparse.Namespace) -> list[Path]:
         raise SettingsError(
             f"--output names {len(outputs)} files; give {'two with' if wanted == 2 else 'one without'} --moses"
         )
-    if Path(STDIN) in outputs:
+    if any(map(is_standard_output, outputs)):
         if wanted == 2:
             raise SettingsError("a Moses pair cannot go to standard output; name two files")
         return []
@@ -165,9 +183,8 @@ def _work(outputs: list[Path], arguments: argparse.Namespace) -> Iterator[Path]:
 def _write(found: Deduplicated, outputs: list[Path], removed: Path | None) -> None:
     """Write the outputs, each of which takes its name when all are written."""
     with ExitStack() as stack:
-        files = [stack.enter_context(atomic(path)) for path in outputs] or [sys.stdout.buffer]
+        files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
         found.write(files, stack.enter_context(atomic(removed)) if removed else None)
-        files[0].flush()
 
 
 def _plan(
@@ -179,11 +196,14 @@ def _plan(
     from st_paragram.tools.options.plans import planned_lines, planned_model, planned_pairs
 
     columns = _columns(arguments)
-    text = planned_pairs(TextSource(tuple(paths), ("first", "second"))) if columns == 2 else planned_lines(paths[0])
+    names = tuple(arguments.columns or ())
+    if columns == 2:
+        text = planned_pairs(TextSource(tuple(paths), ("first", "second"), columns=names))
+    else:
+        text = planned_lines(paths[0], *names)
     if text.rows == 0:
         raise TextError(f"{paths[0]}: empty; give a text with at least one line")
     model = planned_model(arguments.model) if Method.EMBEDDINGS in settings.methods else None
-    names = ["standard output" if name == "-" else name for name in arguments.output]
-    makes = [f"{name}: the {'pairs' if columns == 2 else 'lines'} that stay" for name in names]
+    makes = [f"{output_name(path)}: the {'pairs' if columns == 2 else 'lines'} that stay" for path in arguments.output]
     makes += [f"{arguments.removed}: what was removed"] if arguments.removed else []
     return deduplication_plan(text, columns, makes, settings, search, model, arguments.workers)

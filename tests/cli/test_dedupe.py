@@ -75,6 +75,14 @@ def test_a_blank_row_of_pairs_keeps_its_bytes(here):
     assert (here / "out").read_bytes() == b"a\tb\n \n"
 
 
+def test_columns_of_a_table(here):
+    (here / "a.csv").write_text('id,en,es\n1,"One, two","uno\tdos"\n2,one two,otro\n3,"One\nTwo",UNO DOS\n')
+    assert dedupe("a.csv", "--columns", "en", "--output", "out") == 0
+    assert (here / "out").read_text() == "One, two\n"
+    assert dedupe("a.csv", "--columns", "en", "es", "--output", "pairs") == 0
+    assert (here / "pairs").read_text() == "One, two\tuno dos\none two\totro\n"
+
+
 def test_methods_and_the_longest(here):
     (here / "a").write_text(f"{LINE}\n{LINE} yet\n{LINE.upper()}\n{LINE}\n")
     for options, kept in (
@@ -102,6 +110,9 @@ REFUSED = [
     (["--moses", "-", "-"], "both files of a Moses pair are standard input"),
     (["--moses", "a", "a"], "--output names 1 files; give two with --moses"),
     (["a", "--sides", "first"], "--sides is for parallel text"),
+    (["a", "--columns", "x", "--pairs"], "--columns is given with 1 names; name the column of a text, or the two"),
+    (["--moses", "a", "a", "--columns", "x"], "--columns is given with --moses"),
+    (["a.csv"], "a.csv: is a table (CSV) with the columns x; name the one that has the text: --columns NAME"),
     (["a", "--removed", "out"], "two outputs have the same name"),
     (["a", "--workers", "0"], "workers is 0"),
     (["a", "--method", "embeddings", "--memory", "1M"], "memory is 1,048,576 bytes"),
@@ -120,6 +131,7 @@ REFUSED = [
 @pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=lambda value: str(value)[:30])
 def test_what_is_refused_leaves_nothing(here, capsys, arguments, message):
     (here / "a").write_text("x\n")
+    (here / "a.csv").write_text("x\ny\n")
     (here / "empty").write_bytes(b"")
     (here / "latin1").write_bytes(b"caf\ncaf\xe9\n")
     (here / "three").write_text("a\tb\na\tb\tc\n")

@@ -64,6 +64,7 @@ def deduplicate(
     settings: DeduplicationSettings | None = None,
     meaning: Meaning | None = None,
     executor: Executor | None = None,
+    names: Sequence[str] = (),
 ) -> Deduplicated:
     """Find the duplicates in a text, or in a parallel text.
 
@@ -76,6 +77,7 @@ def deduplicate(
         settings: What counts as a duplicate.
         meaning: How to embed and search, for embeddings.
         executor: Who does the work; changes nothing in the result.
+        names: Columns of a table that have the texts, as many as `columns`; none for plain text.
 
     Raises:
         TextError: A text cannot be read, see `lines.write_lines`.
@@ -83,7 +85,7 @@ def deduplicate(
         MissingExtraError: faiss is needed and not installed.
     """
     settings, executor = settings or DeduplicationSettings(), executor or LocalExecutor()
-    lines = write_lines(paths, columns, folder)
+    lines = write_lines(paths, columns, folder, names)
     stage = KeyStage(folder, lines, settings, rows_of_a_task(len(lines)))
     executor.run([stage])
     order = _longest_first(lines) if settings.keep is Keep.LONGEST else None

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.data.lines import decode_lines
-from st_paragram.core.data.streams import BYTE_ORDER_MARK, open_stream, read_blocks, stream_name
+from st_paragram.core.data.streams import BYTE_ORDER_MARK, read_blocks, stream_name
+from st_paragram.core.data.tables import open_columns
 from st_paragram.core.data.text import wrong_columns
 from st_paragram.errors import TextError
 
@@ -94,33 +95,34 @@ class Lines:
                     output.write(text[first : min(first + _WRITTEN, end)])
 
 
-def write_lines(paths: Sequence[str], columns: int, folder: Path) -> Lines:
+def write_lines(paths: Sequence[str], columns: int, folder: Path, names: Sequence[str] = ()) -> Lines:
     """Read a text, or a parallel text.
 
     Args:
         paths: One file, or the two files of a Moses pair; plain or compressed, or `-`.
         columns: Texts of a row.
         folder: An empty folder, which is filled.
+        names: Columns of a table that have the texts, see `tables.read_columns`; none for plain text.
 
     Raises:
         TextError: A file is missing, empty, cut off or not UTF-8, has a row without two columns, or has another number
             of lines than the other file. The message names file and row.
     """
     check = _check_pairs if columns > len(paths) else None
-    counts = [_copy(path, folder, number, check) for number, path in enumerate(paths)]
+    counts = [_copy(path, names, folder / str(number), check) for number, path in enumerate(paths)]
     if len(set(counts)) > 1:
         (rows, short), (_, long) = sorted(zip(counts, map(stream_name, paths), strict=True))
         raise TextError(f"{short}: ends after row {rows}, but {long} goes on; a Moses pair needs equal numbers of rows")
     return Lines(folder, len(paths), columns)
 
 
-def _copy(path: str, folder: Path, number: int, check: Callable[[str, list[str], int], None] | None) -> int:
+def _copy(path: str, names: Sequence[str], copy: Path, check: Callable[[str, list[str], int], None] | None) -> int:
     """Copy a file, and find where its lines end; returns how many there are."""
     name, ends, size, count = stream_name(path), [np.zeros(1, np.int64)], 0, 0
     with ExitStack() as stack:
-        text = stack.enter_context((folder / f"{number}.text").open("wb"))
+        text = stack.enter_context(copy.with_suffix(".text").open("wb"))
         bar = stack.enter_context(tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False))
-        for block in read_blocks(name, open_stream(path, stack)):
+        for block in read_blocks(name, open_columns(path, names, stack)):
             lines = list(decode_lines(name, block.removeprefix(BYTE_ORDER_MARK) if count == 0 else block, count + 1))
             if check is not None:
                 check(name, lines, count + 1)
@@ -133,7 +135,7 @@ def _copy(path: str, folder: Path, number: int, check: Callable[[str, list[str],
         raise TextError(f"{name}: empty; give a text with at least one {'line' if check is None else 'row'}")
     if count > MOST_LINES:
         raise TextError(f"{name}: more than {MOST_LINES:,} lines; divide the file")
-    np.save(folder / f"{number}.ends.npy", np.concatenate(ends))
+    np.save(copy.with_suffix(".ends.npy"), np.concatenate(ends))
     return count
 
 

@@ -88,7 +88,7 @@ def near_by_meaning(
     with text.open("w", encoding="utf-8", newline="\n") as file:
         for _, columns in rows_of(lines, _BLOCK):
             file.writelines(f"{line}\n" for line in columns[side])
-    stage = SentenceStage(folder, (str(text),), (file_digest(text),), False, None)
+    stage = SentenceStage(folder, (str(text),), (file_digest(text),), False, None, (None,))
     executor.run([stage])
     sentences = stage.sentences(0)
     rows, nothing = _sentence_of(lines, side, sentences), np.zeros(0, np.int32)
