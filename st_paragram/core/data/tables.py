@@ -178,9 +178,12 @@ def _texts(values: Sequence[object] | Unreadable, columns: Sequence[str]) -> tup
     for value, column in zip(values, columns, strict=True):
         if not isinstance(value, str):
             return Unreadable(f"has {_kind(value)} in column {printable(column, 80)!r}", "a text is needed there")
-        if not value.isascii() and not _encodable(value):
-            return Unreadable(f"is not UTF-8 in column {printable(column, 80)!r}", "convert the file, e.g. with iconv")
-        texts.append(_BREAKS.sub(" ", value))
+        if not value.isprintable():  # nearly all are
+            if not _encodable(value):
+                seen = f"is not UTF-8 in column {printable(column, 80)!r}"
+                return Unreadable(seen, "convert the file, e.g. with iconv")
+            value = _BREAKS.sub(" ", value)
+        texts.append(value)
     return tuple(texts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
@@ -47,14 +48,12 @@ class JsonTable(Table):
 
     def _values(self, line: bytes) -> Sequence[object] | Unreadable:
         try:
-            value = parse_json(line)
+            value: object = json.loads(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             return Unreadable(f"is not UTF-8 ({one_line(error)})", "convert the file, e.g. with iconv")
-        except ValueError as error:
-            return Unreadable(
-                f"is not JSON ({getattr(error, 'msg', None) or one_line(error)})",
-                "each line of such a file is one JSON object",
-            )
+        except (ValueError, RecursionError) as error:
+            why = error.msg if isinstance(error, json.JSONDecodeError) else one_line(error)
+            return Unreadable(f"is not JSON ({why})", "each line of such a file is one JSON object")
         try:
             if isinstance(value, dict):
                 return [value[column] for column in self._wanted]
@@ -137,12 +136,11 @@ class CellTable(Table):
         Raises:
             TextError: It lacks a column.
         """
-        self.name, self._line, self._start = name, 0, 1
+        self.name, self._start = name, 1
         lines = _lines(blocks)
         blank, first = next(((number, line) for number, line in enumerate(lines) if line.strip()), (0, ""))
-        self._line = blank
-        lines = self._counted(chain([first], lines))
-        self._cells = self._placed(_tsv(lines) if form is TableForm.TSV else _csv(lines, _delimiter(first, wanted)))
+        lines = chain([first], lines)
+        self._cells = _tsv(lines, blank) if form is TableForm.TSV else _csv(lines, blank, _delimiter(first, wanted))
         start, header = next(self._cells)
         if isinstance(header, Unreadable):
             raise self.refusal(header, "the first row")
@@ -169,46 +167,38 @@ class CellTable(Table):
         """The row, and the line that it begins on."""
         return f"row {self.row} (line {self._start})"
 
-    def _counted(self, lines: Iterable[str]) -> Iterator[str]:
-        for line in lines:
-            self._line += 1
-            yield line
-
-    def _placed(self, rows: Iterable[Sequence[str] | Unreadable]) -> Iterator[tuple[int, Sequence[str] | Unreadable]]:
-        """The rows that are not blank, each with the number of its first line."""
-        start = self._line + 1
-        for row in rows:
-            if row:
-                yield start, row
-            start = self._line + 1
-
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
     r"""Lines with their `\n`; bytes that are not UTF-8 become surrogates, which are found where a cell is used."""
     first = True
     for block in blocks:
-        text = (block.removeprefix(BYTE_ORDER_MARK) if first else block).decode("utf-8", "surrogateescape")
+        lines = (block.removeprefix(BYTE_ORDER_MARK) if first else block).decode("utf-8", "surrogateescape").split("\n")
         first = False
-        for line in text.split("\n"):
-            yield line.rstrip("\r") + "\n"
+        if b"\r" in block:
+            lines = [line.rstrip("\r") for line in lines]
+        yield from [f"{line}\n" for line in lines]
 
 
-def _tsv(lines: Iterable[str]) -> Iterator[Sequence[str]]:
-    return (line[:-1].split("\t") if line.strip() else () for line in lines)
+def _tsv(lines: Iterable[str], before: int) -> Iterator[tuple[int, Sequence[str]]]:
+    """The cells of the lines that are not blank with the numbers of the lines, of which some came before."""
+    return ((number, line[:-1].split("\t")) for number, line in enumerate(lines, before + 1) if line.strip())
 
 
-def _csv(lines: Iterable[str], delimiter: str) -> Iterator[Sequence[str] | Unreadable]:
+def _csv(lines: Iterable[str], before: int, delimiter: str) -> Iterator[tuple[int, Sequence[str] | Unreadable]]:
+    """The rows that are not blank with the numbers of their first lines, of which some came before."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # Python's own is 128 KiB
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
+        start = before + rows.line_num + 1
         try:
-            row = next(rows, None)
+            for row in rows:
+                if row:
+                    yield start, row
+                start = before + rows.line_num + 1
         except csv.Error as error:
-            yield Unreadable(f"is not CSV ({one_line(error)})", "is a quotation mark open, or not doubled?")
-            continue
-        if row is None:
+            yield start, Unreadable(f"is not CSV ({one_line(error)})", "is a quotation mark open, or not doubled?")
+        else:
             return
-        yield row
 
 
 def _delimiter(first: str, wanted: Sequence[str]) -> str:
