@@ -9,8 +9,8 @@ from st_paragram.tools.options.search_plans import search_in_words, search_needs
 from st_paragram.tools.search.settings import SearchSettings
 
 # Measured on two cores with 1,000,000 lines of 13 words (docs/data.md).
-_SECONDS_A_LINE = {Method.EXACT: 8e-6, Method.MINHASH: 70e-6}
-_MEMORY = 400 << 20
+_SECONDS_A_LINE = {Method.EXACT: 8e-6, Method.MINHASH: 100e-6}
+_MEMORY = 150 << 20
 _MEMORY_A_LINE = 20  # bytes
 _BYTES_OF_A_WORD = 6
 
