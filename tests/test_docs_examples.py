@@ -25,7 +25,7 @@ from st_paragram.cli.main import build_parser, main
 from st_paragram.learning.training import training_data
 
 #: Commands that take milliseconds on small files.
-RUN = {"align", "embed", "export", "generate", "get", "index", "info", "inspect", "mine", "score", "search"}
+RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "inspect", "mine", "score", "search"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.
 OWN_DATA = {"--pairs", "--graded", "--queries"}
 #: Pages whose Python has a test of its own.

@@ -38,6 +38,7 @@ _OWN_COMMANDS = {
     "info": "show what a model, a pair store, an index or this installation is",
     "embed": "turn the lines of a file into vectors, the rows of a .npy matrix",
     "score": "score pairs of sentences",
+    "dedupe": "remove exact and near-duplicates from a text or a parallel corpus",
     "mine": "find translations, or paraphrases, among sentences",
     "align": "align the sentences of a document with those of its translation",
     "index": "make the sentences of a file searchable",

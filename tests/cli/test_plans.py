@@ -77,6 +77,14 @@ PLANS = {
         ["best first", "margin distance, 4 neighbours", "index Flat", ".new.tsv.work"],
     ),
     "score by cosine": (["score", "pairs.tsv", "--output", "new.tsv"], ["with   cosine"]),
+    "dedupe": (
+        ["dedupe", "en.txt", "--output", "new.txt", "--removed", "removed.tsv"],
+        ["reads  en.txt", "60 lines", "makes  new.txt: the lines", "removed.tsv", "20 keys of 7 minimum hashes"],
+    ),
+    "dedupe pairs": (
+        ["dedupe", "pairs.tsv", "--pairs", "--output", "-", "--method", "exact", "embeddings", "--sides", "either"],
+        ["60 pairs", "makes  standard output: the pairs", "sides: either", "cosine 0.95, 16 neighbors", "index Flat"],
+    ),
     "mine": (
         ["mine", *SIDES, "--output", "new.tsv", "--memory", "2G", "--threshold", "0.1", "--work", "kept"],
         [
@@ -143,6 +151,13 @@ REFUSED = [
     ["score", "none.tsv", "--output", "new.tsv"],
     ["score", "en.txt", "--output", "new.tsv"],
     ["score", "pairs.tsv", "--output", "new.tsv", "--background-source", "eval", "--background-target", "es.txt"],
+    ["dedupe", "none.txt", "--output", "new.txt"],
+    ["dedupe", "empty.txt", "--output", "new.txt"],
+    ["dedupe", "empty.txt", "--pairs", "--output", "new.txt"],
+    ["dedupe", "en.txt", "--pairs", "--output", "new.txt"],
+    ["dedupe", "en.txt", "--output", "old"],
+    ["dedupe", "en.txt", "--output", "new.txt", "--method", "embeddings", "--model", "nobody"],
+    ["dedupe", "en.txt", "--output", "new.txt", "--method", "embeddings", "--index", "Nonsense"],
     ["mine", *SIDES, "--output", "old"],
     ["mine", *SIDES, "--output", "new.tsv", "--model", "nobody"],
     ["mine", *SIDES, "--output", "new.tsv", "--force", "all"],

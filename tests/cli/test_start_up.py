@@ -24,7 +24,7 @@ for arguments in json.loads(sys.argv[1]):
     ended.append([status, out.getvalue(), err.getvalue()])
 print(json.dumps(ended))
 """
-COMMANDS = ("mine", "align", "index", "search", "score", "embed", "export")
+COMMANDS = ("mine", "align", "index", "search", "score", "dedupe", "embed", "export")
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,9 @@ REFUSED = [
     (["score", "pairs", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["score", "pairs", "--output", "new", "--background-source", "none", "--background-target", "b"], "none: no such"),
     (["score", "pairs", "--output", "new", "--labels", "none", *MODEL], "none: no such file"),
+    (["dedupe", "none", "--output", "new"], "none: no such file"),
+    (["dedupe", "a", "--output", "old"], "old exists; choose another name or give --overwrite"),
+    (["dedupe", "a", "--output", "new", "--method", "embeddings", "--model", "nobody"], "no model 'nobody'"),
     (["embed", "none", "--output", "new", *MODEL], "none: no such file"),
     (["embed", "a", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
     (["embed", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),

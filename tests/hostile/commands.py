@@ -84,6 +84,7 @@ COMMANDS = {
     "embed": Command(("embed", f"{IN}/many-{{n}}.txt", *_MODEL), "e.npy"),
     "score": Command(("score", f"{IN}/pairs-{{n}}.tsv", "--sort", *_MODEL), "y.tsv"),
     "score-background": Command(("score", f"{IN}/few-{{n}}.tsv", "--background", "self", *_MODEL), "y.tsv"),
+    "dedupe": Command(("dedupe", f"{IN}/many-{{n}}.txt", "--output", OUT), "d.txt", torch=False),
     "prepare": Command(("prepare", "--lang", "es", *_PAIRS), "s.h5", torch=False),
     "paranmt": Command(
         ("paranmt", "--text", f"{IN}/scored-{{n}}.tsv", "--vocab-size", "120", "--output", OUT), "s.h5", torch=False

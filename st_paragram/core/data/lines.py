@@ -28,13 +28,26 @@ def read_lines(path: str, column: str | None = None) -> Iterator[str]:
         for block in read_blocks(name, open_columns(path, [column] if column else [], stack)):
             if first == 1:
                 block = block.removeprefix(BYTE_ORDER_MARK)
-            lines: Iterable[str]
-            try:
-                lines = block.decode("utf-8").split("\n")
-            except UnicodeDecodeError:
-                lines = _decode(name, block.split(b"\n"), first)
+            lines = decode_lines(name, block, first)
             yield from (line.rstrip("\r") for line in lines) if b"\r" in block else lines
             first += block.count(b"\n") + 1
+
+
+def decode_lines(name: str, block: bytes, first: int) -> Iterable[str]:
+    r"""Decode a block of lines and split it at `\n`.
+
+    Args:
+        name: what to call the file in errors.
+        block: whole lines, without the `\n` of the last one.
+        first: the number of the first line.
+
+    Raises:
+        TextError: a line is not UTF-8, once that line is reached; the message gives its number.
+    """
+    try:
+        return block.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        return _decode(name, block.split(b"\n"), first)
 
 
 def _decode(name: str, lines: Iterable[bytes], first: int) -> Iterator[str]:

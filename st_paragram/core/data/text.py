@@ -301,10 +301,18 @@ def _tabbed_rows(
         elif drop_invalid:
             counts.wrong_columns += 1
         else:
-            raise TextError(_wrong_columns(name, row, columns, expected) + _or_drop(drop_invalid))
+            raise TextError(wrong_columns(name, row, columns, expected) + _or_drop(drop_invalid))
 
 
-def _wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) -> str:
+def wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) -> str:
+    """What is wrong with a row of another number of columns, in one line.
+
+    Args:
+        name: the file.
+        row: its number, from 1.
+        columns: what it has.
+        expected: how many columns it should have.
+    """
     found = f"{len(columns)} columns" if len(columns) > 1 else "1 column"
     last = columns[-1] if len(columns[-1]) <= 30 else columns[-1][:27] + "..."
     remedy = "keep the two text columns alone, as `cut -f1,2 FILE` does"

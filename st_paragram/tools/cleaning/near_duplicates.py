@@ -10,7 +10,6 @@ s have the same key, made of r minimum hashes, in one band with the probability 
 from __future__ import annotations
 
 import json
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.settings import setting
 from st_paragram.tools.cleaning.duplicates import Key
+from st_paragram.tools.cleaning.min_hashes import minima_of_a_key, minimum_hashes
 from st_paragram.tools.cleaning.options import options, plain
 from st_paragram.tools.cleaning.word_hashes import mix, ngram_hashes, word_hashes
 
@@ -52,8 +52,7 @@ class NearDuplicates:
     @property
     def minima(self) -> int:
         """Minimum hashes of a key: as many as find rows at the threshold with a probability of 0.85, at least one."""
-        needed = 1 - (1 - _FOUND) ** (1 / self.bands)
-        return max(1, math.floor(math.log(needed) / math.log(self.threshold))) if self.threshold < 1 else 16
+        return minima_of_a_key(self.threshold, self.bands, _FOUND)
 
     def as_json(self) -> dict[str, Any]:
         """The options as JSON values."""
@@ -114,8 +113,8 @@ class NearDuplicates:
         found = pair_of[starts]
         keys = np.zeros(len(pairs), np.uint64)
         for number in range(self.minima if len(found) else 0):
-            salt = mix(mix(np.array([seed], np.uint64)) + np.uint64(band * self.minima + number + 1))
-            keys[found] = mix(keys[found] + np.minimum.reduceat(mix(mix(hashes ^ salt)), starts))
+            minima = minimum_hashes(hashes, starts, seed, band * self.minima + number)
+            keys[found] = mix(keys[found] + minima)
         for index in sorted(set(range(len(pairs))).difference(found.tolist())):  # without shingles
             text = "\t".join(pairs[index]).encode("utf-8", "replace")
             keys[index] = int.from_bytes(blake2b(text, digest_size=8).digest(), "little")

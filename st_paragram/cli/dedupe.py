@@ -1,0 +1,209 @@
+"""`st-paragram dedupe`: remove exact and near-duplicates."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from st_paragram.core.data.tables import check_plain
+from st_paragram.core.files import STDIN, atomic, check_output, output_files, temporary_folder
+from st_paragram.core.plan import Plan
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
+from st_paragram.tools.options.columns import add_columns_option
+from st_paragram.tools.options.common import (
+    STDOUT,
+    add_model_option,
+    add_plan_option,
+    check_input,
+    is_standard_output,
+    model_folder,
+    output_name,
+    print_plan,
+    say,
+    standard_output,
+)
+from st_paragram.tools.search.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from st_paragram.tools.deduplication.deduplicate import Deduplicated
+
+DESCRIPTION = (
+    "Remove exact and near-duplicates from a text with one sentence on each line, or from a parallel corpus. The lines "
+    "that stay keep their order and their bytes. A line is removed only if it is a duplicate of a line that stays."
+)
+EPILOG = """\
+Three methods find duplicates; a line goes if one of them finds it:
+
+  exact       the letters and digits are the same, whatever the case, spaces and punctuation (see --no-normalize)
+  minhash     the share of n-grams in common (the Jaccard similarity) is at least --threshold
+  embeddings  the cosine is at least --cosine; this finds paraphrases, too
+
+  st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
+  st-paragram dedupe lines.txt --output clean.txt --method exact
+  st-paragram dedupe lines.txt --output clean.txt --method exact minhash embeddings --model p-sp-en
+  st-paragram dedupe pairs.tsv --pairs --output clean.tsv --sides either
+  st-paragram dedupe pairs.csv --columns english spanish --output clean.tsv
+  st-paragram dedupe --moses news.en news.es --output clean.en clean.es
+
+MinHash brings together the lines to compare, and compares their n-grams exactly: no line goes whose similarity is below
+the threshold, and two lines just at the threshold are compared with a probability of 99 %.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="the text, plain or compressed, or - for standard input")
+    add("--pairs", action="store_true", help="the file has two columns with a tab between, a pair on each line")
+    add("--moses", nargs=2, metavar=("EN", "XX"), help="a pair of files, one for each language, in place of FILE")
+    add_columns_option(
+        parser,
+        "of a table (CSV, TSV, JSON lines or Parquet): the column that has the text, or the two columns of a parallel "
+        "corpus, by their names in the first row; the output has only these, with a tab between",
+    )
+    add(
+        "--output",
+        nargs="+",
+        default=[STDOUT],
+        metavar="OUT",
+        help="the file to make (default, and `-`: standard output); with --moses two files",
+    )
+    add(
+        "--removed",
+        type=Path,
+        metavar="TSV",
+        help="write what was removed: rows `line TAB kept line TAB reason TAB text`, lines counted from 1",
+    )
+    add("--overwrite", action="store_true", help="replace outputs that exist")
+    group = parser.add_argument_group("duplicates")
+    group.add_argument(
+        "--method",
+        nargs="+",
+        choices=[method.value for method in Method],
+        default=[Method.EXACT.value, Method.MINHASH.value],
+        help="how duplicates are found (default: exact minhash)",
+    )
+    add_setting_options(group, DeduplicationSettings)
+    group = parser.add_argument_group("embeddings")
+    add_model_option(group)
+    add_setting_options(group, SearchSettings, only=("index", "recall", "vector_type", "memory"))
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+    add_plan_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Remove duplicates and say how many; returns the exit status.
+
+    Raises:
+        ParagramError: Text, settings, model or output are refused.
+    """
+    from st_paragram.tools.stages.executors import LocalExecutor
+
+    paths, outputs = _paths(arguments), _outputs(arguments)
+    settings, search = _settings(arguments), SearchSettings(**given(arguments, SearchSettings))
+    executor = LocalExecutor(arguments.workers)
+    for text in paths:
+        check_input(text)
+        if not arguments.columns:
+            check_plain(text)
+    for path in (*outputs, *([arguments.removed] if arguments.removed else [])):
+        check_output(path, arguments.overwrite)
+    if arguments.plan:
+        return print_plan(_plan(arguments, paths, settings, search))
+    model = model_folder(arguments) if Method.EMBEDDINGS in settings.methods else Path()
+    with _work(outputs, arguments) as folder:
+        from st_paragram.tools.deduplication.deduplicate import deduplicate
+        from st_paragram.tools.deduplication.meaning import Meaning
+
+        found = deduplicate(
+            paths, _columns(arguments), folder, settings, Meaning(model, search), executor, arguments.columns or ()
+        )
+        _write(found, outputs, arguments.removed)
+    say(f"{' and '.join(map(output_name, arguments.output))}: {found.summary()}")
+    return 0
+
+
+def _columns(arguments: argparse.Namespace) -> int:
+    return 2 if arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2 else 1
+
+
+def _paths(arguments: argparse.Namespace) -> list[str]:
+    if bool(arguments.file) == bool(arguments.moses) or (arguments.pairs and arguments.moses):
+        seen = ["FILE"] * bool(arguments.file) + ["--pairs"] * arguments.pairs + ["--moses"] * bool(arguments.moses)
+        raise SettingsError(f"{' and '.join(seen) or 'nothing'} given; give FILE, FILE with --pairs, or --moses EN XX")
+    if arguments.moses == [STDIN, STDIN]:
+        raise SettingsError("both files of a Moses pair are standard input; give at least one by its path")
+    if arguments.columns and (arguments.moses or len(arguments.columns) != _columns(arguments)):
+        how = "with --moses" if arguments.moses else f"with {len(arguments.columns)} names"
+        raise SettingsError(f"--columns is given {how}; name the column of a text, or the two of a parallel corpus")
+    return arguments.moses or [arguments.file]
+
+
+def _outputs(arguments: argparse.Namespace) -> list[Path]:
+    """The files to make; none for standard output."""
+    outputs, wanted = list(map(Path, arguments.output)), 2 if arguments.moses else 1
+    if len(outputs) != wanted:
+        raise SettingsError(
+            f"--output names {len(outputs)} files; give {'two with' if wanted == 2 else 'one without'} --moses"
+        )
+    if any(map(is_standard_output, outputs)):
+        if wanted == 2:
+            raise SettingsError("a Moses pair cannot go to standard output; name two files")
+        return []
+    named = [path.absolute() for path in (*outputs, *([arguments.removed] if arguments.removed else []))]
+    if len(set(named)) < len(named):
+        raise SettingsError("two outputs have the same name; give each a name")
+    return outputs
+
+
+def _settings(arguments: argparse.Namespace) -> DeduplicationSettings:
+    values = given(arguments, DeduplicationSettings)
+    if "sides" in values and _columns(arguments) == 1:
+        raise SettingsError("--sides is for parallel text; give --pairs or --moses, or leave it out")
+    return DeduplicationSettings(methods=tuple(Method(name) for name in arguments.method), **values)
+
+
+@contextmanager
+def _work(outputs: list[Path], arguments: argparse.Namespace) -> Iterator[Path]:
+    """An empty folder to work in, next to the output; the outputs are kept to one run at a time."""
+    with ExitStack() as stack:
+        stack.enter_context(output_files(*outputs, arguments.removed, overwrite=arguments.overwrite))
+        if outputs:
+            yield stack.enter_context(temporary_folder(outputs[0]))
+        else:
+            yield Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="st-paragram-")))
+
+
+def _write(found: Deduplicated, outputs: list[Path], removed: Path | None) -> None:
+    """Write the outputs, each of which takes its name when all are written."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
+        found.write(files, stack.enter_context(atomic(removed)) if removed else None)
+
+
+def _plan(
+    arguments: argparse.Namespace, paths: list[str], settings: DeduplicationSettings, search: SearchSettings
+) -> Plan:
+    """What would be done."""
+    from st_paragram.core.data.text import TextSource
+    from st_paragram.tools.options.deduplication_plans import deduplication_plan
+    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_pairs
+
+    columns = _columns(arguments)
+    names = tuple(arguments.columns or ())
+    if columns == 2:
+        text = planned_pairs(TextSource(tuple(paths), ("first", "second"), columns=names))
+    else:
+        text = planned_lines(paths[0], *names)
+    if text.rows == 0:
+        raise TextError(f"{paths[0]}: empty; give a text with at least one line")
+    model = planned_model(arguments.model) if Method.EMBEDDINGS in settings.methods else None
+    makes = [f"{output_name(path)}: the {'pairs' if columns == 2 else 'lines'} that stay" for path in arguments.output]
+    makes += [f"{arguments.removed}: what was removed"] if arguments.removed else []
+    return deduplication_plan(text, columns, makes, settings, search, model, arguments.workers)

@@ -1,0 +1,153 @@
+"""`st-paragram dedupe`: bytes in and out, odd and damaged texts, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+
+import pytest
+
+from st_paragram.cli.main import main
+
+LINE = "a text of eight words and some more"
+SHORT = LINE.encode()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def dedupe(*arguments):
+    return main(["dedupe", *map(str, arguments)])
+
+
+def test_what_stays_keeps_its_order_and_bytes(here, capsys):
+    lines = [
+        b"\xef\xbb\xbfOne line",
+        b"nul \0 byte\r",
+        b"  odd  \xe2\x80\xa8 spaces\t",
+        b"one LINE!",
+        b"",
+        b"\r",
+        b"end",
+    ]
+    (here / "a").write_bytes(b"\n".join(lines))
+    assert dedupe("a", "--output", "out", "--removed", "removed.tsv") == 0
+    assert (here / "out").read_bytes() == b"\n".join([*lines[:3], lines[4], lines[6]]) + b"\n"
+    assert (here / "removed.tsv").read_text() == "4\t1\tnormalized\tone LINE!\n6\t5\texact\t\n"
+    assert capsys.readouterr().err.endswith("out: 5 of 7 lines kept; removed: 1 exact, 1 normalized\n")
+    assert sorted(path.name for path in here.iterdir()) == ["a", "out", "removed.tsv"]
+
+
+def test_standard_input_and_output(here, capfdbinary, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(gzip.compress(b"x\ny\nx\n")))))
+    assert dedupe("-", "--output", "-") == 0
+    captured = capfdbinary.readouterr()
+    assert captured.out == b"x\ny\n"
+    assert captured.err.endswith(b"standard output: 2 of 3 lines kept; removed: 1 exact\n")
+
+
+@pytest.mark.parametrize(
+    ("sides", "kept"), [("both", [0, 1, 2, 4]), ("first", [0, 2, 4]), ("second", [0, 1, 4]), ("either", [0, 4])]
+)
+def test_sides_of_pairs_in_a_file_and_in_two(here, sides, kept):
+    first = [LINE, LINE, "another text", LINE.upper(), "last"]
+    second = ["uno dos tres", "otra cosa", "uno dos tres", "Uno, dos, tres", "fin"]
+    rows = [f"{one}\t{other}\n" for one, other in zip(first, second, strict=True)]
+    (here / "pairs").write_text("".join(rows))
+    (here / "a").write_text("".join(f"{line}\n" for line in first))
+    (here / "b").write_text("".join(f"{line}\n" for line in second))
+    assert dedupe("pairs", "--pairs", "--sides", sides, "--output", "out") == 0
+    assert (here / "out").read_text() == "".join(rows[row] for row in kept)
+    moses = ["--moses", "a", "b", "--sides", sides, "--output", "out.a", "out.b", "--removed", "removed"]
+    assert dedupe(*moses) == 0
+    assert (here / "out.a").read_text() == "".join(f"{first[row]}\n" for row in kept)
+    assert (here / "out.b").read_text() == "".join(f"{second[row]}\n" for row in kept)
+    assert (here / "removed").read_text().endswith(f"\t{rows[3]}")
+
+
+def test_a_blank_row_of_pairs_keeps_its_bytes(here):
+    (here / "pairs").write_bytes(b"a\tb\n \n\na\tb\n")
+    assert dedupe("pairs", "--pairs", "--output", "out") == 0
+    assert (here / "out").read_bytes() == b"a\tb\n \n"
+
+
+def test_columns_of_a_table(here):
+    (here / "a.csv").write_text('id,en,es\n1,"One, two","uno\tdos"\n2,one two,otro\n3,"One\nTwo",UNO DOS\n')
+    assert dedupe("a.csv", "--columns", "en", "--output", "out") == 0
+    assert (here / "out").read_text() == "One, two\n"
+    assert dedupe("a.csv", "--columns", "en", "es", "--output", "pairs") == 0
+    assert (here / "pairs").read_text() == "One, two\tuno dos\none two\totro\n"
+
+
+def test_methods_and_the_longest(here):
+    (here / "a").write_text(f"{LINE}\n{LINE} yet\n{LINE.upper()}\n{LINE}\n")
+    for options, kept in (
+        ([], [0]),
+        (["--keep", "longest"], [1]),
+        (["--method", "exact"], [0, 1]),
+        (["--method", "exact", "--no-normalize"], [0, 1, 2]),
+        (["--method", "minhash", "--threshold", "0.9"], [0, 1]),
+        (["--method", "minhash", "--unit", "character", "--ngram", "3"], [0]),
+    ):
+        assert dedupe("a", "--output", "out", "--overwrite", *options) == 0
+        lines = (here / "a").read_text().splitlines()
+        assert (here / "out").read_text().splitlines() == [lines[row] for row in kept]
+
+
+def test_a_text_may_be_replaced_by_what_stays(here):
+    (here / "a").write_text("x\nx\ny\n")
+    assert dedupe("a", "--output", "a", "--overwrite") == 0
+    assert (here / "a").read_text() == "x\ny\n"
+
+
+REFUSED = [
+    ([], "nothing given; give FILE, FILE with --pairs, or --moses EN XX"),
+    (["a", "--moses", "a", "a"], "FILE and --moses given; give"),
+    (["--moses", "-", "-"], "both files of a Moses pair are standard input"),
+    (["--moses", "a", "a"], "--output names 1 files; give two with --moses"),
+    (["a", "--sides", "first"], "--sides is for parallel text"),
+    (["a", "--columns", "x", "--pairs"], "--columns is given with 1 names; name the column of a text, or the two"),
+    (["--moses", "a", "a", "--columns", "x"], "--columns is given with --moses"),
+    (["a.csv"], "a.csv: is a table (CSV) with the columns x; name the one that has the text: --columns NAME"),
+    (["a", "--removed", "out"], "two outputs have the same name"),
+    (["a", "--workers", "0"], "workers is 0"),
+    (["a", "--method", "embeddings", "--memory", "1M"], "memory is 1,048,576 bytes"),
+    (["a", "--method", "embeddings", "--model", "nobody"], "no model 'nobody'"),
+    (["none"], "none: no such file"),
+    (["."], ".: is a folder; name a file"),
+    (["empty"], "empty: empty; give a text with at least one line"),
+    (["latin1"], "latin1: line 2 is not UTF-8 (byte 0xe9); convert the file"),
+    (["cut.gz"], "cut.gz: compressed file cut off before its end"),
+    (["zip"], "zip: a zip archive cannot be read here; unpack it first"),
+    (["a", "--pairs"], "a: row 1 has 1 column, the last 'x', where 2 are expected; put one tab between the texts"),
+    (["three", "--pairs"], "three: row 2 has 3 columns, the last 'c', where 2 are expected"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=lambda value: str(value)[:30])
+def test_what_is_refused_leaves_nothing(here, capsys, arguments, message):
+    (here / "a").write_text("x\n")
+    (here / "a.csv").write_text("x\ny\n")
+    (here / "empty").write_bytes(b"")
+    (here / "latin1").write_bytes(b"caf\ncaf\xe9\n")
+    (here / "three").write_text("a\tb\na\tb\tc\n")
+    (here / "cut.gz").write_bytes(gzip.compress(SHORT)[:-6])
+    (here / "zip").write_bytes(b"PK\x03\x04 and more")
+    before = sorted(here.iterdir())
+    assert dedupe(*arguments, "--output", "out") == 1
+    error = capsys.readouterr().err.strip()
+    assert message in error and "\n" not in error
+    assert sorted(here.iterdir()) == before
+
+
+def test_moses_files_of_unequal_length(here, capsys):
+    (here / "a").write_text("x\ny\n")
+    (here / "b").write_text("x\n")
+    assert dedupe("--moses", "a", "b", "--output", "c", "d") == 1
+    assert "b: ends after row 1, but a goes on; a Moses pair needs" in capsys.readouterr().err
+    assert dedupe("--moses", "a", "b", "--output", "-", "d") == 1
+    assert "a Moses pair cannot go to standard output" in capsys.readouterr().err

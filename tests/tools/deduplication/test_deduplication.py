@@ -1,0 +1,267 @@
+"""Which rows go: a plain reference that compares all rows with all, the meaning of settings, and what is promised."""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram import Encoder
+from st_paragram.core.data.sample.grammar import sample_pairs
+from st_paragram.core.encoding.find import find as find_model
+from st_paragram.errors import MiningError, SettingsError
+from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.word_hashes import words
+from st_paragram.tools.deduplication import deduplicate as module
+from st_paragram.tools.deduplication import keys, links
+from st_paragram.tools.deduplication.deduplicate import deduplicate
+from st_paragram.tools.deduplication.keys import ngrams_of
+from st_paragram.tools.deduplication.meaning import Meaning
+from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method, Unit
+from st_paragram.tools.stages.executors import LocalExecutor
+
+ONE_OF = {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}
+MODEL = find_model("p-sp-mini")
+numbers = count()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("dedupe")
+
+
+def find(place, rows, settings, **more):
+    """Deduplicate rows of one or two texts."""
+    folder = place / str(next(numbers))
+    folder.mkdir()
+    (folder / "rows").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    work = folder / "work"
+    work.mkdir()
+    return deduplicate([str(folder / "rows")], len(rows[0]), work, settings, **more)
+
+
+def ngrams(text, settings):
+    parts = words(text.lower()) if settings.unit is Unit.WORD else list(text.lower())
+    size = min(settings.size, len(parts))
+    return {tuple(parts[begin : begin + size]) for begin in range(len(parts) - size + 1)} if parts else set()
+
+
+def duplicates(one, other, settings):
+    """Whether two texts are duplicates, by the definitions."""
+    if Method.EXACT in settings.methods:
+        keys = [normalized_key(text) or text.strip() for text in (one, other)]
+        if one == other or (settings.normalize and keys[0] == keys[1]):
+            return True
+    if Method.MINHASH in settings.methods:
+        a, b = ngrams(one, settings), ngrams(other, settings)
+        return bool(a & b) and len(a & b) >= settings.threshold * len(a | b)
+    return False
+
+
+def reference(rows, settings):
+    """Which rows stay: each is compared with all that stay."""
+    order, kept = range(len(rows)), list[int]()
+    if settings.keep == "longest":
+        order = sorted(order, key=lambda row: -sum(len(text.encode()) for text in rows[row]))
+    views = ((0,),) if len(rows[0]) == 1 else ONE_OF[settings.sides.value]
+    for row in order:
+        if not any(
+            all(duplicates(rows[row][side], rows[other][side], settings) for side in view)
+            for other in kept
+            for view in views
+        ):
+            kept.append(row)
+    return sorted(kept)
+
+
+TEXTS = st.lists(st.sampled_from(["a", "B", "b", "c.", "Dog", "dog!", "中文", "ß", " "]), max_size=6).map(" ".join)
+OPTIONS = {
+    "methods": st.sampled_from([("exact",), ("minhash",), ("exact", "minhash")]),
+    "keep": st.sampled_from(["first", "longest"]),
+    "normalize": st.booleans(),
+    "threshold": st.sampled_from([0.5, 0.6, 0.8, 1.0]),
+    "unit": st.sampled_from(["word", "character"]),
+    "ngram": st.sampled_from([None, 1, 2, 3]),
+}
+PAIR_OPTIONS = OPTIONS | {"sides": st.sampled_from(list(ONE_OF))}
+
+
+def sure(options):
+    """Settings by which all rows with an n-gram in common are compared, but for one of a million."""
+    return DeduplicationSettings(**options, bands=60)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=12), st.fixed_dictionaries(OPTIONS))
+def test_a_text_against_the_reference(place, texts, options):
+    rows, settings = [(text,) for text in texts], sure(options)
+    with patch.object(DeduplicationSettings, "minima", 1):
+        found = find(place, rows, settings)
+    assert np.flatnonzero(found.decisions.kept).tolist() == reference(rows, settings)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=10), st.fixed_dictionaries(PAIR_OPTIONS))
+def test_a_parallel_text_against_the_reference(place, rows, options):
+    settings = sure(options)
+    with patch.object(DeduplicationSettings, "minima", 1):
+        found = find(place, rows, settings)
+    assert np.flatnonzero(found.decisions.kept).tolist() == reference(rows, settings)
+
+
+def variants(seed=0, count=300):
+    """Sentences of which many differ from others by a word or two."""
+    rng = random.Random(seed)
+    vocabulary = ["".join(rng.choices("abcdefghij", k=5)) for _ in range(400)]
+    lines = [rng.sample(vocabulary, 14) for _ in range(count)]
+    for _ in range(count):
+        line = list(rng.choice(lines))
+        for _ in range(rng.randrange(3)):
+            line[rng.randrange(14)] = rng.choice(vocabulary)
+        lines.append(line)
+    return [(" ".join(line),) for line in lines]
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_a_removed_line_is_like_the_kept_line_that_is_named(place, keep):
+    rows, settings = variants(), DeduplicationSettings(keep=keep)
+    found = find(place, rows, settings).decisions
+    assert 0.2 < 1 - found.kept.mean() < 0.5
+    expected = reference(rows, settings)
+    assert len(set(expected) ^ set(np.flatnonzero(found.kept).tolist())) <= 6  # one pair in a hundred is not compared
+    for row in np.flatnonzero(~found.kept).tolist():
+        other = int(found.kept_row[row])
+        assert found.kept[other] and (other < row or keep == "longest")
+        a, b = set(rows[row][0].split()), set(rows[other][0].split())
+        assert max(found.similarities[row]) == pytest.approx(len(a & b) / len(a | b)) and len(a & b) >= 0.8 * len(a | b)
+
+
+def test_no_chain_removes_a_line_that_is_unlike_all_that_stay(place):
+    first = [f"w{number}" for number in range(20)]
+    lines = [first, [*first[1:], "x1"], [*first[2:], "x1", "x2"], [*first[3:], "x1", "x2", "x3"]]
+    found = find(place, [(" ".join(line),) for line in lines], DeduplicationSettings(threshold=0.9)).decisions
+    assert found.kept_row.tolist() == [-1, 0, -1, 2]  # 19/21 of line 1; line 3 is like line 2 alone, which is gone
+
+
+def test_neither_workers_nor_blocks_nor_memory_change_anything(place):
+    rows = variants(3, 200)
+    expected = find(place, rows, DeduplicationSettings()).decisions
+    parallel = find(place, rows, DeduplicationSettings(), executor=LocalExecutor(2)).decisions
+
+    def linked(*arguments):
+        return links.link(*arguments, most=50)
+
+    with patch.object(keys, "TASK_ROWS", 37), patch.object(module, "link", linked):
+        divided = find(place, rows, DeduplicationSettings()).decisions
+    for other in (parallel, divided):
+        np.testing.assert_array_equal(other.kept_row, expected.kept_row)
+        np.testing.assert_array_equal(other.similarities, expected.similarities)
+
+
+@given(st.data())
+def test_links_lead_to_the_row_before_with_the_same_key(place, data):
+    count = data.draw(st.integers(1, 60))
+    values = np.array(data.draw(st.lists(st.integers(0, 7), min_size=count, max_size=count)), np.uint64)
+    values *= np.uint64((1 << 64) // 8)
+    order = data.draw(st.permutations(range(count)))
+    ranks = np.argsort(order).astype(np.int32) if data.draw(st.booleans()) else None
+    size, most = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 70))
+    blocks = [values[begin : begin + size] for begin in range(0, count, size)]
+    found = links.link(blocks.__getitem__, len(blocks), count, ranks, place / "links.npy", most)
+    last, expected = dict[int, int](), [-1] * count
+    for row in order if ranks is not None else range(count):
+        if key := int(values[row]):
+            expected[row] = last.get(key, -1)
+            last[key] = row
+    assert found.tolist() == expected
+
+
+def test_pairs_at_the_threshold_are_found_with_the_promised_probability():
+    for threshold in (0.3, 0.5, 0.8, 0.95):
+        settings = DeduplicationSettings(threshold=threshold)
+        assert 1 - (1 - threshold**settings.minima) ** settings.bands >= 0.99
+        assert 1 - (1 - threshold ** (settings.minima + 1)) ** settings.bands < 0.99
+    assert DeduplicationSettings().minima == 7
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from(list(Unit)), st.integers(1, 4))
+def test_ngrams_of_several_texts_are_those_of_each(texts, unit, size):
+    hashes, text_of = ngrams_of(texts, unit, size)
+    for number, text in enumerate(texts):
+        own = set(hashes[text_of == number].tolist())
+        assert own == set(ngrams_of([text], unit, size)[0].tolist())
+        assert len(own) == len(ngrams(text, DeduplicationSettings(unit=unit, ngram=size)))
+
+
+SIMILAR = [
+    "The meeting of the committee starts at nine o'clock in the morning.",
+    "The committee's meeting starts at nine o'clock in the morning.",
+    "Bananas are cheap.",
+    "!!",
+    "",
+    "Bananas are cheap.",
+]
+
+
+def test_embeddings_find_what_words_do_not(place):
+    cosine = float(np.dot(*Encoder("p-sp-mini").encode(SIMILAR[:2], normalize_embeddings=True)))
+    for threshold, kept in ((cosine - 0.002, [0, 2, 3, 4]), (cosine + 0.002, [0, 1, 2, 3, 4])):
+        settings = DeduplicationSettings(methods=("embeddings",), cosine=threshold)
+        found = find(place, [(line,) for line in SIMILAR], settings, meaning=Meaning(MODEL))
+        assert np.flatnonzero(found.decisions.kept).tolist() == kept
+        assert found.decisions.why(5, ("",)) == "cosine 1.00"
+
+
+def test_embeddings_against_all_cosines(place):
+    sentences = [one for one, _ in sample_pairs("es", 80)]
+    lines = sentences + [" ".join(one.split()[1:]) for one in sentences]
+    vectors = Encoder(MODEL).encode(lines, normalize_embeddings=True).astype(np.float16).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    assert not (np.abs(cosines - 0.9) < 1e-6).any()
+    kept = list[int]()
+    for row in range(len(lines)):
+        if not (cosines[row, kept] >= 0.9).any():
+            kept.append(row)
+    settings = DeduplicationSettings(methods=("embeddings",), cosine=0.9, neighbors=160)
+    found = find(place, [(line,) for line in lines], settings, meaning=Meaning(MODEL))
+    assert np.flatnonzero(found.decisions.kept).tolist() == kept and 0 < len(kept) < 160
+    crossed = find(place, list(zip(lines, lines[::-1], strict=True)), settings, meaning=Meaning(MODEL))
+    near, kept = (cosines >= 0.9) & (cosines[::-1, ::-1] >= 0.9), []
+    for row in range(len(lines)):
+        if not near[row, kept].any():
+            kept.append(row)
+    assert np.flatnonzero(crossed.decisions.kept).tolist() == kept
+
+
+def test_one_sentence_has_no_neighbors_and_none_is_refused(place):
+    settings, meaning = DeduplicationSettings(methods=("embeddings",)), Meaning(MODEL)
+    found = find(place, [("one line",), ("one  line",)], settings, meaning=meaning)
+    assert found.decisions.kept.tolist() == [True, False]
+    with pytest.raises(MiningError, match="no sentence in 1 lines"):
+        find(place, [("",)], settings, meaning=meaning)
+
+
+def test_reasons_name_the_sides(place):
+    rows = [("One two three four five six.", "uno dos"), ("one two three four five SIX", "uno dos"), ("x", "uno dos")]
+    found = find(place, rows, DeduplicationSettings())
+    assert found.decisions.why(1, ("first", "second")) == "first normalized, second exact"
+    assert found.decisions.counts() == {"exact": 0, "normalized": 1, "minhash": 0, "cosine": 0}
+    found = find(place, rows, DeduplicationSettings(sides="either"))
+    assert found.decisions.why(2, ("first", "second")) == "second exact"
+    assert found.summary() == "1 of 3 pairs kept; removed: 1 exact, 1 normalized"
+
+
+def test_settings_are_checked():
+    for values, message in (
+        ({"methods": ()}, "no method is given"),
+        ({"threshold": 0}, "threshold is 0"),
+        ({"cosine": 1.1}, "cosine is 1.1"),
+        ({"ngram": 0}, "ngram is 0"),
+        ({"unit": "byte"}, "unit is 'byte'"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            DeduplicationSettings(**values)
