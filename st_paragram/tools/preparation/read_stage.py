@@ -28,7 +28,14 @@ def text_digest(source: TextSource, drop_invalid: bool, shard_rows: int = SHARD_
     Raises:
         TextError: A text is missing.
     """
-    how: list[object] = [source.languages, source.codes, source.swapped, source.further_columns, drop_invalid, shard_rows]
+    how: list[object] = [
+        source.languages,
+        source.codes,
+        source.swapped,
+        source.further_columns,
+        drop_invalid,
+        shard_rows,
+    ]
     how += [source.columns] if source.columns else []
     return digest(VERSION, how, [file_digest(path) for path in source.paths])
 
