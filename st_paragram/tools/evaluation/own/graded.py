@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from st_paragram.core.damage import short
-from st_paragram.core.data.tables import read_columns
+from st_paragram.core.data.table import Unreadable
+from st_paragram.core.data.tables import open_table, read_columns
 from st_paragram.core.value_words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation.base import Request
@@ -51,7 +53,7 @@ def read_own_graded(path: str | Path, columns: Sequence[str] = ()) -> tuple[Grad
             has other than three columns, an empty sentence, or a score that is not a finite number.
     """
     path, notes = Path(path), tuple[str, ...]()
-    rows = list(enumerate(read_columns(str(path), columns), 1) if columns else cells_of(path, 3, 3))
+    rows = list(_table_rows(path, columns) if columns else cells_of(path, 3, 3))
     numbers = [[_number(cells[column]) for _, cells in rows] for column in range(3)]
     at = max(range(3), key=lambda column: sum(value is not None for value in numbers[column]))
     scores = numbers[at]
@@ -95,6 +97,19 @@ def report(found: OwnGradedRun) -> Iterator[str]:
     """Tables, part by part."""
     reading = "A model that gives all pairs the same cosine has no correlation."
     yield from report_of(found, "Your graded pairs: correlation of cosines with scores", reading)
+
+
+def _table_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield number and cells of every row of a table, in which the score may be a number."""
+    with ExitStack() as stack:
+        table = open_table(str(path), stack, columns[:1])
+        both = zip(table.rows(), read_columns(str(path), columns[1:]), strict=True)
+        for number, (found, texts) in enumerate(both, 1):
+            if isinstance(found, Unreadable):
+                raise table.refusal(found, table.place())
+            value = found[0]
+            score = str(value) if isinstance(value, str | float) or type(value) is int else short(value)
+            yield number, (score, *texts)
 
 
 def _number(cell: str) -> float | None:

@@ -32,6 +32,12 @@ def test_columns_of_a_table_are_named(tmp_path):
     (tmp_path / "graded.csv").write_text('id,s1,s2,score\n1,"a, b",c,0.5\n2,d,e,1\n')
     pairs, _ = read_own_graded(tmp_path / "graded.csv", ("score", "s1", "s2"))
     assert (pairs.grades, pairs.first, pairs.second) == ([0.5, 1], ["a, b", "d"], ["c", "e"])
+    lines = tmp_path / "graded.jsonl"
+    lines.write_text('{"a": "x", "s": 1.5, "b": "y"}\n\n{"a": "z", "s": 2, "b": "w"}\n')
+    assert read_own_graded(lines, ("s", "a", "b"))[0].grades == [1.5, 2]
+    lines.write_text('{"a": "x", "s": 1, "b": "y"}\n{"a": "z", "s": true, "b": "w"}\n')
+    with pytest.raises(TextError, match=r"graded\.jsonl: row 2: column 1 has 'True', not a score"):
+        read_own_graded(lines, ("s", "a", "b"))
 
 
 @pytest.mark.parametrize(
