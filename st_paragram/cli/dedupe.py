@@ -40,9 +40,9 @@ DESCRIPTION = (
 EPILOG = """\
 Three methods find duplicates; a line goes if one of them finds it:
 
-  exact       the letters and digits are the same, whatever the case, spaces and punctuation (see --no-normalize)
-  minhash     the share of n-grams in common (the Jaccard similarity) is at least --threshold
-  embeddings  the cosine is at least --cosine; this finds paraphrases, too
+- exact: the letters and digits are the same, whatever the case, spaces and punctuation (see --no-normalize);
+- minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold;
+- embeddings: the cosine is at least --cosine, which finds paraphrases, too.
 
   st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
   st-paragram dedupe lines.txt --output clean.txt --method exact

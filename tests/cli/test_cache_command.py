@@ -26,7 +26,7 @@ def test_a_listing_names_the_texts_and_the_total(folder, capsys):
     assert main(["cache"]) == 0
     head, store, digests, total = capsys.readouterr().out.splitlines()
     assert head.split() == ["kind", "size", "last", "use", "file", "made", "from"]
-    assert store.startswith("stores") and store.endswith("my text.tsv") and "stores/en-es-" in store
+    assert store.startswith("stores") and "/my t" in store and "stores/en-es-" in store
     assert digests.split()[:3] == ["digests", "65", "bytes"]
     assert total.startswith(f"{folder}: 2 files, ")
     assert main(["cache", "--json"]) == 0

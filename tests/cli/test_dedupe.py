@@ -118,7 +118,7 @@ REFUSED = [
     (["a", "--method", "embeddings", "--memory", "1M"], "memory is 1,048,576 bytes"),
     (["a", "--method", "embeddings", "--model", "nobody"], "no model 'nobody'"),
     (["none"], "none: no such file"),
-    (["."], ".: is a folder; name a file"),
+    (["."], ". is a folder, where a file is expected; name a file"),
     (["empty"], "empty: empty; give a text with at least one line"),
     (["latin1"], "latin1: line 2 is not UTF-8 (byte 0xe9); convert the file"),
     (["cut.gz"], "cut.gz: compressed file cut off before its end"),

@@ -44,7 +44,6 @@ class TrainingRun:
         language: The language beside English; "en" for English paraphrases.
         output: The model directory to make.
         data: A pair store, or texts, or "built-in"; see `choose_data`.
-        columns: The columns of texts that are tables, see `choose_data`.
         description: One line that says where the pairs come from, for the card; None: the names of the files.
         config: The name of a configuration or a YAML file, see `config_path`. None: `default_config`, but the family's
             configuration for the built-in bitext where that is trained on.
@@ -62,12 +61,12 @@ class TrainingRun:
         tune: Train the paper's grid and keep the best, where the family has one.
         resume: Continue from the last checkpoint.
         overwrite: Replace an existing model directory.
+        columns: The columns of texts that are tables, see `choose_data`.
     """
 
     language: str
     output: Path
     data: Sequence[str] = ()
-    columns: Sequence[Sequence[str]] = ()
     description: str | None = None
     config: str | Path | None = None
     default_config: str | None = None
@@ -84,6 +83,7 @@ class TrainingRun:
     tune: bool = False
     resume: bool = False
     overwrite: bool = False
+    columns: Sequence[Sequence[str]] = ()
 
     @property
     def checkpoints(self) -> Path:
