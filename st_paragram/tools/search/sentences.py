@@ -303,7 +303,7 @@ class _Kept:
 
 def _numbered(path: str, with_ids: bool, column: str | None) -> Iterator[_Line]:
     """Number of the line, id, sentence with single spaces, no fields."""
-    for number, line in enumerate(read_lines(path)):
+    for number, line in enumerate(read_lines(path, column)):
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
         if not tab and line.strip():
             raise MiningError(f"{path}: line {number + 1} has no tab; with ids, lines are `id TAB sentence`")
