@@ -279,9 +279,9 @@ index = SearchIndex(sys.argv[1], compare=False)
 print("ready", flush=True)
 number = 0
 while True:
-    index.add([f"added sentence {number} {part}" for part in range(50)], {"round": number})
-    index.delete(where={"round": number})
+    index.delete(where="round>=0")  # what a killed process before this one added, too
     index.compact()
+    index.add([f"added sentence {number} {part}" for part in range(50)], {"round": number})
     number += 1
 """
 
