@@ -54,8 +54,8 @@ def folders(tmp_path_factory, vocabulary, texts):
     """Model directories of every kind of tokenizer and table, with and without unit vectors."""
     root, found = tmp_path_factory.mktemp("models"), {}
     for kind, tokenizer in _tokenizers(vocabulary, texts).items():
-        model = pipeline(TokenEmbedding(tokenizer, 37), device="cpu", normalize=kind == "word")
-        for dtype in ("float32", "float16", "int8"):
+        model = pipeline(TokenEmbedding(tokenizer, 38), device="cpu", normalize=kind == "word")
+        for dtype in ("float32", "float16", "int8", "int4"):
             found[kind, dtype] = model_directory.save(model, root / f"{kind}-{dtype}", dtype=dtype)
     return found
 
@@ -65,7 +65,7 @@ def encoder():
     return Encoder("p-sp-mini")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int4"])
 @pytest.mark.parametrize("kind", ["sentencepiece", "word", "trigram", "bilingual"])
 def test_the_same_bytes_as_the_sentence_transformer(folders, texts, kind, dtype):
     folder = folders[kind, dtype]
@@ -81,7 +81,7 @@ def test_the_same_bytes_as_the_sentence_transformer(folders, texts, kind, dtype)
         assert light.in_language("es").model.table is light.model.table
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int4"])
 def test_the_numpy_way_without_kernels(folders, texts, dtype, monkeypatch):
     expected = Encoder(folders["sentencepiece", dtype]).encode([*texts, *HARD], normalize_embeddings=True)
     monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
