@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from st_paragram.errors import SettingsError
 
 _LARGEST = 7
-# 7 stands for these shares of the largest component, and what is above is cut. The squared error of p-sp-mini is a quarter
-# below that of 1 alone, and half a percent above that of steps of 0.005.
+# 7 stands for these shares of the largest component, and what is above is cut. The squared error of p-sp-mini is a
+# quarter below that of 1 alone, and half a percent above that of steps of 0.005.
 _SHARES = np.linspace(0.5, 1, 11, dtype=np.float32)
 _SMALLEST = np.float32(1e-25)  # scales below become 0: kernels divide them by 2^28
 BLOCK = 1 << 10  # rows to round at a time: they stay in the cache
@@ -40,9 +40,9 @@ def pack(rows: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float
         are exact, so that means are the same on every processor.
     """
     numbers, scales = _rounded(rows)
-    bits = numbers.view(np.uint8) & 15
+    bits: NDArray[np.uint8] = numbers.view(np.uint8) & np.uint8(15)
     scales = ((scales.view(np.uint32) + np.uint32(8)) & np.uint32(0xFFFFFFF0)).view(np.float32)
-    return bits[:, ::2] | bits[:, 1::2] << 4, scales
+    return bits[:, ::2] | bits[:, 1::2] << np.uint8(4), scales
 
 
 def unpack(packed: NDArray[np.uint8]) -> NDArray[np.int8]:
