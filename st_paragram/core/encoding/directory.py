@@ -69,14 +69,18 @@ def save(path: str | Path, write: Callable[[Path], None], files: Files, overwrit
     check = partial(check_free, path, overwrite)
     with output_lock(path, check, ModelDirectoryError), atomic_folder(path) as new:
         write(new)
-        note = table_note(read_configuration(new).values.get("table_type"))
-        card = files.card if note in files.card else files.card + note
+        card = _with_note(files.card, table_note(read_configuration(new).values.get("table_type")))
         if card:
             (new / "README.md").write_text(card.lstrip("\n"), encoding="utf-8")
         if files.training:
             (new / TRAINING_FILE).write_text(files.training, encoding="utf-8")
         checksums_file.write_checksums(new)
     return path
+
+
+def _with_note(card: str, note: str) -> str:
+    """The card, with the note at its end unless it has it, and without that on int4 which the original may have."""
+    return card if note and note in card else card.replace(_TABLE_NOTES[TableType.INT4], "") + note
 
 
 def check_free(path: str | Path, overwrite: bool = False) -> None:

@@ -321,6 +321,8 @@ def test_a_table_of_int4_is_not_for_sentence_transformers_alone(saved, tmp_path,
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4"]) == 0
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--stock"]) == 1
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--dtype", "int8", "--stock"]) == 0
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "w"), "--dtype", "float32"]) == 0
+    assert ["## Table of int4" in (tmp_path / name / "README.md").read_text() for name in "yzw"] == [True, False, False]
     same = (st_paragram.load(tmp_path / name, device="cpu").encode(TEXTS) for name in "yz")
     np.testing.assert_allclose(*same, rtol=1e-6, atol=1e-6)
 
