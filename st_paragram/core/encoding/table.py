@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Table:
     weight: NDArray[Any]
     scale: NDArray[np.float32] | None = None
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """D."""
         return int(self.weight.shape[1]) * (2 if self._in_pairs else 1)
@@ -51,9 +52,9 @@ class Table:
         """How the numbers are stored."""
         return TableType.INT4 if self._in_pairs else TableType(self.weight.dtype.name)
 
-    @property
+    @cached_property
     def _in_pairs(self) -> bool:
-        """Whether a byte holds two components, as quickly as encoding one text asks for it."""
+        """Whether a byte holds two components."""
         return bool(self.weight.dtype == np.uint8)
 
     def __len__(self) -> int:
