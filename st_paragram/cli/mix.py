@@ -128,10 +128,10 @@ def _run_from(arguments: argparse.Namespace) -> MixRun:
     from st_paragram.tools.corpora.mixture import read_mixture
     from st_paragram.tools.stages.work import Work
 
-    listed = [each.weighted(1.0) for path in arguments.sources for each in read_mixture(path)]
-    sources = _named([*_texts(arguments), *listed])
+    sources = _texts(arguments)
+    sources += [each.weighted(1.0) for path in arguments.sources for each in read_mixture(path)]
     asked = MixRun(
-        sources,
+        _named(sources),
         arguments.output,
         MixSettings(**given(arguments, MixSettings)),
         cleaning_from(arguments),
@@ -165,17 +165,16 @@ def _parsed(texts: list[str], languages: str) -> list[TextSource]:
 
 
 def _named(sources: list[MixtureSource]) -> list[MixtureSource]:
-    """Sources with different names: their languages, and then numbers, tell those with equal names apart."""
-    names = [each.name for each in sources]
-    equal = Counter(names)
-    names = [
-        f"{name}.{'-'.join(each.source.pair)}" if equal[name] > 1 else name
+    """Sources of equal names get their languages into the name.
+
+    Raises:
+        SettingsError: There still are equal names.
+    """
+    equal = Counter(each.name for each in sources)
+    names = [f"{each.name}.{'-'.join(each.source.pair)}" if equal[each.name] > 1 else each.name for each in sources]
+    if again := [name for name, count in Counter(names).items() if count > 1]:
+        raise SettingsError(f"two sources are named {again[0]}; name them in a list of texts (--sources)")
+    return [
+        dataclasses.replace(each, name=name, group=name if each.group == each.name else each.group)
         for name, each in zip(names, sources, strict=True)
     ]
-    equal, seen = Counter(names), Counter[str]()
-    renamed = []
-    for name, each in zip(names, sources, strict=True):
-        seen[name] += 1
-        name = f"{name}.{seen[name]}" if equal[name] > 1 else name
-        renamed.append(dataclasses.replace(each, name=name, group=name if each.group == each.name else each.group))
-    return renamed

@@ -20,7 +20,7 @@ from st_paragram.mixing.samples import draw, hold_out, without_development
 from st_paragram.mixing.search import Result, most_trainings, search
 from st_paragram.mixing.settings import MixSettings
 from st_paragram.mixing.stores import stores, vocabulary
-from st_paragram.mixing.trainings import CONFIG, Trainings
+from st_paragram.mixing.trainings import CONFIG, Trainings, quiet
 from st_paragram.tools.cleaning.config import Cleaning, only_length
 from st_paragram.tools.corpora.mixture import MixtureSource
 from st_paragram.tools.options.plans import planned_pairs, planned_work, total
@@ -146,8 +146,9 @@ def _trainings(run: MixRun, given: Development, folder: Path) -> Trainings:
     if not (development.graded or development.translations):
         raise TextError("the sources are too small to hold pairs out; give --dev or --dev-bitext")
     samples = without_development(drawn, development, folder / "texts")
-    tokenizer = vocabulary(samples, preparation, settings, folder / "vocabulary")
-    prepared = stores(samples, preparation, tokenizer, folder / "stores")
+    with quiet():
+        tokenizer = vocabulary(samples, preparation, settings, folder / "vocabulary")
+        prepared = stores(samples, preparation, tokenizer, folder / "stores")
     identity = digest([store.stated_digest for store in prepared])
     fewest, _ = most_trainings(
         len({each.group for each in run.sources}), settings.seeds, settings.method, len(run.temperatures)

@@ -29,7 +29,7 @@ class MixSettings:
         0.3, "weight that is tried for a source that hurts, before it is left out", above=0, below=1
     )
     dim: int = setting(300, "components of an embedding", least=1)
-    epochs: float = setting(1.0, "passes over the pairs in each training", above=0)
+    epochs: float = setting(1.0, "passes over all pairs; trainings on fewer pairs take as many steps", above=0)
     vocab_size: int | None = setting(
         None, "pieces of the one vocabulary; if it is not given: as `st-paragram prepare` chooses", least=8
     )

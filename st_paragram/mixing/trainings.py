@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.data.text import TextSource
 from st_paragram.core.families import family_named
 from st_paragram.core.files import digest, temporary_folder, write_json
 from st_paragram.core.json_files import read_json
@@ -56,6 +58,8 @@ class Trained:
 @dataclass
 class Trainings:
     """Trains mixtures of the texts and scores the models.
+
+    All trainings take as many steps as one on all texts: else a text would help because training on it takes longer.
 
     Attributes:
         samples: The rows of each text.
@@ -99,12 +103,18 @@ class Trainings:
             found = _read(path)
         else:
             stores = [store for _, _, store in chosen]
-            # caps were applied when rows were drawn
-            rows = mixed_rows(stores, [replace(source, cap=None) for source, _, _ in chosen], temperature)
-            found = self._train(stores, rows, settings, path)
+            rows = mixed_rows(stores, [_uncapped(source) for source, _, _ in chosen], temperature)
+            epochs = settings.epochs * self._all_pairs / sum(map(len, rows))
+            found = self._train(stores, rows, replace(settings, epochs=epochs), path)
             write_json(path, asdict(found) | {"weights": dict(weights), "temperature": temperature, "seed": seed})
         self.progress.update()
         return found
+
+    @cached_property
+    def _all_pairs(self) -> int:
+        """The pairs of all texts together."""
+        sources = [_uncapped(sample.source.weighted(1.0).source) for sample in self.samples]
+        return sum(map(len, mixed_rows(self.stores, sources, 1.0)))
 
     def _settings(self, seed: int) -> TrainingSettings:
         family = family_named(TrainingSettings.family)
@@ -118,12 +128,16 @@ class Trainings:
         from st_paragram.learning.training.train import train
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(path) as folder, _quiet():
+        with temporary_folder(path) as folder, quiet():
             store = write_mixed(stores, rows, self.languages, folder / "mixture.h5")
             begun = time.perf_counter()
             model = train(store, settings, built_in_pairs("en"), folder / "checkpoints").model
             seconds = time.perf_counter() - begun
             return Trained(_figures(model, self.development), len(store), seconds)
+
+
+def _uncapped(source: TextSource) -> TextSource:
+    return replace(source, cap=None)  # it was applied when rows were drawn
 
 
 def _figures(model: SentenceTransformer, development: Development) -> dict[str, dict[str, float]]:
@@ -147,8 +161,8 @@ def _read(path: Path) -> Trained:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Trainings say nothing of their own: only warnings."""
+def quiet() -> Iterator[None]:
+    """Log only warnings: what is said of one store or training is too much of many."""
     names = ("st_paragram", "sentence_transformers", "transformers")
     before = [(logging.getLogger(name), logging.getLogger(name).level) for name in names]
     for logger, _ in before:
