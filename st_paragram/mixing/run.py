@@ -78,13 +78,13 @@ class MixRun:
         groups = {each.group for each in self.sources}
         if len(groups) < 2:
             raise SettingsError(f"{len(groups)} sources to compare; name at least two")
-        if wrong := [each for each in self.temperatures if not each >= 1]:
-            raise SettingsError(f"temperatures has {wrong[0]:g}; give numbers of at least 1")
-        for path in (path for each in self.sources for path in each.source.paths):
-            if wrong := folder_for_file(path):
+        if low := [each for each in self.temperatures if not each >= 1]:
+            raise SettingsError(f"temperatures has {low[0]:g}; give numbers of at least 1")
+        for text in (text for each in self.sources for text in each.source.paths):
+            if wrong := folder_for_file(text):
                 raise TextError(f"{wrong}; name a file")
-            if not Path(path).is_file() or is_pipe(path):
-                raise TextError(f"{path}: no such file; check the path (standard input cannot be read twice)")
+            if not Path(text).is_file() or is_pipe(text):
+                raise TextError(f"{text}: no such file; check the path (standard input cannot be read twice)")
         development = read_development(self.graded, self.translations, self.languages)
         if not (development.graded or development.translations or self.settings.held_out):
             raise SettingsError("held_out is 0, and no development set is given; give --dev or --dev-bitext")
