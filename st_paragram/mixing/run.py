@@ -71,7 +71,7 @@ class MixRun:
             SettingsError: Fewer than two groups of sources, nothing to score models on, or a temperature below 1.
             TextError: A text is missing, or a development set is refused.
             EvaluationError: A development set is a known test set.
-            StoreError: An output exists, or cannot be made.
+            ParagramError: An output exists, or cannot be made.
         """
         for path in filter(None, (self.output, self.json)):
             check_output(path, self.overwrite)
