@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from st_paragram.core.data.text import TextSource
 from st_paragram.core.families import family_named
-from st_paragram.core.files import check_output, digest, folder_for_file, is_pipe
+from st_paragram.core.files import check_output, digest, folder_for_file, is_pipe, remove_unfinished
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.learning.training.settings import TrainingSettings
@@ -132,6 +132,8 @@ def mix(run: MixRun) -> Result:
     """
     given = run.check()
     with work_folder(run.work, run.output, StoreError) as folder:
+        for place in ("samples", "texts", "vocabulary", "trainings"):
+            remove_unfinished(folder / place)  # what a killed run has left; stores do this themselves
         found = search(_trainings(run, given, folder), run.temperatures)
         report.write(found, run.settings, run.sources, run.output)
         if run.json:

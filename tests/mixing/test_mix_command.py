@@ -111,7 +111,10 @@ def test_what_is_kept_is_not_done_again(folder, calls):
     assert main(command) == 0 and len(calls) == 10
     first = (folder / "mixture.yaml").read_bytes()
     before = {path: path.stat().st_mtime_ns for path in (folder / "kept").rglob("*") if path.is_file()}
+    left = folder / "kept" / "trainings" / ".0123456789abcdef.json.0123456789ab.part"
+    left.mkdir()
     assert main(command) == 0 and len(calls) == 10
+    assert not left.exists()
     assert {path: path.stat().st_mtime_ns for path in (folder / "kept").rglob("*") if path.is_file()} == before
     assert (folder / "mixture.yaml").read_bytes() == first
     assert main([*command, "--seeds", "3"]) == 0 and len(calls) == 15
