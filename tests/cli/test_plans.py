@@ -59,6 +59,10 @@ PLANS = {
         ["paranmt", "--text", "pairs.tsv", "--model", "p-sp-mini"],
         ["makes  data/en-en.h5", "p-sp-mini: a model of 288 components, 7.0 MB", "overlap and paraphrase_score"],
     ),
+    "mix": (
+        ["mix", "pairs.tsv", "again.tsv", "--lang", "es", "--output", "new.yaml"],
+        ["reads  pairs: pairs.tsv: 3.6 kB, 60 pairs", "makes  new.yaml: the mixture", "9 trainings of 1 epochs"],
+    ),
     "pivot": (
         ["pivot", "--text", "en-es:pairs.tsv", "--output", "new.tsv", "--json", "old"],
         ["makes  new.tsv", "old, which exists and is replaced", "on disk"],
@@ -139,6 +143,9 @@ REFUSED = [
     ["paranmt", "--text", "pairs.tsv", "--output", "old"],
     ["paranmt", "--text", "pairs.tsv"],
     ["paranmt", "--text", "pairs.tsv", "--output", "new.h5", "--model", "nobody"],
+    ["prepare", "--lang", "es", "--sources", "none.yaml", "--output", "new.h5"],
+    ["mix", "pairs.tsv", "none.tsv", "--lang", "es", "--output", "new.yaml"],
+    ["mix", "pairs.tsv", "again.tsv", "--lang", "es", "--output", "old"],
     ["pivot", "--text", "en-es:none.tsv", "--output", "new.tsv"],
     ["pivot", "--text", "en-es:pairs.tsv", "--output", "."],
     ["embed", "none.txt", "--output", "new.npy"],
@@ -189,6 +196,7 @@ def folder(tmp_path_factory, pairs):
     (folder / "en.txt").write_text("".join(f"{one}\n" for one, _ in pairs[:60]))
     (folder / "es.txt").write_text("".join(f"{other}\n" for _, other in pairs[:60]))
     (folder / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs[:60]))
+    (folder / "again.tsv").write_text((folder / "pairs.tsv").read_text())
     (folder / "list").write_text("en.txt\tes.txt\n")
     (folder / "empty.txt").write_text("")
     (folder / "old").write_text("old")

@@ -35,6 +35,7 @@ from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.preparation.pipeline import Pipeline, Sizes, build
+from st_paragram.tools.preparation.plan_stage import MOST_COPIES
 from st_paragram.tools.preparation.read_stage import text_digest
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.preparation.row_files import MAX_SOURCES, RowStage, rejects_file
@@ -176,7 +177,10 @@ def prepare_cached(
     """
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
         raise TextError(f"{text}: not a regular file; a text must be one for its store to be cached")
-    texts = [[text_digest(source, settings.drop_invalid), source.cap] for source in sources]
+    texts = [
+        [text_digest(source, settings.drop_invalid), source.cap, *([source.weight] if source.weight != 1 else [])]
+        for source in sources
+    ]
     identity = digest(texts, settings.as_json(), _digest(vocabulary), FORMAT_VERSION)
     path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{identity}.h5"
     with locked(Path(cache_dir), wait=True):  # two processes may want the same store at once
@@ -200,6 +204,10 @@ def _check_arguments(
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
+        if not 0 < source.weight <= MOST_COPIES:
+            raise SettingsError(
+                f"{source.name}: a weight of {source.weight:g}; give one above 0, at most {MOST_COPIES}"
+            )
     if settings.splitter is Splitter.MOSES:
         require("sacremoses", "moses", 'splitter "moses"')  # before the text is read, not after hours
     if vocabulary is None:
