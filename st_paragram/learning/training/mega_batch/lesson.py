@@ -1,0 +1,125 @@
+"""What a student learns from a teacher's vectors: a term of the loss that compares them with its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from st_paragram.core.file_modes import follow_umask
+from st_paragram.errors import SettingsError
+
+_FILE = "lesson.safetensors"
+_RATE = 1e-3  # of Adam on the map; the cosine makes its scale meaningless, so that one rate serves for all
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+
+
+class Lesson:
+    """weight * mean(1 - cos(P v, t)) over sentences with the student's vectors v and the teacher's t.
+
+    P is a linear map from the student's components to the teacher's. It is learned along with the student, by dense Adam
+    with a fixed rate, and is not part of the model: what is taught is how sentences lie to one another, in a space that
+    the student may turn and stretch as it needs to.
+
+    Attributes:
+        projection: P, float32 (teacher's components, student's components).
+    """
+
+    def __init__(
+        self, weight: float, dim: int, teacher_dim: int, seed: int, device: torch.device | str = "cpu", digest: str = ""
+    ) -> None:
+        """Begin with a random map.
+
+        Args:
+            weight: of the term in the loss.
+            dim: components of the student.
+            teacher_dim: components of the teacher.
+            seed: of the map.
+            device: of the student.
+            digest: of the teacher's vectors; a checkpoint of others is refused.
+        """
+        self.weight, self._digest = weight, digest
+        random = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(teacher_dim, dim, generator=random) / dim**0.5
+        self.projection = drawn.to(device).requires_grad_()
+        self._optimizer = torch.optim.Adam([self.projection], _RATE, fused=True)
+        self._distances: list[Tensor] = []
+
+    def loss(self, embeddings: Tensor, targets: Tensor) -> Tensor:
+        """The term, a scalar.
+
+        Args:
+            embeddings: float32 (n, D).
+            targets: float32 (n, teacher's components).
+        """
+        distance = 1 - F.cosine_similarity(embeddings @ self.projection.T, targets).mean()
+        self._distances.append(distance.detach())
+        return self.weight * distance
+
+    def step(self) -> None:
+        """Move the map by the gradient that a backward pass has left."""
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+
+    def learn(self, embeddings: NDArray[np.float32], targets: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
+        """The term, and its gradient with respect to the embeddings; makes the step of the map.
+
+        Args:
+            embeddings: float32 (n, D).
+            targets: float32 (n, teacher's components).
+
+        Returns:
+            The term and float32 (n, D).
+        """
+        with torch.enable_grad():
+            vectors = torch.from_numpy(embeddings).requires_grad_()
+            loss = self.loss(vectors, torch.from_numpy(targets))
+            loss.backward()  # type: ignore[no-untyped-call]
+        self.step()
+        assert vectors.grad is not None
+        return loss.item(), vectors.grad.numpy()
+
+    def mean_distance(self) -> float:
+        """The mean of 1 - cos(P v, t) since this was asked last; NaN if there was none."""
+        distances, self._distances = self._distances, []
+        return torch.stack(distances).mean().item() if distances else float("nan")
+
+    def save(self, folder: Path) -> None:
+        """Write the map and its optimizer's state to a checkpoint."""
+        state = {"projection": self.projection.detach(), **self._moments()}
+        save_file({name: tensor.cpu().contiguous() for name, tensor in state.items()}, folder / _FILE, self._metadata())
+        follow_umask([folder / _FILE])
+
+    def load(self, folder: Path) -> None:
+        """Read back what `save` wrote.
+
+        Raises:
+            SettingsError: the checkpoint is of another teacher or of none.
+        """
+        if not (folder / _FILE).is_file():
+            raise SettingsError(f"{folder}: a checkpoint without a teacher; resume with the same settings")
+        with safe_open(folder / _FILE, "pt") as file:
+            saved, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+        expected = {name: self.projection.shape for name in ("projection", *_MOMENTS)} | {"step": torch.Size([])}
+        fits = expected == {name: tensor.shape for name, tensor in saved.items()}
+        if metadata != self._metadata() or not fits or {tensor.dtype for tensor in saved.values()} != {torch.float32}:
+            raise SettingsError(f"{folder}: a checkpoint of another teacher's vectors; resume with the same vectors")
+        with torch.no_grad():
+            self.projection.copy_(saved["projection"])
+        for name in _MOMENTS:
+            self._optimizer.state[self.projection][name] = saved[name].clone().to(self.projection.device)
+
+    def _moments(self) -> dict[str, Tensor]:
+        state = self._optimizer.state[self.projection]
+        nothing = torch.zeros_like(self.projection)
+        moments = {"exp_avg": nothing, "exp_avg_sq": nothing.clone(), "step": torch.zeros(())}
+        return {name: state.get(name, moments[name]) for name in _MOMENTS}
+
+    def _metadata(self) -> dict[str, str]:
+        return {"teacher": self._digest}
