@@ -134,7 +134,7 @@ def train(
 
 def _recorded(settings: RunSettings) -> dict[str, Any]:
     """What is kept of settings; a family that they do not show names itself, see `entry_of_record`."""
-    values = progress.values_of(settings)
+    values = progress.values_of(settings) | family_named(settings.family).recorded(settings)
     shown = entry_of_record(values)[0] == settings.family
     return values if shown else {"family": settings.family} | values
 

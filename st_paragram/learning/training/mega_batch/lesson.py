@@ -23,9 +23,9 @@ _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 class Lesson:
     """weight * mean(1 - cos(P v, t)) over sentences with the student's vectors v and the teacher's t.
 
-    P is a linear map from the student's components to the teacher's. It is learned along with the student, by dense Adam
-    with a fixed rate, and is not part of the model: what is taught is how sentences lie to one another, in a space that
-    the student may turn and stretch as it needs to.
+    P is a linear map from the student's components to the teacher's. It is learned along with the student, by dense
+    Adam with a fixed rate, and is not part of the model: what is taught is how sentences lie to one another, in a space
+    that the student may turn and stretch as it needs to.
 
     Attributes:
         projection: P, float32 (teacher's components, student's components).

@@ -74,7 +74,8 @@ class MegaBatchTrainer(StoreTrainer):
 
         Raises:
             SettingsError: a model that starts with `TokenEmbedding` on another tokenizer than the store's.
-            StoreError: fewer than two pairs, or a tokenizer for each side; or the teacher's vectors are not of the store.
+            StoreError: fewer than two pairs, or a tokenizer for each side; or vectors of a teacher that are not of the
+                store.
             ModelDirectoryError: a model that no model directory can hold.
         """
         if len(train_dataset) < 2:
