@@ -12,7 +12,9 @@ from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeL
 
 
 class Term(Protocol):
-    """A term of a loss that compares embeddings with targets."""
+    """A term of a loss that compares the embeddings of every so manieth pair with targets."""
+
+    every: int
 
     def loss(self, embeddings: Tensor, targets: Tensor) -> Tensor:
         """The term, a scalar, of float (n, D) and (n, components of a target)."""
@@ -39,7 +41,7 @@ class TaughtLoss(nn.Module):
 
         Args:
             sentence_features: features of four columns of B texts each.
-            labels: targets of the s and then of the t, float (2B, components), if there is a term.
+            labels: if there is a term, targets of every so manieth s and then t, float (2n, components).
 
         Returns:
             A scalar.
@@ -48,4 +50,5 @@ class TaughtLoss(nn.Module):
         loss = self.weight * margin_loss(*embeddings, self.margin_loss.margin)
         if self.term is None or labels is None:
             return loss
-        return loss + self.term.loss(torch.cat(embeddings[:2]), labels)
+        compared = torch.cat([column[:: self.term.every] for column in embeddings[:2]])
+        return loss + self.term.loss(compared, labels)

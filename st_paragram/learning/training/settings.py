@@ -17,7 +17,7 @@ class TrainingSettings:
 
     family: ClassVar[str] = "psp"
     #: Settings that are kept only where they differ from their defaults, so that records stay what they were.
-    later: ClassVar[tuple[str, ...]] = ("teacher", "teacher_weight", "margin_weight")
+    later: ClassVar[tuple[str, ...]] = ("teacher", "teacher_weight", "teacher_every", "margin_weight")
 
     encoder: Encoder = setting(
         "sp",
@@ -96,6 +96,9 @@ class TrainingSettings:
     )
     teacher_weight: float = setting(
         1.0, "weight of the teacher in the loss: of the mean of 1 - the cosine with its vectors", above=0
+    )
+    teacher_every: int = setting(
+        1, "compare every Nth pair of a mini-batch with the teacher, which takes an Nth of the time", least=1
     )
     margin_weight: float = setting(
         1.0, "weight of the margin loss; 0 with a teacher: the teacher alone, and no negatives are sought", least=0

@@ -120,13 +120,13 @@ HOW = {"compiled": {}, "torch": {"compiled_step": False}, "dense": {"row_lazy_ad
 
 
 @needs_kernels
-@pytest.mark.parametrize("margin_weight", [1.0, 0.3, 0.0])
+@pytest.mark.parametrize(("margin_weight", "every"), [(1.0, 1), (0.3, 3), (0.0, 100)])
 @pytest.mark.parametrize("how", ["torch", "dense"])
-def test_both_steps_learn_the_same_from_a_teacher(tmp_path, taught, folder, how, margin_weight):
+def test_both_steps_learn_the_same_from_a_teacher(tmp_path, taught, folder, how, margin_weight, every):
     results, logs = [], []
     for name in ("compiled", how):
         logs.append(Logs())
-        settings = {"teacher_weight": 0.7, "margin_weight": margin_weight} | HOW[name]
+        settings = {"teacher_weight": 0.7, "margin_weight": margin_weight, "teacher_every": every} | HOW[name]
         results.append(trained(make_trainer(tmp_path / name, taught, folder, callbacks=logs[-1:], **settings)))
     np.testing.assert_allclose(logs[0].losses, logs[1].losses, atol=1e-4)
     np.testing.assert_allclose(logs[0].distances, logs[1].distances, atol=1e-4)

@@ -91,10 +91,10 @@ class CompiledStep:
         lesson, targets = self.lesson, texts.targets
         if lesson is None or targets is None:
             return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings))
-        of_batch, taught = targets[columns[:2].ravel()], []
+        of_batch, taught = targets[columns[:2, :: lesson.every].ravel()], list[float]()
 
         def teach(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-            loss, gradient = lesson.learn(embeddings, of_batch)
+            loss, gradient = lesson.gradient(embeddings, of_batch)
             taught.append(loss)
             return gradient
 

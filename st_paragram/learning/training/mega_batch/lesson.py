@@ -29,10 +29,18 @@ class Lesson:
 
     Attributes:
         projection: P, float32 (teacher's components, student's components).
+        every: of the pairs of a mini-batch, every so manieth is compared with the teacher.
     """
 
     def __init__(
-        self, weight: float, dim: int, teacher_dim: int, seed: int, device: torch.device | str = "cpu", digest: str = ""
+        self,
+        weight: float,
+        dim: int,
+        teacher_dim: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+        digest: str = "",
+        every: int = 1,
     ) -> None:
         """Begin with a random map.
 
@@ -43,8 +51,9 @@ class Lesson:
             seed: of the map.
             device: of the student.
             digest: of the teacher's vectors; a checkpoint of others is refused.
+            every: of the pairs of a mini-batch, every so manieth is compared.
         """
-        self.weight, self._digest = weight, digest
+        self.weight, self.every, self._digest = weight, every, digest
         random = torch.Generator().manual_seed(seed)
         drawn = torch.randn(teacher_dim, dim, generator=random) / dim**0.5
         self.projection = drawn.to(device).requires_grad_()
@@ -84,6 +93,26 @@ class Lesson:
         self.step()
         assert vectors.grad is not None
         return loss.item(), vectors.grad.numpy()
+
+    def gradient(
+        self, embeddings: NDArray[np.float32], targets: NDArray[np.float32]
+    ) -> tuple[float, NDArray[np.float32]]:
+        """The term and its gradient as `learn` has them, for a mini-batch whose targets are those of `every`.
+
+        Args:
+            embeddings: float32 (2B, D), of the s and then of the t.
+            targets: float32 (2n, teacher's components), of every so manieth s and then t.
+
+        Returns:
+            The term and float32 (2B, D).
+        """
+        if self.every == 1:
+            return self.learn(embeddings, targets)
+        dim, result = embeddings.shape[1], np.zeros_like(embeddings)
+        chosen = embeddings.reshape(2, -1, dim)[:, :: self.every]
+        loss, gradient = self.learn(chosen.reshape(-1, dim), targets)
+        result.reshape(2, -1, dim)[:, :: self.every] = gradient.reshape(chosen.shape)
+        return loss, result
 
     def mean_distance(self) -> float:
         """The mean of 1 - cos(P v, t) since this was asked last; NaN if there was none."""

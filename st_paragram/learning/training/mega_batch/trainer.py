@@ -110,7 +110,7 @@ class MegaBatchTrainer(StoreTrainer):
         if self._teacher is not None:
             dim, teacher = model.get_embedding_dimension(), self._teacher
             sizes = args.teacher_weight, dim, teacher.dim
-            self._lesson = Lesson(*sizes, args.seed, model.device, teacher.digest)
+            self._lesson = Lesson(*sizes, args.seed, model.device, teacher.digest, args.teacher_every)
             logger.info(
                 f"teacher: {teacher.name}, {counted(teacher.dim, 'component')}; weight: {args.teacher_weight:g}"
             )
@@ -167,12 +167,25 @@ class MegaBatchTrainer(StoreTrainer):
         features = {
             name: self._features(current.texts, sentences) for name, sentences in zip(COLUMNS, columns, strict=True)
         }
-        targets = current.texts.targets
-        targets = None if targets is None else targets[columns[:2].ravel()]
-        loss = self.loss_step(model, features, ONLY_STORE, targets, *args, **kwargs)
-        if self._lesson is not None:
-            self._lesson.step()
-        return loss, columns.shape[1]
+        return self._torch_step(model, features, current, columns, *args, **kwargs), columns.shape[1]
+
+    def _torch_step(
+        self,
+        model: nn.Module,
+        features: dict[str, dict[str, Tensor]],
+        current: MinedMegaBatch,
+        columns: np.ndarray[Any, Any],
+        *args: Any,  # noqa: ANN401
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Tensor:
+        """Make the forward and backward pass, with what the teacher says of the batch."""
+        lesson, targets = self._lesson, current.texts.targets
+        if lesson is None or targets is None:
+            return self.loss_step(model, features, ONLY_STORE, None, *args, **kwargs)
+        of_batch = targets[columns[:2, :: lesson.every].ravel()]
+        loss = self.loss_step(model, features, ONLY_STORE, of_batch, *args, **kwargs)
+        lesson.step()
+        return loss
 
     def _features(self, texts: MegaBatchTexts, sentences: np.ndarray[Any, Any]) -> dict[str, Tensor]:
         return self.features(ONLY_STORE, "a", *texts.take(sentences))
