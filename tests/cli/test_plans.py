@@ -28,11 +28,17 @@ print(json.dumps(plans))
 SIDES = ["--source", "en.txt", "--target", "es.txt"]
 SLURM = ["--executor", "slurm", "--ranks", "64", "--workers", "32"]
 SLURM += ["--executor-option", "partition=cpu", "--executor-option", "time=9"]
+NEW = ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5"]
 # Command, and lines of its plan.
 PLANS = {
     "prepare": (
-        ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5", "--rejects", "dropped"],
-        ["reads  pairs.tsv: 3.6 kB, 60 pairs", "makes  new.h5: the pair store", "dropped: the rows that were dropped"],
+        [*NEW, "--rejects", "dropped", "--keep-text", "kept"],
+        [
+            "reads  pairs.tsv: 3.6 kB, 60 pairs",
+            "makes  new.h5: the pair store",
+            "dropped: the rows that were dropped",
+            "kept: the text of the pairs, a.txt and b.txt",
+        ],
     ),
     "prepare by slurm": (
         ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5", *SLURM],

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -52,11 +52,13 @@ class PrepareWork(Work):
 
     Attributes:
         rejects: A folder for the rows dropped, one file for each reason.
+        keep_text: A folder for the text of the rows, `a.txt` and `b.txt`; the store says which text that is.
         sizes: Of tasks.
     """
 
     rejects: Path | None = None
     sizes: Sizes | None = None
+    keep_text: Path | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ def prepare(
     _check_arguments(sources, output, settings, vocabulary)
     if work.rejects and (wrong := file_in_the_way(work.rejects)):
         raise StoreError(f"{wrong}; name a folder for the rows that are dropped")
+    if work.keep_text and (wrong := file_in_the_way(work.keep_text)):
+        raise StoreError(f"{wrong}; name a folder for the text of the rows")
     with work_folder(work, output, StoreError):
         pipeline = _pipeline(sources, output, settings, vocabulary, overwrite, work)
         if vocabulary:
@@ -153,9 +157,14 @@ def _pipeline(
 ) -> Pipeline:
     """The stages; refuses an output that exists, unless it is what this very work folder has made."""
     folder = work.folder_for(output)
-    pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
+    pipeline = build(
+        sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes, work.keep_text
+    )
     if output.exists() and not overwrite and pipeline.store.pending():
         raise StoreError(f"{output} exists; choose another name or give --overwrite")
+    if pipeline.text and not overwrite and pipeline.text.pending():
+        for path in filter(Path.exists, pipeline.text.files.values()):
+            raise StoreError(f"{path} exists; choose another folder for --keep-text or give --overwrite")
     return pipeline
 
 
