@@ -85,7 +85,8 @@ class TrainingSettings:
     init: str = setting(
         "",
         "a model to continue from, or to begin with for another language: pieces that are also in its vocabulary begin "
-        "with its rows, all others at random",
+        "with its rows, all others at random; or a model that does not average, of at least `dim` components, whose "
+        "vectors of the pieces training begins with",
         metavar="MODEL",
     )
     teacher: str = setting(
