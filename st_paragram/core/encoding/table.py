@@ -30,6 +30,11 @@ class TableType(NamedType):
     INT4 = "int4"
 
 
+def for_any_reader(kind: TableType) -> TableType:
+    """The type in which sentence-transformers alone reads a table: int8 for int4, with the same numbers."""
+    return TableType.INT8 if kind is TableType.INT4 else kind
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table of V rows to look up.

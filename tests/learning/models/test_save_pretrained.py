@@ -12,7 +12,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm
 
 import st_paragram
-from st_paragram.core.encoding.averaging import table_type
 from st_paragram.core.encoding.table import TableType
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
@@ -35,10 +34,8 @@ def check_both_readers(folder, model, texts):
     np.testing.assert_array_equal(ours.encode(texts), expected)
     unknown = ["", "Ω", "ba Ω ce"]
     np.testing.assert_array_equal(ours.encode(unknown), model.encode(unknown))
-    plugin = table_type(folder) is TableType.INT4
-    stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin)
-    names = ["TokenEmbedding", "MeanPool"] if plugin else ["StaticEmbedding"]
-    assert [type(module).__name__ for module in stock] == names
+    stock = SentenceTransformer(str(folder), device="cpu")
+    assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
     np.testing.assert_allclose(stock.encode(texts).astype(np.float32), expected, rtol=2e-3, atol=2e-3)
     assert ours.prompts == stock.prompts == model.prompts
 
@@ -46,16 +43,14 @@ def check_both_readers(folder, model, texts):
 def test_save_pretrained(loaded, tmp_path, pairs):
     loaded.save_pretrained(str(tmp_path / "x"))
     check_both_readers(tmp_path / "x", loaded, [a for a, _ in pairs[:30]])
-    plugin = table_type(tmp_path / "x") is TableType.INT4
     assert sorted(path.name for path in (tmp_path / "x").iterdir()) == [
-        *(["1_MeanPool"] if plugin else []),
         "README.md",
         "config_sentence_transformers.json",
         "model.safetensors",
         "modules.json",
         "sentencepiece.model",
         "st_paragram.json",
-        "token_embedding_config.json" if plugin else "tokenizer.json",
+        "tokenizer.json",
     ]
     assert (tmp_path / "x" / "README.md").read_text().startswith("# original\n")  # what was known of the model stays
 
