@@ -47,7 +47,8 @@ class TaughtLoss(nn.Module):
             A scalar.
         """
         embeddings = self.margin_loss.embed(list(sentence_features))
-        loss = self.weight * margin_loss(*embeddings, self.margin_loss.margin)
+        s, t, negative_of_s, negative_of_t = embeddings
+        loss = self.weight * margin_loss(s, t, negative_of_s, negative_of_t, self.margin_loss.margin)
         if self.term is None or labels is None:
             return loss
         compared = torch.cat([column[:: self.term.every] for column in embeddings[:2]])

@@ -46,8 +46,8 @@ def _turned(vectors: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
     """Vectors in order of frequency, (n, C), centered, weighted and turned to (n, dim)."""
     shares = 1 / np.arange(1, len(vectors) + 1)
     shares /= shares.sum()
-    vectors = (vectors - shares @ vectors) * (_FREQUENT / (_FREQUENT + shares))[:, None]
-    _, directions = np.linalg.eigh(np.cov(vectors.T))
-    turned = vectors @ directions[:, ::-1][:, :dim]
+    weighted = (vectors - shares @ vectors) * (_FREQUENT / (_FREQUENT + shares))[:, None]
+    _, directions = np.linalg.eigh(np.cov(weighted.T))
+    turned = weighted @ directions[:, ::-1][:, :dim]
     result: NDArray[np.float32] = (turned / turned.std()).astype(np.float32)
     return result

@@ -109,8 +109,10 @@ class MegaBatchTrainer(StoreTrainer):
             raise SettingsError(f"{seen}; they go with MarginHardNegativeLoss alone")
         if self._teacher is not None:
             dim, teacher = model.get_embedding_dimension(), self._teacher
-            sizes = args.teacher_weight, dim, teacher.dim
-            self._lesson = Lesson(*sizes, args.seed, model.device, teacher.digest, args.teacher_every)
+            assert dim is not None  # a pipeline that `MarginHardNegativeLoss` takes has a dimension
+            self._lesson = Lesson(
+                args.teacher_weight, dim, teacher.dim, args.seed, model.device, teacher.digest, args.teacher_every
+            )
             logger.info(
                 f"teacher: {teacher.name}, {counted(teacher.dim, 'component')}; weight: {args.teacher_weight:g}"
             )
