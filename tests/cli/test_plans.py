@@ -63,7 +63,7 @@ PLANS = {
     ),
     "paranmt": (
         ["paranmt", "--text", "pairs.tsv", "--model", "p-sp-mini"],
-        ["makes  data/en-en.h5", "p-sp-mini: a model of 288 components, 7.0 MB", "overlap and paraphrase_score"],
+        ["makes  data/en-en.h5", "p-sp-mini: a model of 256 components, 6.3 MB", "overlap and paraphrase_score"],
     ),
     "mix": (
         ["mix", "pairs.tsv", "again.tsv", "--lang", "es", "--output", "new.yaml"],
@@ -73,10 +73,10 @@ PLANS = {
         ["pivot", "--text", "en-es:pairs.tsv", "--output", "new.tsv", "--json", "old"],
         ["makes  new.tsv", "old, which exists and is replaced", "on disk"],
     ),
-    # 60 lines of 288 numbers of 2 bytes
+    # 60 lines of 256 numbers of 2 bytes
     "embed": (
         ["embed", "en.txt", "--model", "p-sp-mini", "--output", "new.npy", "--dtype", "float16"],
-        ["reads  en.txt", "with   288 components, float16", "35 kB on disk"],
+        ["reads  en.txt", "with   256 components, float16", "31 kB on disk"],
     ),
     "embed sharded": (
         ["embed", "en.txt", "es.txt", "--sharded", "--output", "new", "--workers", "2", "--dim", "100"],
@@ -298,4 +298,4 @@ def test_an_index_is_chosen_by_the_guess(tmp_path, monkeypatch, capsys):
     (tmp_path / "large").write_text(100 * rows)
     assert main(["mine", "--source", "large", "--target", "large", "--output", "new.tsv", "--plan"]) == 0
     out = capsys.readouterr().out
-    assert "about 300,000 lines" in out and "index IVF1024,PQ72x4fs (recall 0.9, needs faiss)" in out
+    assert "about 300,000 lines" in out and "index IVF1024,PQ64x4fs (recall 0.9, needs faiss)" in out

@@ -328,7 +328,7 @@ def test_a_model_learns_from_a_teacher(tmp_path, monkeypatch, capsys):
     ]
     for step in steps:
         assert main([*step.split(), *(QUICK if "--config" in step else ())]) == 0
-    assert "300 vectors of 288 components by p-sp-mini, to learn from" in capsys.readouterr().out
+    assert "300 vectors of 256 components by p-sp-mini, to learn from" in capsys.readouterr().out
     settings = read_training_record("m").settings
     assert (settings["teacher"], settings["teacher_weight"]) == ("p-sp-mini", 2.0)
     assert "| teacher | p-sp-mini |" in Path("m/README.md").read_text(encoding="utf-8")

@@ -102,7 +102,7 @@ def test_any_text_as_in_plain_arithmetic(texts):
 
 def test_a_string_gives_one_vector(encoder):
     one = encoder.encode("Where is the station?")
-    assert one.shape == (288,)
+    assert one.shape == (256,)
     np.testing.assert_array_equal(one, encoder.encode(["Where is the station?"])[0])
     other = encoder.encode("¿Dónde está la estación?")
     assert encoder.similarity(one, other).shape == (1, 1)
@@ -115,7 +115,7 @@ def test_columns_arrays_and_iterables(encoder):
     for name, given_rows in [*iterables(rows), *columns(rows)]:
         np.testing.assert_array_equal(encoder.encode(given_rows), expected, name)
     for name, none in [*iterables([]), *columns([])]:
-        assert encoder.encode(none).shape == (0, 288), name
+        assert encoder.encode(none).shape == (0, 256), name
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), 3, b"x"])
@@ -294,7 +294,7 @@ def test_it_needs_neither_torch_nor_a_cache(tmp_path):
     )
     (tmp_path / "file").write_text("")
     done = run_without(script, [tmp_path / "file"])
-    assert done.stdout == "2 288\n", done.stderr
+    assert done.stdout == "2 256\n", done.stderr
 
 
 def test_a_progress_bar_is_shown_on_request(encoder, capsys, caplog):
@@ -306,7 +306,7 @@ def test_a_progress_bar_is_shown_on_request(encoder, capsys, caplog):
 
 
 def test_its_name(encoder):
-    assert repr(encoder) == "Encoder(24,000 sentencepiece ids, 288 components, int8)"
+    assert repr(encoder) == "Encoder(48,000 sentencepiece ids, 256 components, int4)"
 
 
 def test_a_model_in_parts(encoder, texts):

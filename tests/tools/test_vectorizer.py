@@ -61,7 +61,7 @@ def test_settings_are_searched_over():
         error_score="raise",
     ).fit(TEXTS, LABELS)
     assert len(search.cv_results_["params"]) == 4
-    kept = search.best_params_["paragramvectorizer__truncate_dim"] or 288
+    kept = search.best_params_["paragramvectorizer__truncate_dim"] or 256
     assert search.best_estimator_[0].transform(["Some cake."]).shape == (1, kept)
     assert len(cross_val_score(make_pipeline(ParagramVectorizer(), LogisticRegression()), TEXTS, LABELS, cv=2)) == 2
 
@@ -126,4 +126,4 @@ def test_scikit_learn_knows_that_it_takes_strings():
 def test_it_needs_no_torch():
     code = "from st_paragram import ParagramVectorizer as V; print(V().fit_transform(['a', 'b']).shape)"
     done = run_without(code, packages=("torch", "sentence_transformers", "transformers"))
-    assert done.stdout.strip() == "(2, 288)", done.stderr
+    assert done.stdout.strip() == "(2, 256)", done.stderr
