@@ -31,13 +31,8 @@ EPILOG = """\
   st-paragram mix --sources texts.yaml --dev stsb-dev.tsv --seeds 5 --work mix.work --output mixture.yaml
   st-paragram prepare --lang es --sources mixture.yaml --output data/en-es.h5
 
-A list of texts (--sources) is YAML, with a name for each; `languages` are those of the columns, and paths are meant
-from the folder of the list:
-
-  sources:
-    talks: {path: talks.tsv.xz, languages: en-es}
-    faq: {path: faq.csv, languages: es-en, columns: [spanish, english], cap: 50000}
-    manual: {path: [manual.en, manual.de], languages: en-de, group: manuals}
+A list of texts (--sources) is YAML: a name for each, with its path, its languages and what `prepare --sources` takes
+besides, such as columns, cap and group; paths are meant from the folder of the list.
 
 Never give a test set to --dev or --dev-bitext: known ones are refused. After Ctrl-C the same command resumes.
 """

@@ -106,7 +106,7 @@ def test_a_string_gives_one_vector(encoder):
     np.testing.assert_array_equal(one, encoder.encode(["Where is the station?"])[0])
     other = encoder.encode("¿Dónde está la estación?")
     assert encoder.similarity(one, other).shape == (1, 1)
-    assert float(encoder.similarity(one, other)[0, 0]) == pytest.approx(0.9672, abs=5e-5)
+    assert float(encoder.similarity(one, other)[0, 0]) == pytest.approx(0.9508, abs=5e-5)
 
 
 def test_columns_arrays_and_iterables(encoder):
@@ -229,7 +229,8 @@ def test_prompts_of_questions_and_documents(vocabulary, tmp_path, texts):
 
 def test_fewer_components_are_the_first_ones(encoder, texts):
     short = Encoder("p-sp-mini", truncate_dim=20)
-    assert short.dimension == short.get_embedding_dimension() == 20 and short.model.table.weight.shape[1] == 20
+    assert short.dimension == short.get_embedding_dimension() == 20
+    assert short.model.table.weight.shape[1] == 10  # bytes of two components
     np.testing.assert_array_equal(short.encode(texts), encoder.encode(texts, truncate_dim=20))
 
 

@@ -13,7 +13,7 @@ from support.generative import new_generator
 from support.hub_server import TOKEN, stub_hub
 
 import st_paragram
-from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.cli.main import main
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GenerativeEncoder
@@ -206,8 +206,10 @@ def test_a_card_that_cannot_be_read_is_refused(hub, folder, wrong):
     assert not hub.asked
 
 
-def test_the_shipped_model_gets_the_files_of_stock_readers(hub):
-    report = push(shipped_folder(), "me/mini", dry_run=True)
+def test_the_shipped_model_gets_the_files_of_stock_readers(hub, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["get", "p-sp-mini"]) == 0
+    report = push("p-sp-mini", "me/mini", dry_run=True)
     assert {"modules.json", "tokenizer.json", "training.json", "README.md"} < set(report.files)
     assert report.commit is None and not hub.asked
 
