@@ -78,7 +78,7 @@ def test_who_opened_a_lock_file_that_goes_does_not_have_the_lock(tmp_path, monke
 
     def late(name, *arguments, **options):
         found = really_open(name, *arguments, **options)
-        if first.is_locked and os.fspath(name) == str(path) and arguments[0] & os.O_CREAT:  # to lock it
+        if first.is_locked and os.fspath(name) == str(path) and arguments[0] & os.O_RDWR:  # to lock it
             path.unlink()
             first.release()
         return found
