@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from st_paragram.errors import TextError
@@ -63,6 +63,27 @@ class SourceReport:
 
 
 @dataclass
+class LanguageLengths:
+    """Lengths of a language's sentences in a store.
+
+    Attributes:
+        sentences: Of either side.
+        pieces: Of all of them.
+        characters: Of all of them, before they are cut at a number of pieces.
+    """
+
+    sentences: int = 0
+    pieces: int = 0
+    characters: int = 0
+
+    def add(self, sentences: int, pieces: int, characters: int) -> None:
+        """Count more of them."""
+        self.sentences += sentences
+        self.pieces += pieces
+        self.characters += characters
+
+
+@dataclass
 class PrepareReport:
     """The numbers of a preparation.
 
@@ -70,6 +91,7 @@ class PrepareReport:
         sources: One report per text; all have the same reasons in `dropped`, in the order they were looked for.
         vocabulary_size: Pieces in the vocabulary.
         pieces: Pieces stored, for side a and side b.
+        lengths: Of sentences, by language. A language with few characters a piece has few pieces in the vocabulary.
         max_pieces: Where sentences were cut.
         cut_sentences: Sentences (of either side) that were cut there.
     """
@@ -77,6 +99,7 @@ class PrepareReport:
     sources: list[SourceReport]
     vocabulary_size: int = 0
     pieces: tuple[int, ...] = (0, 0)
+    lengths: dict[str, LanguageLengths] = field(default_factory=dict)
     max_pieces: int = 0
     cut_sentences: int = 0
 
@@ -100,6 +123,7 @@ class PrepareReport:
             "all": self.total.as_json(),
             "vocabulary_size": self.vocabulary_size,
             "pieces": list(self.pieces),
+            "lengths": {language: asdict(each) for language, each in self.lengths.items()},
             "max_pieces": self.max_pieces,
             "cut_sentences": self.cut_sentences,
         }
@@ -133,9 +157,9 @@ class PrepareReport:
             notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
         if self.vocabulary_size:
             notes.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
-        if total.kept:
-            means = " and ".join(f"{pieces / total.kept:.1f}" for pieces in self.pieces)
-            notes.append(f"{means} pieces per sentence on the two sides")
+        for language, each in self.lengths.items():
+            characters = f", {each.characters / each.pieces:.2f} characters per piece" if each.pieces else ""
+            notes.append(f"{language}: {each.pieces / each.sentences:.1f} pieces per sentence{characters}")
         return notes
 
     def check_enough(self) -> None:

@@ -111,6 +111,14 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
         re.sub(" +", lambda m: m[0] if len(m[0]) == 1 else "      ", row) for row in table
     ]
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
+    texts = reference(first + second[:-1])[0]
+    for number, language in enumerate(("en", "es")):
+        characters, found = sum(len(pair[number]) for pair in texts), report.lengths[language]
+        assert (found.sentences, found.pieces, found.characters) == (len(store), report.pieces[number], characters)
+        each = (
+            f"{found.pieces / len(store):.1f} pieces per sentence, {characters / found.pieces:.2f} characters per piece"
+        )
+        assert f"{language}: {each}" in table
 
 
 def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Path) -> None:
