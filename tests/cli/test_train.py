@@ -60,6 +60,9 @@ REFUSED = {
     "train bitext --lang es --teacher none": "none: has no embeddings.json; name a folder that st-paragram embed",
     "train bitext --lang es --teacher bad.yaml": "bad.yaml is a file, where a folder of embeddings is expected",
     "train bitext --lang es --margin-weight 0": "margin_weight is 0, and there is no teacher to learn from; name one",
+    "train bitext --lang es --matryoshka-dims 4,x": "matryoshka_dims is '4,x'; give numbers with commas between them",
+    "train bitext --lang es --matryoshka-dims 9,4": "give at most 15 rising numbers below 300, such as 64,128,256",
+    "train bitext --lang es --dim 64 --matryoshka-dims 32,64": "matryoshka_dims is '32,64'; give at most 15",
     "train bitext --lang es --dev none.tsv": "none.tsv: no such file",
     "train bitext --lang es --dev-bitext none.tsv": "none.tsv: no such file",
     "train bitext --lang ../es": "'../es' is no language code",
@@ -332,7 +335,7 @@ def test_a_model_learns_from_a_teacher(tmp_path, monkeypatch, capsys):
     settings = read_training_record("m").settings
     assert (settings["teacher"], settings["teacher_weight"]) == ("p-sp-mini", 2.0)
     assert "| teacher | p-sp-mini |" in Path("m/README.md").read_text(encoding="utf-8")
-    assert not {"teacher", "teacher_weight", "teacher_every", "margin_weight"} & {
+    assert not {"teacher", "teacher_weight", "teacher_every", "margin_weight", "matryoshka_dims"} & {
         *read_training_record("plain").settings
     }
     assert not Path("m.checkpoints").exists()

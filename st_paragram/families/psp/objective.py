@@ -87,7 +87,7 @@ def trainer(
         StoreError: a store that cannot be mined.
         ModelDirectoryError: a model that no model directory can hold.
     """
-    loss = MarginHardNegativeLoss(model, settings.margin)
+    loss = MarginHardNegativeLoss(model, settings.margin, matryoshka_dims=settings.matryoshka)
     return MegaBatchTrainer(model, arguments(settings, folder, evaluator is not None), store, loss, evaluator=evaluator)
 
 

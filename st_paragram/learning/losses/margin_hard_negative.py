@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
@@ -19,11 +20,19 @@ class MarginHardNegativeLoss(nn.Module):
     """Hinge on cosines: mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) + cos(t, s')]+.
 
     Source: EMNLP 2022 ("Paraphrastic Representations at Scale"), equation 1, in both directions as the authors train.
+    With `matryoshka_dims` it is the mean of this loss of the first so many components, and of all of them, so that
+    embeddings can be truncated ("Matryoshka Representation Learning", NeurIPS 2022, with equal weights).
     Columns of the data set: (s, t), with the hardest sentence of the batch's other side as the negative; or
     (s, t, t', s'), the negative of s and the negative of t given, as `MegaBatchTrainer` mines them.
     """
 
-    def __init__(self, model: SentenceTransformer, margin: float = 0.4, mask_duplicates: bool = True) -> None:
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        margin: float = 0.4,
+        mask_duplicates: bool = True,
+        matryoshka_dims: Sequence[int] = (),
+    ) -> None:
         """Train `model`.
 
         Args:
@@ -31,16 +40,25 @@ class MarginHardNegativeLoss(nn.Module):
             margin: δ of the paper.
             mask_duplicates: of two columns, pairs that share a text are never each other's negatives, as with
                 `MegaBatchTrainer`. False is the authors' behavior.
+            matryoshka_dims: rising numbers of components, below the embedding's.
 
         Raises:
-            SettingsError: a margin that is not positive.
+            SettingsError: a margin that is not positive, or `matryoshka_dims` that do not rise or are too large.
         """
         super().__init__()
+        dims = list(matryoshka_dims)
+        dim = model.get_embedding_dimension() if dims else None
+        if dims != sorted({each for each in dims if 0 < each < (dim or each + 1)}):
+            seen = ", ".join(map(str, dims))
+            raise SettingsError(
+                f"matryoshka_dims are {seen}; they must rise, and be below the {dim} components of the model"
+            )
         if not margin > 0:
             raise SettingsError(f"margin is {margin}; it must be positive (the papers use 0.4)")
         self.model = model
         self.margin = margin
         self.mask_duplicates = mask_duplicates
+        self.matryoshka_dims = tuple(dims)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """Loss of a batch.
@@ -68,7 +86,7 @@ class MarginHardNegativeLoss(nn.Module):
             of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
             embeddings = [s, t, t[of_s], s[of_t]]
         s, t, negative_of_s, negative_of_t = embeddings
-        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
+        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin, self.matryoshka_dims)
 
     def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         """Embeddings, float (B, D), of columns of B texts each."""
@@ -80,7 +98,8 @@ class MarginHardNegativeLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        return {"margin": self.margin, "mask_duplicates": self.mask_duplicates}
+        dims = {"matryoshka_dims": list(self.matryoshka_dims)} if self.matryoshka_dims else {}
+        return {"margin": self.margin, "mask_duplicates": self.mask_duplicates, **dims}
 
     @property
     def citation(self) -> str:
@@ -95,8 +114,13 @@ class MarginHardNegativeLoss(nn.Module):
 """
 
 
-def margin_loss(s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float) -> Tensor:
+def margin_loss(
+    s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float, dims: Sequence[int] = ()
+) -> Tensor:
     """The loss on embeddings, float (B, D) each; see `MarginHardNegativeLoss`."""
+    if dims:
+        cut = [[each[:, :dim] for each in (s, t, negative_of_s, negative_of_t)] for dim in (*dims, s.shape[1])]
+        return torch.stack([margin_loss(*columns, margin) for columns in cut]).mean()
     positive = F.cosine_similarity(s, t)
     from_s = F.relu(margin - positive + F.cosine_similarity(s, negative_of_s)).mean()
     from_t = F.relu(margin - positive + F.cosine_similarity(t, negative_of_t)).mean()

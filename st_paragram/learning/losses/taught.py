@@ -48,7 +48,8 @@ class TaughtLoss(nn.Module):
         """
         embeddings = self.margin_loss.embed(list(sentence_features))
         s, t, negative_of_s, negative_of_t = embeddings
-        loss = self.weight * margin_loss(s, t, negative_of_s, negative_of_t, self.margin_loss.margin)
+        margin, dims = self.margin_loss.margin, self.margin_loss.matryoshka_dims
+        loss = self.weight * margin_loss(s, t, negative_of_s, negative_of_t, margin, dims)
         if self.term is None or labels is None:
             return loss
         compared = torch.cat([column[:: self.term.every] for column in embeddings[:2]])

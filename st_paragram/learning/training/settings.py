@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 from st_paragram.tools.preparation.settings import Tokens
 
+_MOST_DIMS = 15
 Encoder = Literal["sp", "word", "trigram", "blstm"]
 
 
@@ -17,7 +19,13 @@ class TrainingSettings:
 
     family: ClassVar[str] = "psp"
     #: Settings that are kept only where they differ from their defaults, so that records stay what they were.
-    later: ClassVar[tuple[str, ...]] = ("teacher", "teacher_weight", "teacher_every", "margin_weight")
+    later: ClassVar[tuple[str, ...]] = (
+        "teacher",
+        "teacher_weight",
+        "teacher_every",
+        "margin_weight",
+        "matryoshka_dims",
+    )
 
     encoder: Encoder = setting(
         "sp",
@@ -104,6 +112,12 @@ class TrainingSettings:
     margin_weight: float = setting(
         1.0, "weight of the margin loss; 0 with a teacher: the teacher alone, and no negatives are sought", least=0
     )
+    matryoshka_dims: str = setting(
+        "",
+        "rising numbers of components, with commas between them: the loss is the mean of that of the first so many and "
+        "of all, so that embeddings can be cut to them",
+        metavar="N,N",
+    )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
     evaluate_steps: int = setting(
         0, "steps between evaluations on the development pairs; 0: one at the end of each epoch", least=0
@@ -115,16 +129,33 @@ class TrainingSettings:
 
         Raises:
             SettingsError: An encoder that knows no order is to be scrambled, or one is to begin with another's rows;
-                nothing is to be learned.
+                nothing is to be learned; embeddings cannot be cut like that.
         """
         if self.scramble and self.encoder != "blstm":
             raise SettingsError(f"scramble is {self.scramble:g}, but {self.encoder} knows no order; it is for blstm")
         if self.init and self.encoder == "blstm":
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
+        dims, largest = self.matryoshka, 2 * self.hidden_dim if self.encoder == "blstm" else self.dim
+        if any(small >= large for small, large in pairwise((0, *dims, largest))) or len(dims) > _MOST_DIMS:
+            seen = f"matryoshka_dims is {self.matryoshka_dims!r}"
+            raise SettingsError(f"{seen}; give at most {_MOST_DIMS} rising numbers below {largest}, such as 64,128,256")
         if not self.margin_weight and not self.teacher:
             raise SettingsError(
                 "margin_weight is 0, and there is no teacher to learn from; name one, or raise the weight"
             )
+
+    @property
+    def matryoshka(self) -> tuple[int, ...]:
+        """Numbers of components that embeddings can be cut to.
+
+        Raises:
+            SettingsError: They are no numbers.
+        """
+        try:
+            return tuple(int(part) for part in self.matryoshka_dims.split(",") if part.strip())
+        except ValueError:
+            seen = f"matryoshka_dims is {self.matryoshka_dims!r}"
+            raise SettingsError(f"{seen}; give numbers with commas between them, such as 64,128,256") from None
 
     @property
     def extent(self) -> str:

@@ -62,6 +62,21 @@ def test_margin_loss_by_hand():
     assert margin_loss(s, t, of_s, of_t, margin=0.4).item() == pytest.approx(expected)
 
 
+def test_margin_loss_of_the_first_components_by_hand():
+    """Of the first component: cosines 1, 0 (a length of 0) and 1; of both: as above."""
+    s, t = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]])
+    of_s, of_t = torch.tensor([[0.0, 2.0]]), torch.tensor([[4.0, 3.0]])
+    first = max(0, 0.4 - 1 + 0.0) + max(0, 0.4 - 1 + 1)
+    both = max(0, 0.4 - 0.6 + 0.0) + max(0, 0.4 - 0.6 + 0.96)
+    assert margin_loss(s, t, of_s, of_t, 0.4, (1,)).item() == pytest.approx((first + both) / 2)
+
+
+@pytest.mark.parametrize("dims", [(4, 2), (2, 2), (0,), (8,), (100,)])
+def test_components_that_the_model_lacks_are_refused(model, dims):
+    with pytest.raises(SettingsError, match=r"matryoshka_dims are .* they must rise, and be below the 8 components"):
+        MarginHardNegativeLoss(model, matryoshka_dims=dims)
+
+
 @pytest.fixture
 def model(vocabulary):
     return SentenceTransformer(modules=[SentencePieceEmbedding(vocabulary, 8), MeanPool(8)], device="cpu")

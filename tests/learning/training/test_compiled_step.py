@@ -40,7 +40,7 @@ def columns_of(generator, pairs=PAIRS, batch=5):
     )
 
 
-def torch_step(optimizer, table, texts, columns, margin, dropout=0.0, seed=0):
+def torch_step(optimizer, table, texts, columns, margin, dropout=0.0, seed=0, dims=()):
     features = flat_features(*texts.take(columns.reshape(-1)))
     ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
     optimizer.catch_up(table, ids)
@@ -53,27 +53,27 @@ def torch_step(optimizer, table, texts, columns, margin, dropout=0.0, seed=0):
     else:
         means = _SparseMean.apply(table, ids, offsets)
     embeddings = means.view(4, -1, table.shape[1])
-    loss = margin_loss(*embeddings, margin)
+    loss = margin_loss(*embeddings, margin, dims)
     loss.backward()
     optimizer.step()
     return loss.item()
 
 
-def both(dim, steps, rate=lambda step: 1e-2, margin=0.4, seed=0, threads=1, start=1.0, dropout=0.0):
+def both(dim, steps, rate=lambda step: 1e-2, margin=0.4, seed=0, threads=1, start=1.0, dropout=0.0, dims=()):
     """Train one table with torch and one with the compiled step; return losses, tables and optimisers of each."""
     torch.set_num_threads(threads)
     generator = np.random.default_rng(seed)
     first = torch.randn(ROWS, dim, generator=torch.Generator().manual_seed(seed)) * start
     tables = [torch.nn.Parameter(first.clone()) for _ in range(2)]
     optimizers = [RowLazyAdam([table]) for table in tables]
-    compiled = CompiledStep(optimizers[1], tables[1], margin, dropout, seed)
+    compiled = CompiledStep(optimizers[1], tables[1], margin, dropout, seed, matryoshka_dims=dims)
     losses = ([], [])
     for step in range(steps):
         texts = texts_of(generator)
         columns = columns_of(generator)
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = rate(step)
-        losses[0].append(torch_step(optimizers[0], tables[0], texts, columns, margin, dropout, seed))
+        losses[0].append(torch_step(optimizers[0], tables[0], texts, columns, margin, dropout, seed, dims))
         losses[1].append(compiled.train(texts, columns))
     torch.set_num_threads(1)
     return losses, tables, optimizers
@@ -93,6 +93,31 @@ def test_equals_torch(dim, threads):
     torch.testing.assert_close(tables[1], tables[0], atol=5e-5, rtol=0)
     torch.testing.assert_close(states[1]["exp_avg"], states[0]["exp_avg"], atol=1e-6, rtol=1e-4)
     torch.testing.assert_close(states[1]["exp_avg_sq"], states[0]["exp_avg_sq"], atol=1e-8, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("dim", "dims"), [(3, (1, 2)), (130, (16, 100)), (64, tuple(range(4, 64, 4)))])
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+def test_the_first_components_have_torchs_loss_and_gradient(dim, dims, dropout):
+    """One step each, as rounding errors of single components grow in Adam."""
+    for seed in range(8):
+        losses, tables, optimizers = both(dim, 1, dropout=dropout, dims=dims, seed=seed)
+        np.testing.assert_allclose(losses[1], losses[0], atol=2e-6)
+        pairs = zip(optimizers, tables, strict=True)
+        gradients = [optimizer.state[table]["exp_avg"] * 10 for optimizer, table in pairs]
+        torch.testing.assert_close(gradients[1], gradients[0], atol=3e-6, rtol=1e-4)
+    assert losses[1] != both(dim, 1, dropout=dropout, seed=seed)[0][1], "all components alone have another loss"
+
+
+@pytest.mark.parametrize("dims", [(2, 2), (3, 1), (0, 2), (-1, 3), (4,), tuple(range(1, 5)), (1 << 40, 4)])
+def test_components_that_a_table_lacks_are_refused(dims):
+    generator = np.random.default_rng(5)
+    table = torch.nn.Parameter(torch.randn(ROWS, 4))
+    before = table.detach().clone()
+    with pytest.raises(ValueError, match="dims that do not rise to the table's"):
+        CompiledStep(RowLazyAdam([table]), table, 0.4, matryoshka_dims=dims).train(
+            texts_of(generator), columns_of(generator)
+        )
+    assert torch.equal(table, before)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -90,7 +90,7 @@ class Logs(TrainerCallback):
             self.distances.append(logs.get("teacher"))
 
 
-def make_trainer(folder, store, teacher="", dropout=0.0, callbacks=(), **settings):
+def make_trainer(folder, store, teacher="", dropout=0.0, callbacks=(), dims=(), **settings):
     torch.manual_seed(0)
     model = pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
     given = {
@@ -107,7 +107,9 @@ def make_trainer(folder, store, teacher="", dropout=0.0, callbacks=(), **setting
         "teacher": str(teacher),
     }
     arguments = MegaBatchTrainingArguments(str(folder), **{**given, **settings})
-    return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks))
+    return MegaBatchTrainer(
+        model, arguments, store, MarginHardNegativeLoss(model, matryoshka_dims=dims), callbacks=list(callbacks)
+    )
 
 
 def trained(trainer, **how):
@@ -117,6 +119,18 @@ def trained(trainer, **how):
 
 
 HOW = {"compiled": {}, "torch": {"compiled_step": False}, "dense": {"row_lazy_adam": False, "optim": "adamw_torch"}}
+
+
+@needs_kernels
+def test_both_steps_learn_the_same_from_a_teacher_and_the_first_components(tmp_path, taught, folder):
+    results = []
+    for name in ("compiled", "torch"):
+        trainer = make_trainer(tmp_path / name, taught, folder, dims=(2, 5), max_steps=3, **HOW[name])
+        results.append(trained(trainer))
+    for first, second in zip(*results, strict=True):
+        torch.testing.assert_close(first, second, atol=1e-3, rtol=0)
+    whole = trained(make_trainer(tmp_path / "whole", taught, folder, max_steps=3))
+    assert (results[0][0] - whole[0]).abs().max() > 1e-2
 
 
 @needs_kernels

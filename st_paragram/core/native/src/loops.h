@@ -38,7 +38,10 @@ struct PairLoss {
     float* gradient[4];
     float inverse_length[4];  // 1 / tokens of each sentence: the gradients are those of its tokens
     float margin, inverse_count;
+    const int64_t* dims;  // the loss is a sum over the first so many components, rising; the last is `dim`
+    int dim_count;        // at most kMostDims
 };
+constexpr int kMostDims = 16;
 
 struct Loops {
     const char* name;
@@ -63,8 +66,8 @@ struct Loops {
     // out = scale * the sum of rows `which` of an array of `dim` columns, each without what its dropout mask drops.
     void (*sum_kept)(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
                      int32_t limit, float scale, float* out);
-    // Loss of a pair (its share of the batch's mean), and the gradients.
-    float (*pair_loss)(const PairLoss& pair, int64_t dim);
+    // Loss of a pair (its share of the batch's mean), and the gradients, of as many components as the last of `dims`.
+    float (*pair_loss)(const PairLoss& pair);
 
     // out = row rounded to integers from -levels to levels, the largest of them `levels`. Returns what one unit of them is
     // worth if the row were of length 1, so that products of such integers become cosines.

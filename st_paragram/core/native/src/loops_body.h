@@ -334,43 +334,78 @@ void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64
     if (first < dim) sum_kept_rest(rows, dim, which, keys, count, limit, scale, first, out);
 }
 
-float pair_loss(const PairLoss& pair, int64_t dim) {
-    const float *__restrict s = pair.embedding[0], *__restrict t = pair.embedding[1];
-    const float *__restrict n = pair.embedding[2], *__restrict o = pair.embedding[3];
-    float ss = 0, tt = 0, nn = 0, oo = 0, st = 0, sn = 0, to = 0;
-    for (int64_t d = 0; d < dim; ++d) {
-        ss += s[d] * s[d];
-        tt += t[d] * t[d];
-        nn += n[d] * n[d];
-        oo += o[d] * o[d];
-        st += s[d] * t[d];
-        sn += s[d] * n[d];
-        to += t[d] * o[d];
+// What a pair's loss on the first so many components is worth to the gradients: factors of s, t, n and o.
+struct PairShares {
+    float st, sn, to, s, t, n, o, loss;
+
+    void add(const PairShares& more) {
+        st += more.st, sn += more.sn, to += more.to;
+        s += more.s, t += more.t, n += more.n, o += more.o;
     }
+};
+
+// Squares and products of two or four sentences.
+struct PairSums {
+    float ss, tt, nn, oo, st, sn, to;
+};
+
+inline PairShares pair_shares(const PairSums& sum, float margin, float inverse_count) {
     const auto length = [](float square) {
         const float root = __builtin_sqrtf(square);
         return root > 1e-8f ? root : 1e-8f;
     };
-    const float ls = length(ss), lt = length(tt), ln = length(nn), lo = length(oo);
-    const float cos_st = st / (ls * lt), cos_sn = sn / (ls * ln), cos_to = to / (lt * lo);
-    const float from_s = pair.margin - cos_st + cos_sn, from_t = pair.margin - cos_st + cos_to;
-    const float by_s = from_s > 0 ? pair.inverse_count : 0.0f, by_t = from_t > 0 ? pair.inverse_count : 0.0f;
+    const float ls = length(sum.ss), lt = length(sum.tt), ln = length(sum.nn), lo = length(sum.oo);
+    const float cos_st = sum.st / (ls * lt), cos_sn = sum.sn / (ls * ln), cos_to = sum.to / (lt * lo);
+    const float from_s = margin - cos_st + cos_sn, from_t = margin - cos_st + cos_to;
+    const float by_s = from_s > 0 ? inverse_count : 0.0f, by_t = from_t > 0 ? inverse_count : 0.0f;
     const float by_st = -(by_s + by_t);
     // d cos(x, y) / dx = y / (|x| |y|) - cos(x, y) x / |x|^2
+    return {by_st / (ls * lt),
+            by_s / (ls * ln),
+            by_t / (lt * lo),
+            -(by_st * cos_st + by_s * cos_sn) / (ls * ls),
+            -(by_st * cos_st + by_t * cos_to) / (lt * lt),
+            -by_s * cos_sn / (ln * ln),
+            -by_t * cos_to / (lo * lo),
+            by_s * from_s + by_t * from_t};
+}
+
+float pair_loss(const PairLoss& pair) {
+    const float *__restrict s = pair.embedding[0], *__restrict t = pair.embedding[1];
+    const float *__restrict n = pair.embedding[2], *__restrict o = pair.embedding[3];
+    PairShares shares[kMostDims];
+    PairSums sum{};
+    float loss = 0;
+    for (int k = 0; k < pair.dim_count; ++k) {
+        float ss = sum.ss, tt = sum.tt, nn = sum.nn, oo = sum.oo, st = sum.st, sn = sum.sn, to = sum.to;
+        for (int64_t d = k ? pair.dims[k - 1] : 0; d < pair.dims[k]; ++d) {
+            ss += s[d] * s[d];
+            tt += t[d] * t[d];
+            nn += n[d] * n[d];
+            oo += o[d] * o[d];
+            st += s[d] * t[d];
+            sn += s[d] * n[d];
+            to += t[d] * o[d];
+        }
+        sum = {ss, tt, nn, oo, st, sn, to};
+        shares[k] = pair_shares(sum, pair.margin, pair.inverse_count);
+        loss += shares[k].loss;
+    }
+    for (int k = pair.dim_count - 1; k > 0; --k) shares[k - 1].add(shares[k]);
     float *__restrict gs = pair.gradient[0], *__restrict gt = pair.gradient[1];
     float *__restrict gn = pair.gradient[2], *__restrict go = pair.gradient[3];
-    const float st_ = by_st / (ls * lt), sn_ = by_s / (ls * ln), to_ = by_t / (lt * lo);
-    const float s_ = -(by_st * cos_st + by_s * cos_sn) / (ls * ls), t_ = -(by_st * cos_st + by_t * cos_to) / (lt * lt);
-    const float n_ = -by_s * cos_sn / (ln * ln), o_ = -by_t * cos_to / (lo * lo);
     const float is = pair.inverse_length[0], it = pair.inverse_length[1];
     const float in = pair.inverse_length[2], io = pair.inverse_length[3];
-    for (int64_t d = 0; d < dim; ++d) {
-        gs[d] = is * (st_ * t[d] + sn_ * n[d] + s_ * s[d]);
-        gt[d] = it * (st_ * s[d] + to_ * o[d] + t_ * t[d]);
-        gn[d] = in * (sn_ * s[d] + n_ * n[d]);
-        go[d] = io * (to_ * t[d] + o_ * o[d]);
+    for (int k = 0; k < pair.dim_count; ++k) {
+        const PairShares by = shares[k];
+        for (int64_t d = k ? pair.dims[k - 1] : 0; d < pair.dims[k]; ++d) {
+            gs[d] = is * (by.st * t[d] + by.sn * n[d] + by.s * s[d]);
+            gt[d] = it * (by.st * s[d] + by.to * o[d] + by.t * t[d]);
+            gn[d] = in * (by.sn * s[d] + by.n * n[d]);
+            go[d] = io * (by.to * t[d] + by.o * o[d]);
+        }
     }
-    return by_s * from_s + by_t * from_t;
+    return loss;
 }
 
 float quantize(const float* __restrict row, int64_t dim, int levels, int8_t* __restrict out) {

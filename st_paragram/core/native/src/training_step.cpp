@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <new>
 #include <string>
@@ -55,7 +56,7 @@ public:
 
     double train(const Array<int32_t>& ids, const Array<int64_t>& offsets, const Array<int64_t>& columns, double margin,
                  double learning_rate, int threads, double probability, uint64_t seed, double weight,
-                 const py::object& lesson) {
+                 const py::object& lesson, const py::object& dims) {
         const auto alone = callers_.enter();
         check_shape(ids, "ids", {-1});
         check_shape(offsets, "offsets", {-1});
@@ -63,6 +64,7 @@ public:
         check_apart(ids, offsets, columns);
         state_.check_counters();
         const Dropout dropout(probability, seed);
+        find_dims(dims);
         const int64_t pairs = columns.shape(1);
         if (pairs == 0) throw std::invalid_argument("a batch without pairs");
         if (pairs > kMostPairs) throw std::invalid_argument("more pairs than 32 bits can count");
@@ -111,6 +113,21 @@ private:
         if (slot_[id] < 0) {
             touched_.push_back(id);
             slot_[id] = static_cast<int32_t>(touched_.size() - 1);
+        }
+    }
+
+    // The numbers of components that the loss is of: all of them, or rising ones that end with all of them.
+    void find_dims(const py::object& dims) {
+        dims_.assign(1, state_.dim);
+        if (dims.is_none()) return;
+        if (!py::isinstance<Array<int64_t>>(dims)) throw refusal("dims", "is not int64");
+        const auto given = py::reinterpret_borrow<Array<int64_t>>(dims);
+        check_shape(given, "dims", {-1});
+        if (given.shape(0) < 1 || given.shape(0) > kMostDims) throw std::invalid_argument("no dims, or too many");
+        dims_.assign(given.data(), given.data() + given.shape(0));
+        const bool rising = std::adjacent_find(dims_.begin(), dims_.end(), std::greater_equal<>()) == dims_.end();
+        if (!rising || dims_.front() < 1 || dims_.back() != state_.dim) {
+            throw std::invalid_argument("dims that do not rise to the table's");
         }
     }
 
@@ -275,14 +292,16 @@ private:
             for (int64_t i = begin; i < end; ++i) {
                 PairLoss pair{};
                 pair.margin = margin;
-                pair.inverse_count = weight / static_cast<float>(pairs);
+                pair.inverse_count = weight / (static_cast<float>(pairs) * static_cast<float>(dims_.size()));
+                pair.dims = dims_.data();
+                pair.dim_count = static_cast<int>(dims_.size());
                 for (int column = 0; column < kColumns; ++column) {
                     const int64_t x = column * pairs + i;
                     pair.embedding[column] = embeddings_.data() + x * dim;
                     pair.gradient[column] = gradients_.data() + x * dim;
                     pair.inverse_length[column] = scale / static_cast<float>(end_[x] - begin_[x]);
                 }
-                losses_[i] = loops().pair_loss(pair, dim);
+                losses_[i] = loops().pair_loss(pair);
             }
         });
         double sum = 0;
@@ -346,7 +365,7 @@ private:
     const double beta1_, beta2_, epsilon_;
     const int64_t window_;
     std::vector<int32_t> slot_, touched_, where_;
-    std::vector<int64_t> begin_, end_, start_, first_, next_;  // start_: the number of a sentence's first occurrence
+    std::vector<int64_t> begin_, end_, start_, first_, next_, dims_;  // start_: the number of a sentence's first occurrence
     std::vector<uint64_t> keys_, row_keys_;
     std::vector<Decay> decays_;
     std::vector<float> embeddings_, gradients_, lesson_, losses_, sums_;
@@ -385,12 +404,13 @@ void bind_training_step(py::module_& module) {
              "Make the steps that the rows `ids`, int32 (n,), have slept through.")
         .def("train", &TrainingStep::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
              "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0, "weight"_a = 1.0,
-             "lesson"_a = py::none(),
+             "lesson"_a = py::none(), "dims"_a = py::none(),
              "One optimiser step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
              "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Each component of each token is dropped with "
              "probability dropout, rounded to a multiple of 2^-16. The loss is multiplied by weight. lesson is called with "
              "the embeddings of the s and then of the t, float32 (2B, D), and returns the gradient of a further term with "
-             "respect to them, of the same shape. Returns the loss, without that term.");
+             "respect to them, of the same shape. dims, int64 (k,), rises to D: the loss is the mean of that of the first so many "
+             "components. Returns the loss, without the further term.");
     module.def("dropout_mask", &dropout_mask, "seed"_a, "step"_a, "occurrences"_a, "dim"_a, "dropout"_a,
                "What TrainingStep.train keeps in the step after `step` others: 1 or 0, float32 (occurrences, dim), for the "
                "tokens of the batch's first sentence, its second one, and so on.");

@@ -13,6 +13,8 @@ multiple of 2^-16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -42,6 +44,7 @@ class CompiledStep:
         seed: int = 0,
         weight: float = 1.0,
         lesson: Lesson | None = None,
+        matryoshka_dims: Sequence[int] = (),
     ) -> None:
         """Work on a table and on its optimiser's state.
 
@@ -53,6 +56,7 @@ class CompiledStep:
             seed: of dropout.
             weight: of the margin loss.
             lesson: what a teacher adds to the loss of mega-batches that have `targets`.
+            matryoshka_dims: numbers of components, below D and rising, that the loss is also of.
         """
         self.optimizer = optimizer
         self.table = table
@@ -61,6 +65,7 @@ class CompiledStep:
         self.seed = seed % 2**64
         self.weight = weight
         self.lesson = lesson
+        self._dims = np.array([*matryoshka_dims, table.shape[1]], np.int64) if matryoshka_dims else None
         self._arrays: list[Tensor] = []
 
     @staticmethod
@@ -90,7 +95,7 @@ class CompiledStep:
         settings = (self.margin, rate, threads, self.dropout, self.seed, self.weight)
         lesson, targets = self.lesson, texts.targets
         if lesson is None or targets is None:
-            return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings))
+            return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings, None, self._dims))
         of_batch, taught = targets[columns[:2, :: lesson.every].ravel()], list[float]()
 
         def teach(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -98,7 +103,7 @@ class CompiledStep:
             taught.append(loss)
             return gradient
 
-        loss = float(self._compiled().train(texts.ids, texts.offsets, columns, *settings, teach))
+        loss = float(self._compiled().train(texts.ids, texts.offsets, columns, *settings, teach, self._dims))
         return loss + taught[0]
 
     def embed(self, texts: MegaBatchTexts) -> Tensor:
