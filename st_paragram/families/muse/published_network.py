@@ -1,10 +1,11 @@
 """The convolutional network of the published multilingual USE, which turns pieces into unit vectors without padding.
 
-Table of pieces -> linear map, layer norm -> a part of the components for each width: two residual convolutions ->
-embedding and all widths side by side, layer norm -> sum over the pieces, linear map, divided by the square root of their number -> three layers
-with shortcuts -> tanh -> unit length.
+Table of pieces -> linear map, layer norm -> for each width, a part of the components: two residual convolutions ->
+embedding and all widths side by side, layer norm -> sum over the pieces, linear map, divided by the square root of
+their number -> three layers with shortcuts -> tanh -> unit length.
 
-What comes before the first convolutions depends on the piece alone, and so do their products. They are computed once for each different piece of a batch, so large batches are faster.
+What comes before the first convolutions depends on the piece alone, and so do their products. They are computed once
+for each different piece of a batch, so large batches are faster.
 """
 
 from __future__ import annotations
@@ -92,25 +93,36 @@ class PublishedNetwork(nn.Module):
             SettingsError: Another precision, or a size below 1.
         """
         super().__init__()
-        if precision not in PRECISIONS:
-            raise SettingsError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
         sizes = (shape.pieces, shape.dim, shape.blocks, shape.channels, shape.units, *shape.widths)
         if min(sizes) < 1 or not shape.widths:
             raise SettingsError(f"{shape}: all sizes must be at least 1")
-        self.shape, self.epsilon, self.precision = shape, epsilon, precision
+        self.shape = shape
         self.register_buffer("table", torch.zeros(shape.pieces, shape.dim, dtype=torch.uint8))
         self.register_buffer("scales", torch.ones(shape.blocks))
         self.register_buffer("offsets", torch.zeros(shape.blocks))
         channels = len(shape.widths) * shape.channels
         self.project = nn.Linear(shape.dim, channels)
-        self.project_norm = nn.LayerNorm(channels, epsilon)
+        self.project_norm = nn.LayerNorm(channels)
         self.branches = nn.ModuleList(Branch(shape.channels, width) for width in shape.widths)
         features = shape.dim + channels
-        self.norm = nn.LayerNorm(features, epsilon)
+        self.norm = nn.LayerNorm(features)
         self.output = nn.Linear(features, shape.dim)
         dim, units = shape.dim, shape.units
         extents = [(dim, units), (dim, units), (units, units), (units, dim), (units, dim), (dim, dim)]
         self.dense = nn.ModuleList(nn.Linear(*extent, bias=False) for extent in extents)
+        self.with_settings(epsilon, precision)
+
+    def with_settings(self, epsilon: float, precision: Precision) -> PublishedNetwork:
+        """The same network with other settings, see `__init__`.
+
+        Raises:
+            SettingsError: An unknown precision.
+        """
+        if precision not in PRECISIONS:
+            raise SettingsError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
+        self.epsilon, self.precision = epsilon, precision
+        self.project_norm.eps = self.norm.eps = epsilon
+        return self
 
     def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:
         """Embed texts.
