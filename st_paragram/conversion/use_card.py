@@ -74,7 +74,7 @@ def _card(name: str, summary: str, digests: Sequence[tuple[str, str]], terms: st
         licence=licence,
         licence_name="terms-of-both-models" if licence == "other" else None,
         terms=terms,
-        note="`SentenceTransformer(...)` opens it, too, where st_paragram is installed.",
+        note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too.",
         sections=sections,
         languages=_LANGUAGES,
     )
