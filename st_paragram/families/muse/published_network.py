@@ -87,7 +87,7 @@ class PublishedNetwork(nn.Module):
         Args:
             shape: Its sizes.
             epsilon: Added to variances in layer norms; also the least square of a length.
-            precision: Numbers that the branches multiply in.
+            precision: Numbers that the large products are computed in, all but those of the last layers.
 
         Raises:
             SettingsError: Another precision, or a size below 1.
@@ -147,7 +147,8 @@ class PublishedNetwork(nn.Module):
 
     def _of_pieces(self, rows: Tensor) -> list[tuple[Tensor, Tensor]]:
         """For each width, states (U, C) and the first convolution's products (width * (U + 1), C) of U pieces."""
-        states = self.project_norm(self.project(rows)).split(self.shape.channels, 1)
+        projected = self._product(rows, self.project.weight).float() + self.project.bias
+        states = self.project_norm(projected).split(self.shape.channels, 1)
         branches = [cast("Branch", branch) for branch in self.branches]
         products = [self._products(own, one.first.weight, one.width) for own, one in zip(states, branches, strict=True)]
         return list(zip(states, products, strict=True))
@@ -156,10 +157,13 @@ class PublishedNetwork(nn.Module):
         """Each state times the kernel's part for each place in the window: (width * (N + 1), C); the last are zero."""
         channels = states.shape[1]
         taps = weight.view(channels, width, channels).transpose(0, 1).reshape(-1, channels)
-        padded = F.pad(states, (0, 0, 0, 1))
+        return self._product(F.pad(states, (0, 0, 0, 1)), taps).view(-1, channels)
+
+    def _product(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """A linear map in the chosen precision."""
         if self.precision == "bfloat16":
-            padded, taps = padded.bfloat16(), taps.bfloat16()
-        return F.linear(padded, taps).view(-1, channels)
+            rows, weight = rows.bfloat16(), weight.bfloat16()
+        return F.linear(rows, weight)
 
     def _sums(self, rows: Tensor, known: Sequence[tuple[Tensor, Tensor]], places: Tensor, bounds: Tensor) -> Tensor:
         """The sum of the normalized features over each text of a block, float (b, D + C * branches)."""
@@ -175,6 +179,8 @@ class PublishedNetwork(nn.Module):
             second = _convolved(again, around, branch.width) + branch.second.bias
             features.append(hidden + second.relu_())
         normal = F.layer_norm(torch.cat(features, 1), self.norm.normalized_shape, eps=self.epsilon)
+        if len(bounds) == 2:  # perhaps a long text: `sum` adds pairwise, `embedding_bag` one after another
+            return normal.sum(0, keepdim=True)
         order = torch.arange(len(places), device=places.device)
         return F.embedding_bag(order, normal, bounds, mode="sum", include_last_offset=True)
 
