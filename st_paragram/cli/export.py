@@ -15,7 +15,8 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 DESCRIPTION = (
     "Copy a model: with its table in another type, with fewer components, with vectors of length 1, or in a form that "
     "other software reads. Only averaging models can be copied so. Without --to, the copy is a model directory, which "
-    "opens wherever the original does; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing."
+    "opens wherever the original does; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing, and "
+    "int4 needs st_paragram."
 )
 EPILOG = """\
   st-paragram export p-sp-es small-es --dtype int8 --dim 150
@@ -25,7 +26,7 @@ EPILOG = """\
 
 _MODEL = "model"
 _FORMATS = (_MODEL, "onnx", "numpy", "model2vec")
-_TYPES = ("float32", "float16", "int8")
+_TYPES = ("float32", "float16", "int8", "int4")
 _UNIT = "vectors of length 1"
 _PROVENANCE = """
 ## Exported copy
@@ -46,7 +47,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a model directory, a graph for ONNX Runtime, arrays for NumPy, or a folder for model2vec (default: "
         "%(default)s)",
     )
-    parser.add_argument("--dtype", choices=_TYPES, help="type of the table (default: as it is)")
+    parser.add_argument(
+        "--dtype", choices=_TYPES, help="type of the table; int4 goes into model directories alone (default: as it is)"
+    )
     parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (default: all)")
     parser.add_argument(
         "--normalize", action="store_true", help="scale every vector to length 1, whatever software reads the copy"
@@ -94,6 +97,9 @@ def _model(arguments: argparse.Namespace) -> int:
     encoder = Encoder(folder)
     check_components(arguments.dim, encoder.model.table.dimension)
     dimension, tokenizer = arguments.dim or encoder.model.table.dimension, encoder.tokenizer
+    if arguments.stock and kind == "int4":
+        seen = "a table of int4, which sentence-transformers alone cannot open"
+        raise SettingsError(f"{folder}: {seen}; export it without --stock, or with --dtype int8")
     if arguments.stock and not opens_in_stock(tokenizer):
         seen = f"a model of {tokenizer.kind} ids, which st_paragram.load alone can open"
         raise ModelDirectoryError(f"{folder}: {seen}; export it without --stock")

@@ -40,10 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
     from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.encoding.table import for_any_reader
     from st_paragram.core.encoding.training_record import training_text
 
     folder = shipped_folder()
     encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")
-    encoder.save(output, card, arguments.overwrite, training=training_text(folder))
+    dtype = for_any_reader(encoder.model.table.kind)
+    encoder.save(output, card, arguments.overwrite, dtype, training=training_text(folder))
     print(f"{output}: {encoder.dimension} components; its README.md is the model card", file=sys.stderr)
     return 0

@@ -33,6 +33,7 @@ _OWN_COMMANDS = {
     "prepare": "make a pair store of parallel text of your own",
     "pivot": "make paraphrases out of bitext: sentences that share a translation",
     "inspect": "show what is in a pair store",
+    "mix": "find out which texts help, and with which weights to train on them",
     "train": "train a model",
     "evaluate": "score models on similarity, translations, retrieval, transfer and inference",
     "info": "show what a model, a pair store, an index or this installation is",

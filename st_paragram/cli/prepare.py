@@ -35,6 +35,7 @@ prefix before each text.
   st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped --output data/en-de.h5
   st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5
+  st-paragram prepare --lang fr-es --sources mixture.yaml --output data/en-fr-es.h5
 
 Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` takes our list
 of filters, `--cleaning paper` that of the paper, and `--cleaning FILE.yaml` one of your own.
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages)
     if not sources:
-        raise SettingsError("no text given; name at least one with --text or --moses")
+        raise SettingsError("no text given; name at least one with --text, --moses or --sources")
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
     check_texts(arguments, sources)
     if arguments.plan:

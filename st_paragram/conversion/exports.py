@@ -21,7 +21,7 @@ from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
 from st_paragram.core.version import installed_version
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, SettingsError
 
 #: The file that every exported folder has.
 EXPORT_FILE = "st_paragram_export.json"
@@ -52,7 +52,7 @@ class ExportSettings:
     """What an export changes.
 
     Args:
-        dtype: type of the table, float32, float16 or int8; as it is if None.
+        dtype: type of the table, float32, float16 or int8; as it is if None, and int8 for int4, with the same numbers.
         truncate_dim: keep the first components only; all if None.
         normalize: scale vectors to length 1; as the model does if False.
         overwrite: replace a folder that an export made.
@@ -115,7 +115,12 @@ def _read(folder: Path, kind: str, settings: ExportSettings) -> ExportedModel:
         raise ModelDirectoryError(f"{folder}: {seen}; only averaging models can be exported to {kind}")
     model = Encoder(folder).model
     check_components(settings.truncate_dim, model.table.dimension)
-    table = stored_table(model.table, settings.dtype, settings.truncate_dim)
+    if settings.dtype == TableType.INT4:
+        raise SettingsError(
+            f"no reader of {kind} knows 4-bit tables; choose int8, which holds the numbers of an int4 model"
+        )
+    own = TableType.INT8 if model.table.kind is TableType.INT4 else None
+    table = stored_table(model.table, settings.dtype or own, settings.truncate_dim)
     model = replace(model, table=table, unit_vectors=model.unit_vectors or settings.normalize)
     return exported_model(model, folder)
 

@@ -336,7 +336,7 @@ def output_lock(
     with _in_one_line(output, error):
         output.parent.mkdir(parents=True, exist_ok=True)
         path = output.parent.resolve() / f".{output.name}.lock"
-        if path.exists() and not os.access(path, os.W_OK):
+        if _refused(path):
             seen = f"{path} belongs to another user, who may be writing {output}"
             raise error(f"{seen}; wait for it, or name another output")
         lock = FileLock(path, timeout=-1 if wait else 0, is_singleton=True)
@@ -361,6 +361,17 @@ def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
             if path is not None:
                 stack.enter_context(output_lock(path, partial(check_output, path, overwrite)))
         yield
+
+
+def _refused(path: Path) -> bool:
+    """Whether a file is there that may not be written; opening it is one step, as another run may remove it."""
+    try:
+        os.close(os.open(path, os.O_WRONLY))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,7 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.hub.model_files import ModelFiles
 from st_paragram.hub.scores import TestResult, score_entries, score_section
 from st_paragram.learning.models.card import NO_LICENCE, PATH_COMMENT, Card, library_and_tags, licence_sentence, render
-from st_paragram.learning.models.training_card import model_card
+from st_paragram.learning.models.training_card import training_card
 
 
 def hub_card(
@@ -65,7 +66,8 @@ def _text(folder: Path, files: ModelFiles, address: str, record: TrainingRecord 
         return path.read_text(encoding="utf-8")
     if record is not None:
         note = table_note(read_configuration(folder).values.get("table_type"))
-        return model_card(record, files.dimension, address=address) + note
+        card = training_card(record, files.dimension, address=address)
+        return render(replace(card, stock=card.stock and files.opens_in_stock)) + note
     summary = f"Sentence embeddings of {files.dimension} components, made with st_paragram."
     return render(Card(address.partition("/")[2], summary, files.opens_in_stock, address=address))
 

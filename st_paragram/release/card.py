@@ -8,6 +8,7 @@ from pathlib import Path
 
 from st_paragram.core.encoding.configuration import TRAINING_FILE, read_configuration
 from st_paragram.core.encoding.directory import table_note
+from st_paragram.core.encoding.table import TableType
 from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.core.tables import markdown_table
 from st_paragram.errors import ModelDirectoryError
@@ -47,6 +48,7 @@ def release_card(
     scores = [score_section(results)] if results else []
     released = replace(
         card,
+        stock=card.stock and values["table_type"] != TableType.INT4.value,
         summary=blocks(card.summary, copy),
         sections=(*card.sections, ("Sources", _sources(each)), *scores),
         languages=tuple(sorted({"en", *each.model.languages})),

@@ -45,7 +45,7 @@ class Packing:
     """
 
     name: str
-    dtype: Literal["float32", "float16", "int8"]
+    dtype: Literal["float32", "float16", "int8", "int4"]
     dim: pydantic.PositiveInt | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from st_paragram.core.encoding.averaging import tokenizer_file
@@ -120,9 +120,10 @@ def _train(each: ModelPlan, work: Work) -> None:
 
 def _check_training(each: ModelPlan, work: Work) -> None:
     from st_paragram.core.encoding.training_record import read_training_record
+    from st_paragram.learning.training.progress import values_of
 
     record = read_training_record(work.output / each.name)
-    if record is None or record.settings != asdict(each.model.training()) | _beginning(each, work):
+    if record is None or record.settings != values_of(each.model.training()) | _beginning(each, work):
         raise ModelDirectoryError(f"{work.output / each.name}: trained with other settings; remove it")
 
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from harness.processes import thread_environment
-from harness.speed import encoders, inputs, loading, peers, run, section_encode
+from harness.speed import encoders, inputs, loading, peers, run, section_encode, section_tables
 from harness.speed.inputs import Inputs, built_in_sentences, invented_words, read_sentences
 from harness.speed.options import Options
 from harness.speed.peers import Channel, Peer, PeerAbsentError, PeerProcess, interleave, rows
@@ -25,6 +25,7 @@ from harness.speed.run import run_units
 from support import forked
 
 from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.encoding.table import TableType
 from st_paragram.core.machine import MachineDescription, describe_machine
 from st_paragram.core.threads import usable_cores
 from st_paragram.errors import TextError
@@ -189,6 +190,14 @@ class TestPeers:
         encoders.run(peer, section_encode.arguments(options, 1), channel)
         assert [next(iter(message)) for message in channel.messages] == ["ready", "seconds", "seconds"]
         assert all(message["work"] == 300 and message["seconds"] > 0 for message in channel.messages[1:])
+
+    @pytest.mark.parametrize("kind", list(TableType))
+    @pytest.mark.parametrize("draw", ["frequent", "any"])
+    def test_means_run(self, kind, draw):
+        channel = FakeChannel(2)
+        section_tables.run(kind.value, {"rows": 50, "dim": 8, "count": 30, "draw": draw}, channel)
+        assert [message["work"] for message in channel.messages[1:]] == [30, 30]
+        assert section_tables.random_table(kind, (5, 6), np.random.default_rng(0)).kind is kind
 
     @pytest.mark.parametrize("peer", ["light", "native"])
     def test_load_reports_its_parts(self, options, peer):

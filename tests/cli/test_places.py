@@ -96,6 +96,7 @@ OUTPUT_FOLDERS = {
     "download --folder": "download --lang es --corpus Tanzil --folder {} --plan",
     "prepare --work": "prepare --lang es --text pairs.tsv --vocab-size 60 --work {} --output o.h5",
     "prepare --rejects": "prepare --lang es --text pairs.tsv --vocab-size 60 --rejects {} --output o.h5",
+    "prepare --keep-text": "prepare --lang es --text pairs.tsv --vocab-size 60 --keep-text {} --output o.h5",
     "train": "train bitext --lang es --data pairs.tsv --output {}",
     "tasks": "tasks --kind nli --lang en nli.jsonl --output {}",
     "evaluate --mteb-results": "evaluate p-sp-mini --data folder --benchmarks mteb --mteb-results {}",

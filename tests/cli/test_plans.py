@@ -28,11 +28,17 @@ print(json.dumps(plans))
 SIDES = ["--source", "en.txt", "--target", "es.txt"]
 SLURM = ["--executor", "slurm", "--ranks", "64", "--workers", "32"]
 SLURM += ["--executor-option", "partition=cpu", "--executor-option", "time=9"]
+NEW = ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5"]
 # Command, and lines of its plan.
 PLANS = {
     "prepare": (
-        ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5", "--rejects", "dropped"],
-        ["reads  pairs.tsv: 3.6 kB, 60 pairs", "makes  new.h5: the pair store", "dropped: the rows that were dropped"],
+        [*NEW, "--rejects", "dropped", "--keep-text", "kept"],
+        [
+            "reads  pairs.tsv: 3.6 kB, 60 pairs",
+            "makes  new.h5: the pair store",
+            "dropped: the rows that were dropped",
+            "kept: the text of the pairs, a.txt and b.txt",
+        ],
     ),
     "prepare by slurm": (
         ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5", *SLURM],
@@ -57,16 +63,20 @@ PLANS = {
     ),
     "paranmt": (
         ["paranmt", "--text", "pairs.tsv", "--model", "p-sp-mini"],
-        ["makes  data/en-en.h5", "p-sp-mini: a model of 288 components, 7.0 MB", "overlap and paraphrase_score"],
+        ["makes  data/en-en.h5", "p-sp-mini: a model of 256 components, 6.3 MB", "overlap and paraphrase_score"],
+    ),
+    "mix": (
+        ["mix", "pairs.tsv", "again.tsv", "--lang", "es", "--output", "new.yaml"],
+        ["reads  pairs: pairs.tsv: 3.6 kB, 60 pairs", "makes  new.yaml: the mixture", "9 trainings of 1 epochs"],
     ),
     "pivot": (
         ["pivot", "--text", "en-es:pairs.tsv", "--output", "new.tsv", "--json", "old"],
         ["makes  new.tsv", "old, which exists and is replaced", "on disk"],
     ),
-    # 60 lines of 288 numbers of 2 bytes
+    # 60 lines of 256 numbers of 2 bytes
     "embed": (
         ["embed", "en.txt", "--model", "p-sp-mini", "--output", "new.npy", "--dtype", "float16"],
-        ["reads  en.txt", "with   288 components, float16", "35 kB on disk"],
+        ["reads  en.txt", "with   256 components, float16", "31 kB on disk"],
     ),
     "embed sharded": (
         ["embed", "en.txt", "es.txt", "--sharded", "--output", "new", "--workers", "2", "--dim", "100"],
@@ -139,6 +149,9 @@ REFUSED = [
     ["paranmt", "--text", "pairs.tsv", "--output", "old"],
     ["paranmt", "--text", "pairs.tsv"],
     ["paranmt", "--text", "pairs.tsv", "--output", "new.h5", "--model", "nobody"],
+    ["prepare", "--lang", "es", "--sources", "none.yaml", "--output", "new.h5"],
+    ["mix", "pairs.tsv", "none.tsv", "--lang", "es", "--output", "new.yaml"],
+    ["mix", "pairs.tsv", "again.tsv", "--lang", "es", "--output", "old"],
     ["pivot", "--text", "en-es:none.tsv", "--output", "new.tsv"],
     ["pivot", "--text", "en-es:pairs.tsv", "--output", "."],
     ["embed", "none.txt", "--output", "new.npy"],
@@ -189,6 +202,7 @@ def folder(tmp_path_factory, pairs):
     (folder / "en.txt").write_text("".join(f"{one}\n" for one, _ in pairs[:60]))
     (folder / "es.txt").write_text("".join(f"{other}\n" for _, other in pairs[:60]))
     (folder / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs[:60]))
+    (folder / "again.tsv").write_text((folder / "pairs.tsv").read_text())
     (folder / "list").write_text("en.txt\tes.txt\n")
     (folder / "empty.txt").write_text("")
     (folder / "old").write_text("old")
@@ -284,4 +298,4 @@ def test_an_index_is_chosen_by_the_guess(tmp_path, monkeypatch, capsys):
     (tmp_path / "large").write_text(100 * rows)
     assert main(["mine", "--source", "large", "--target", "large", "--output", "new.tsv", "--plan"]) == 0
     out = capsys.readouterr().out
-    assert "about 300,000 lines" in out and "index IVF1024,PQ72x4fs (recall 0.9, needs faiss)" in out
+    assert "about 300,000 lines" in out and "index IVF1024,PQ64x4fs (recall 0.9, needs faiss)" in out

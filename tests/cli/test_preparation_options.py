@@ -87,6 +87,7 @@ def test_what_a_store_keeps_of_its_settings():
         "vocab_size": None,
         "character_coverage": 0.99995,
         "sample_pairs": 300000,
+        "vocab_sample": "even",
         "max_sentence_bytes": 4192,
         "vocab_threads": 8,
         "max_pieces": 100,

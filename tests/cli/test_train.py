@@ -23,6 +23,7 @@ from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.objective import arguments
 from st_paragram.learning.losses.hardest_negatives import Precision
+from st_paragram.learning.training import progress
 from st_paragram.learning.training.configs import config_names, config_path
 from st_paragram.learning.training.devices import check_device
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
@@ -56,6 +57,9 @@ REFUSED = {
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
     "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, the last 'c', where 2 are expected",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
+    "train bitext --lang es --teacher none": "none: has no embeddings.json; name a folder that st-paragram embed",
+    "train bitext --lang es --teacher bad.yaml": "bad.yaml is a file, where a folder of embeddings is expected",
+    "train bitext --lang es --margin-weight 0": "margin_weight is 0, and there is no teacher to learn from; name one",
     "train bitext --lang es --dev none.tsv": "none.tsv: no such file",
     "train bitext --lang es --dev-bitext none.tsv": "none.tsv: no such file",
     "train bitext --lang ../es": "'../es' is no language code",
@@ -113,7 +117,7 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
     assert "built-in-en-es, Pearson x 100: " in out and out.endswith("; model in p-sp-es\n")
     assert " (rough built-in pairs, to see that it learns; --dev takes your own)\n" in out
     quick = {"dim": 8, "epochs": 2, "batch_size": 16, "megabatch_size": 4, "anneal_interval": 5, "device": "cpu"}
-    assert read_training_record("p-sp-es").settings == asdict(
+    assert read_training_record("p-sp-es").settings == progress.values_of(
         replace(read(TrainingSettings, config_path("small", FOLDERS)), **quick)
     )
     assert main(["train", "paraphrase", *data, "--output", "mine"]) == 0
@@ -309,3 +313,41 @@ def test_suspicious_text_is_reported_before_torch_is_imported(kind, tmp_path, mo
     monkeypatch.setenv("RANK", "1")  # another process of the same training
     caplog.clear()
     assert main(command) == 0 and not caplog.messages
+
+
+def test_a_model_learns_from_a_teacher(tmp_path, monkeypatch, capsys):
+    """From text to text and store, to the teacher's vectors, to a model whose record names the teacher."""
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(150)), encoding="utf-8")
+    steps = [
+        "prepare --lang xx --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
+        "embed text/a.txt text/b.txt --sharded --output vectors --model p-sp-mini --dtype float16",
+        "train bitext --lang xx --data s.h5 --teacher vectors --teacher-weight 2 --output m --plan",
+        "train bitext --lang xx --data s.h5 --teacher vectors --teacher-weight 2 --output m --config small",
+        "train bitext --lang xx --data s.h5 --output plain --config small",
+    ]
+    for step in steps:
+        assert main([*step.split(), *(QUICK if "--config" in step else ())]) == 0
+    assert "300 vectors of 256 components by p-sp-mini, to learn from" in capsys.readouterr().out
+    settings = read_training_record("m").settings
+    assert (settings["teacher"], settings["teacher_weight"]) == ("p-sp-mini", 2.0)
+    assert "| teacher | p-sp-mini |" in Path("m/README.md").read_text(encoding="utf-8")
+    assert not {"teacher", "teacher_weight", "teacher_every", "margin_weight"} & {
+        *read_training_record("plain").settings
+    }
+    assert not Path("m.checkpoints").exists()
+    assert main([*steps[3].split(), *QUICK, "--data", "other.h5", "--output", "n"]) == 1
+
+
+def test_a_run_is_resumed_with_the_teacher_that_it_was_begun_with(tmp_path, store):
+    """A run of an earlier version says nothing of teachers, and is resumed without one."""
+    settings = TrainingSettings(dim=8)
+    progress.begin(tmp_path / "old", progress.values_of(settings), store)
+    assert "teacher" not in progress.values_of(settings)
+    progress.read(tmp_path / "old", progress.values_of(settings), store)
+    taught = progress.values_of(replace(settings, teacher="vectors"))
+    with pytest.raises(SettingsError, match="begun with teacher None, not vectors; resume with the same settings"):
+        progress.read(tmp_path / "old", taught, store)
+    progress.begin(tmp_path / "new", taught, store)
+    with pytest.raises(SettingsError, match="begun with teacher vectors, not None; resume with the same settings"):
+        progress.read(tmp_path / "new", progress.values_of(settings), store)

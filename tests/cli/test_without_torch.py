@@ -96,7 +96,7 @@ def test_export(tmp_path):
 
 def test_get_and_info(tmp_path):
     run("get", "p-sp-mini", "--output", tmp_path / "mini")
-    assert st_paragram.load(tmp_path / "mini", device="cpu").get_embedding_dimension() == 288
+    assert st_paragram.load(tmp_path / "mini", device="cpu").get_embedding_dimension() == 256
     assert "averaging" in run("info", tmp_path / "mini", "--check")
     assert "st_paragram" in run("info")
 

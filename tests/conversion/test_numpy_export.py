@@ -1,5 +1,6 @@
 """Plain arrays give what the native reader gives; and which models no export can hold."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -39,6 +40,27 @@ def test_vectors_are_those_of_the_native_reader(vocabulary, tmp_path, dtype, nor
         assert rows.dtype == np.float32
         np.testing.assert_allclose(rows, native, rtol=1e-4, atol=2e-6)
     assert encoder.encode([]).shape == (0, 30)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "onnx", "model2vec"])
+def test_a_table_of_int4_goes_along_as_int8_with_the_same_numbers(vocabulary, tmp_path, kind, capsys):
+    for package in {"onnx": ("onnx", "onnxruntime"), "model2vec": ("model2vec",)}.get(kind, ()):
+        pytest.importorskip(package)
+    source, small = saved_model(vocabulary, tmp_path / "model"), tmp_path / "small"
+    assert main(["export", str(source), str(small), "--dtype", "int4", "--dim", "30"]) == 0
+    folder = export_model(small, tmp_path / kind, kind)
+    assert json.loads((folder / "st_paragram_export.json").read_text())["table_type"] == "int8"
+    assert "table of int8" in (folder / "README.md").read_text()
+    native = st_paragram.load(small, device="cpu").encode(KNOWN)
+    if kind == "model2vec":
+        rows = importlib.import_module("model2vec").StaticModel.from_pretrained(folder).encode(KNOWN)
+    else:
+        rows = reader_in(folder)(folder).encode(KNOWN)
+    np.testing.assert_allclose(rows, native, rtol=1e-4, atol=2e-6)
+    capsys.readouterr()
+    assert main(["export", str(source), str(tmp_path / "x"), "--to", kind, "--dtype", "int4"]) == 1
+    assert f"no reader of {kind} knows 4-bit tables; choose int8" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.fixture(scope="module")

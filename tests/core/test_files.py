@@ -78,7 +78,7 @@ def test_who_opened_a_lock_file_that_goes_does_not_have_the_lock(tmp_path, monke
 
     def late(name, *arguments, **options):
         found = really_open(name, *arguments, **options)
-        if first.is_locked and os.fspath(name) == str(path):
+        if first.is_locked and os.fspath(name) == str(path) and arguments[0] & os.O_RDWR:  # to lock it
             path.unlink()
             first.release()
         return found
@@ -129,7 +129,14 @@ def test_without_locks_all_goes_on_and_nothing_of_others_goes(tmp_path, monkeypa
 
 def test_another_users_lock_is_respected(tmp_path, monkeypatch):
     (tmp_path / ".x.lock").touch()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    opened = os.open
+
+    def refuse(path, flags, *rest, **options):
+        if str(path).endswith(".lock"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ParagramError, match=r"belongs to another user, who may be writing .*; wait for it"):
         output_lock(tmp_path / "x").__enter__()
 

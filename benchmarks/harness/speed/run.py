@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.speed import section_encode, section_load, section_train
+from harness.speed import section_encode, section_load, section_tables, section_train
 from harness.speed.options import Options
 from harness.speed.plots import plot_table
 from harness.speed.report import machine_markdown, table_markdown, write_report
@@ -26,6 +26,7 @@ SECTIONS: dict[str, Callable[[Options], Iterator[Unit]]] = {
     "encode": section_encode.units,
     "load": section_load.units,
     "train": section_train.units,
+    "tables": section_tables.units,
 }
 
 

@@ -53,6 +53,7 @@ class TextSource:
         codes: what members of a zip archive end in, where that is not `languages`.
         columns: the names of the two columns, in the order of `languages`, if the file is a table (see
             `tables.read_columns`); none if it is plain text.
+        weight: how many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random.
     """
 
     paths: tuple[str, ...]
@@ -62,6 +63,7 @@ class TextSource:
     cap: int | None = None
     codes: tuple[str, str] | None = None
     columns: tuple[str, ...] = ()
+    weight: float = 1.0
 
     @property
     def pair(self) -> tuple[str, str]:

@@ -7,11 +7,13 @@ weights.
 
 The tokenizers library can do what sentencepiece does, and find words by a regular expression. Models of character
 trigrams, of words as Moses finds them and of two vocabularies have neither `modules.json` nor `tokenizer.json`, and
-only this package reads them (see `opens_in_stock`).
+only this package reads them (see `opens_in_stock`). With a table of int4, `modules.json` names modules of this package,
+which sentence-transformers imports if it is called with `trust_remote_code=True`.
 
 `model.safetensors` (see `weights_file`) holds the table, float32, float16 or int8 (V, D), and `unknown_embedding`,
 float32 (D,). The row of the unknown id is zero in the former, since `StaticEmbedding` averages over unknown tokens,
 which are dropped here: directions, hence cosines, are the same. Texts of nothing but unknown tokens get the row back.
+Tables of int4 hold the row itself.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.damage import DAMAGED, one_line, refused, short
-from st_paragram.core.encoding import stock_files, weights_file
+from st_paragram.core.encoding import nibbles, stock_files, weights_file
 from st_paragram.core.encoding.checksums_file import Seal
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
@@ -136,12 +138,12 @@ def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = N
     Args:
         model: what to write.
         folder: made if it is not there.
-        dtype: store the table as float32, float16 or int8; as it is if not given.
+        dtype: store the table as float32, float16, int8 or int4; as it is if not given.
         dim: store the first components of each row only.
 
     Raises:
         ModelDirectoryError: a tokenizer that no reader could make, or a sentencepiece model of another type.
-        SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+        SettingsError: no such type, a dimension below 1, or numbers that do not fit the type.
     """
     table, tokenizer = stored_table(model.table, dtype, dim), model.tokenizer
     stock = stock_tokenizer(tokenizer)
@@ -149,7 +151,10 @@ def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = N
     settings = {name: model.settings.get(name) for name in PIPELINE_SETTINGS}
     settings["prompts"] = PROMPTS | (settings["prompts"] or {})
     settings["similarity_fn_name"] = settings["similarity_fn_name"] or "cosine"
-    if stock is None:
+    if table.kind is TableType.INT4:
+        first = stock_files.FirstModule(table.dimension, tokenizer.kind, tokenizer.options, model.dropout)
+        stock_files.write_own(first, settings, model.unit_vectors, folder)
+    elif stock is None:
         write_json(folder / STOCK_CONFIG_FILE, settings, indent=2)
     else:
         stock_files.write(stock, settings, model.unit_vectors, folder)
@@ -172,7 +177,7 @@ def stored_table(table: Table, dtype: TableType | str | None = None, dim: int | 
     """A table in another type and with fewer columns, if asked for; it is never rounded twice.
 
     Raises:
-        SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+        SettingsError: no such type, a dimension below 1, or numbers that do not fit the type.
     """
     check_dimension(dim)
     return table.truncated(dim).converted(table.kind if dtype is None else TableType.of(dtype))
@@ -196,7 +201,8 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
         for name in sorted(values.keys() - _VALUE_TYPES.keys()):
             raise ValueError(f"{short(name)} is unknown")
         _check_types(values, _VALUE_TYPES)
-        TableType.of(values["table_type"])
+        if TableType.of(values["table_type"]) is TableType.INT4:
+            nibbles.check_even(values["embedding_dimension"])
         if not 0 <= values["dropout"] < 1:
             raise ValueError(f"dropout is {values['dropout']}; it must be at least 0 and below 1")
         return AveragingValues(**{**values, "dropout": float(values["dropout"])})

@@ -27,6 +27,12 @@ A quarter of the size of float32: 8-bit integers with one scale a row. `st_parag
 memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one stops with
 an error about tensors that "can require gradients".
 """,
+    TableType.INT4: """
+## Table of int4
+
+An eighth of the size of float32: 4-bit integers, two a byte, with one scale a row. `st_paragram.load` keeps them as
+they are in memory. `SentenceTransformer` opens the model where st_paragram is installed, with `trust_remote_code=True`.
+""",
 }
 
 
@@ -49,7 +55,7 @@ def save(path: str | Path, write: Callable[[Path], None], files: Files, overwrit
     Args:
         path: the directory to make.
         write: writes the model into a folder that it makes.
-        files: what else is in the directory; a note on a table of float16 or int8 is added at the end of the card.
+        files: what else is in the directory; the card ends with a note on a table of float16, int8 or int4.
         overwrite: replace an existing model directory.
 
     Returns:
@@ -63,14 +69,18 @@ def save(path: str | Path, write: Callable[[Path], None], files: Files, overwrit
     check = partial(check_free, path, overwrite)
     with output_lock(path, check, ModelDirectoryError), atomic_folder(path) as new:
         write(new)
-        note = table_note(read_configuration(new).values.get("table_type"))
-        card = files.card if note in files.card else files.card + note
+        card = _with_note(files.card, table_note(read_configuration(new).values.get("table_type")))
         if card:
             (new / "README.md").write_text(card.lstrip("\n"), encoding="utf-8")
         if files.training:
             (new / TRAINING_FILE).write_text(files.training, encoding="utf-8")
         checksums_file.write_checksums(new)
     return path
+
+
+def _with_note(card: str, note: str) -> str:
+    """The card, with the note at its end unless it has it, and without that on int4 which the original may have."""
+    return card if note and note in card else card.replace(_TABLE_NOTES[TableType.INT4], "") + note
 
 
 def check_free(path: str | Path, overwrite: bool = False) -> None:

@@ -204,9 +204,9 @@ class Encoder:
 
         Args:
             path: the directory to make.
-            card: text of the model card, `README.md`; a note on a table of float16 or int8 is added at its end.
+            card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is added at its end.
             overwrite: replace an existing model directory.
-            dtype: store the table as float32, float16 or int8; as it is if not given.
+            dtype: store the table as float32, float16, int8 or int4; as it is if not given.
             truncate_dim: store the first components of each row only.
             normalize: every reader is to give embeddings of length 1.
             training: text of `training.json`.
@@ -214,7 +214,7 @@ class Encoder:
         Raises:
             ModelDirectoryError: the directory exists or cannot be written.
             ParagramError: another run is writing the directory.
-            SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+            SettingsError: no such type, a dimension below 1, or numbers that do not fit the type.
         """
         settings = {
             "prompts": self.prompts,

@@ -1,4 +1,6 @@
-"""What sentence-transformers keeps of a pipeline of `StaticEmbedding` and perhaps `Normalize`, besides its weights.
+"""What sentence-transformers keeps of an averaging pipeline besides its weights.
+
+The pipeline is `StaticEmbedding`, or this package's `TokenEmbedding` and `MeanPool`, and perhaps `Normalize`.
 
 Format: `modules.json` and `config_sentence_transformers.json` of sentence-transformers 6.
 """
@@ -7,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.configuration import STOCK_CONFIG_FILE
-from st_paragram.core.files import write_text
+from st_paragram.core.files import write_json, write_text
 
 if TYPE_CHECKING:
     import tokenizers
@@ -19,19 +22,49 @@ if TYPE_CHECKING:
 MODULES_FILE = "modules.json"
 # By their public aliases, not by their places inside sentence-transformers 6.
 _PACKAGE = "sentence_transformers.models"
-_NORMALIZE = "1_Normalize"
+_POOL = "1_MeanPool"
 _NORMALIZE_CONFIG = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
 _VERSIONS = {"pytorch": "torch", "sentence_transformers": "sentence-transformers", "transformers": "transformers"}
 
 
+@dataclass(frozen=True)
+class FirstModule:
+    """What `TokenEmbedding` of this package needs besides its weights; the names are those of its file."""
+
+    embedding_dimension: int
+    tokenizer_kind: str
+    tokenizer_options: dict[str, Any]
+    dropout: float
+
+
 def write(tokenizer: tokenizers.Tokenizer, settings: Mapping[str, Any], unit_vectors: bool, folder: Path) -> None:
     """Write the files; arguments as in `AveragingModel`."""
-    modules = [{"idx": 0, "name": "0", "path": "", "type": f"{_PACKAGE}.StaticEmbedding"}]
+    _write_modules({"": f"{_PACKAGE}.StaticEmbedding"}, unit_vectors, folder)
+    _write_settings(settings, folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def write_own(first: FirstModule, settings: Mapping[str, Any], unit_vectors: bool, folder: Path) -> None:
+    """Write files that name modules of this package, for weights that `StaticEmbedding` cannot read."""
+    _write_modules({"": "st_paragram.TokenEmbedding", _POOL: "st_paragram.MeanPool"}, unit_vectors, folder)
+    _write_settings(settings, folder)
+    write_json(folder / "token_embedding_config.json", asdict(first), indent=2)
+    (folder / _POOL).mkdir(exist_ok=True)
+    write_json(folder / _POOL / "mean_pool_config.json", {"embedding_dimension": first.embedding_dimension}, indent=2)
+
+
+def _write_modules(kinds: Mapping[str, str], unit_vectors: bool, folder: Path) -> None:
+    """Name modules by their folders, and put `Normalize` behind them for unit vectors."""
     if unit_vectors:
-        modules.append({"idx": 1, "name": "1", "path": _NORMALIZE, "type": f"{_PACKAGE}.Normalize"})
-        (folder / _NORMALIZE).mkdir(exist_ok=True)
-        write_text(folder / _NORMALIZE / "config.json", json.dumps(_NORMALIZE_CONFIG, indent=4))
+        name = f"{len(kinds)}_Normalize"
+        kinds = {**kinds, name: f"{_PACKAGE}.Normalize"}
+        (folder / name).mkdir(exist_ok=True)
+        write_text(folder / name / "config.json", json.dumps(_NORMALIZE_CONFIG, indent=4))
+    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
     write_text(folder / MODULES_FILE, json.dumps(modules, indent=2) + "\n")
+
+
+def _write_settings(settings: Mapping[str, Any], folder: Path) -> None:
     config = {
         "__version__": _versions(),
         "default_prompt_name": settings["default_prompt_name"],
@@ -42,7 +75,6 @@ def write(tokenizer: tokenizers.Tokenizer, settings: Mapping[str, Any], unit_vec
     if settings["truncate_dim"] is not None:
         config["truncate_dim"] = settings["truncate_dim"]
     write_text(folder / STOCK_CONFIG_FILE, json.dumps(config, indent=2, sort_keys=True))
-    tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def _versions() -> dict[str, str]:

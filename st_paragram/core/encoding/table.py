@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding import nibbles
 from st_paragram.core.native import kernels
-from st_paragram.core.vectors.packing import NumberType, Packed, pack, unpack
+from st_paragram.core.vectors.packing import NamedType, NumberType, Packed, pack, unpack
 from st_paragram.errors import SettingsError
 
 _BLOCK_BYTES = 16 << 20  # of gathered rows, without compiled kernels
@@ -17,8 +19,20 @@ _SHORTEST = 1e-12  # vectors are divided by at least this length
 
 Ids = NDArray[np.integer[Any]]
 Vectors = NDArray[np.float32]
-#: How the numbers of an embedding table are stored.
-TableType = NumberType
+
+
+class TableType(NamedType):
+    """How the numbers of an embedding table are stored."""
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    INT8 = "int8"
+    INT4 = "int4"
+
+
+def for_any_reader(kind: TableType) -> TableType:
+    """The type in which sentence-transformers alone reads a table: int8 for int4, with the same numbers."""
+    return TableType.INT8 if kind is TableType.INT4 else kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,22 +40,27 @@ class Table:
     """A table of V rows to look up.
 
     Attributes:
-        weight: float32, float16 or int8 (V, D), C-contiguous.
-        scale: float32 (V,), what each row of an int8 table is multiplied by; None for floats.
+        weight: float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2), see `nibbles`; C-contiguous.
+        scale: float32 (V,), what each row of integers is multiplied by; None for floats.
     """
 
     weight: NDArray[Any]
     scale: NDArray[np.float32] | None = None
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """D."""
-        return int(self.weight.shape[1])
+        return int(self.weight.shape[1]) * (2 if self._in_pairs else 1)
 
     @property
     def kind(self) -> TableType:
         """How the numbers are stored."""
-        return TableType(self.weight.dtype.name)
+        return TableType.INT4 if self._in_pairs else TableType(self.weight.dtype.name)
+
+    @cached_property
+    def _in_pairs(self) -> bool:
+        """Whether a byte holds two components."""
+        return bool(self.weight.dtype == np.uint8)
 
     def __len__(self) -> int:
         """V."""
@@ -53,26 +72,48 @@ class Table:
 
     def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
         """Rows as float32, for ids of any shape (...): (..., D)."""
-        return unpack(Packed(self.weight, self.scale)[ids])
+        rows = Packed(self.weight, self.scale)[ids]
+        return unpack(Packed(nibbles.unpack(rows.numbers), rows.scales) if self._in_pairs else rows)
 
     def truncated(self, dimension: int | None) -> Table:
-        """The first components of all rows, copied; the table itself for None or its own dimension."""
+        """The first components of all rows, copied; the table itself for None or its own dimension.
+
+        An odd number of components of an int4 table becomes int8, with the same numbers.
+        """
         if dimension is None or dimension >= self.dimension:
             return self
+        if self._in_pairs:
+            if dimension % 2:
+                return self.converted(TableType.INT8).truncated(dimension)
+            dimension //= 2
         return Table(np.ascontiguousarray(self.weight[:, :dimension]), self.scale)
 
     def converted(self, kind: TableType) -> Table:
-        """The table stored in another type, see `packing.pack`; the table itself for its own.
+        """The table stored in another type, see `packing.pack` and `nibbles`; the table itself for its own.
+
+        int4 becomes int8 without rounding: the integers and scales are the same.
 
         Raises:
-            SettingsError: a component is too large for float16.
+            SettingsError: a component is too large for float16, or an odd number of components for int4.
         """
         if kind is self.kind:
             return self
-        packed = pack(Packed(self.weight, self.scale), kind)
+        if self._in_pairs:
+            return Table(nibbles.unpack(self.weight), self.scale).converted(kind)
+        if kind is TableType.INT4:
+            return self._in_nibbles()
+        packed = pack(Packed(self.weight, self.scale), NumberType(kind.value))
         if kind is TableType.FLOAT16 and not is_finite(packed.numbers):
             raise SettingsError("components above 65,504 do not fit float16; choose int8 or float32")
         return Table(packed.numbers, packed.scales)
+
+    def _in_nibbles(self) -> Table:
+        nibbles.check_even(self.dimension)
+        packed, scales = np.empty((len(self), self.dimension // 2), np.uint8), np.empty(len(self), np.float32)
+        for begin in range(0, len(self), nibbles.BLOCK):
+            some = slice(begin, begin + nibbles.BLOCK)
+            packed[some], scales[some] = nibbles.pack(self.rows(some))
+        return Table(packed, scales)
 
     def means(
         self,
@@ -105,7 +146,8 @@ class Table:
             return normalize(out) if normalized else out
         arguments = (_narrow(ids), offsets, out, normalized, threads)
         if self.scale is not None:
-            native.mean_rows_i8(self.weight, self.scale, *arguments)
+            mean_rows = native.mean_rows_i4 if self._in_pairs else native.mean_rows_i8
+            mean_rows(self.weight, self.scale, *arguments)
         elif self.weight.dtype == np.float16:
             native.mean_rows_f16(self.weight.view(np.uint16), *arguments)
         else:

@@ -4,8 +4,10 @@
 |---|---|
 | float32, float16 | `embedding.weight` (V, D) |
 | int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by |
+| int4 | `embedding.weight`, uint8 (V, D / 2), see `nibbles`, and `embedding.scale`, float32 (V,), the same |
 
-Next to them is `unknown_embedding`, float32 (D,), the row of the unknown id, which is zero in the table.
+Next to them is `unknown_embedding`, float32 (D,), the row of the unknown id, which is zero in the table. In tables of
+int4 it is a row like others: `StaticEmbedding`, for which it is zero, cannot read them, and `TokenEmbedding` does.
 The names of int8 tables are model2vec's; `StaticEmbedding` reads them since sentence-transformers 6.2.
 
 Tables are mapped into memory, not read: processes that open one model share one copy, and opening it takes as long for
@@ -31,20 +33,27 @@ from st_paragram.errors import ModelDirectoryError
 
 _UNKNOWN = "unknown_embedding"
 _MOST = 1e30  # trained tables have no numbers above 100
-_TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "I8": np.dtype("i1")}
+_TYPES = {name: np.dtype(code) for name, code in {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}.items()}
+_FLOATS = ("embedding.weight", None, _UNKNOWN)
+_NAMES = {  # of table, scales, and the row of the unknown id
+    TableType.FLOAT32: _FLOATS,
+    TableType.FLOAT16: _FLOATS,
+    TableType.INT8: ("embeddings", "weights", _UNKNOWN),
+    TableType.INT4: ("embedding.weight", "embedding.scale", None),
+}
 
 
 def write_table(path: Path, table: Table, unknown_id: int) -> None:
     """Write a table whose row `unknown_id` is the row of the unknown id."""
     from safetensors.numpy import save_file
 
-    weight = table.weight.copy()
-    weight[unknown_id] = 0
-    tensors = {_UNKNOWN: table.rows(unknown_id)}
-    if table.scale is None:
-        tensors["embedding.weight"] = weight
-    else:
-        tensors |= {"embeddings": weight, "weights": np.ascontiguousarray(table.scale)}
+    table_name, scale_name, unknown_name = _NAMES[table.kind]
+    tensors = {table_name: table.weight}
+    if unknown_name is not None:
+        tensors = {table_name: table.weight.copy(), unknown_name: table.rows(unknown_id)}
+        tensors[table_name][unknown_id] = 0
+    if scale_name is not None:
+        tensors[scale_name] = np.ascontiguousarray(table.scale)
     save_file(tensors, path)
 
 
@@ -61,38 +70,45 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
     Raises:
         ModelDirectoryError: the file is damaged, or holds another table.
     """
-    names = ("embeddings", "weights", _UNKNOWN) if kind is TableType.INT8 else ("embedding.weight", _UNKNOWN)
+    stored, scale, unknown = _parts(path, kind)
+    packed = kind is TableType.INT4
+    numbers, stored_shape = np.dtype(np.uint8 if packed else kind.value), (shape[0], shape[1] // (1 + packed))
+    if stored.shape != stored_shape:
+        seen = f"a table of shape {stored.shape}, expected {stored_shape}"
+        raise ModelDirectoryError(f"{path}: {seen}; save the model again")
+    if stored.dtype != numbers:
+        raise ModelDirectoryError(f"{path}: a table of {stored.dtype}, expected {numbers}; save the model again")
+    if (unknown is not None and unknown.shape != shape[1:]) or (scale is not None and scale.shape != shape[:1]):
+        raise ModelDirectoryError(f"{path}: damaged weights (parts of different sizes); save the model again")
+    if not checked and not _sound(stored, scale, unknown):
+        seen = "NaN, numbers above 1e30 or negative scales"
+        raise ModelDirectoryError(f"{path}: damaged weights ({seen}); save the model again")
+    scale = None if scale is None else scale.astype(np.float32)
+    if unknown is not None:
+        stored[unknown_id] = unknown if scale is None else to_int8(unknown, scale[unknown_id])
+    return Table(stored, scale)
+
+
+def _parts(path: Path, kind: TableType) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
+    """Table, scales and the row of the unknown id, None for what a table of this type has not.
+
+    Raises:
+        ModelDirectoryError: the file is damaged, or a part is missing.
+    """
     try:
         arrays = _mapped(path)
-        stored, *scales, unknown = (arrays[name] for name in names)
+        table, *others = _NAMES[kind]
+        scale, unknown = (None if name is None else arrays[name] for name in others)
+        return arrays[table], scale, unknown
     except KeyError as error:
         raise _foreign(path, f"there is no tensor {error}") from error
     except DAMAGED as error:
         raise _foreign(path, one_line(error)) from error
-    if stored.shape != shape:
-        raise ModelDirectoryError(f"{path}: a table of shape {stored.shape}, expected {shape}; save the model again")
-    if stored.dtype.name != kind.value:
-        raise ModelDirectoryError(f"{path}: a table of {stored.dtype}, expected {kind.value}; save the model again")
-    if unknown.shape != stored.shape[1:] or any(scale.shape != stored.shape[:1] for scale in scales):
-        raise ModelDirectoryError(f"{path}: damaged weights (parts of different sizes); save the model again")
-    if not checked and not _sound(stored, unknown, scales):
-        seen = "NaN, numbers above 1e30 or negative scales"
-        raise ModelDirectoryError(f"{path}: damaged weights ({seen}); save the model again")
-    return _with_unknown(stored, scales, unknown, unknown_id)
 
 
-def _with_unknown(weight: NDArray[Any], scales: list[NDArray[Any]], unknown: NDArray[Any], unknown_id: int) -> Table:
-    if not scales:
-        weight[unknown_id] = unknown
-        return Table(weight)
-    scale = scales[0].astype(np.float32)
-    weight[unknown_id] = to_int8(unknown, scale[unknown_id])
-    return Table(weight, scale)
-
-
-def _sound(stored: NDArray[Any], unknown: NDArray[Any], scales: list[NDArray[Any]]) -> bool:
-    floats = [unknown, *scales] if scales else [unknown, stored]
-    return all(map(_is_moderate, floats)) and not any((scale < 0).any() for scale in scales)
+def _sound(stored: NDArray[Any], scale: NDArray[Any] | None, unknown: NDArray[Any] | None) -> bool:
+    floats = [stored if scale is None else scale, *([] if unknown is None else [unknown])]
+    return all(map(_is_moderate, floats)) and (scale is None or not (scale < 0).any())
 
 
 def _is_moderate(array: NDArray[Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from st_paragram.errors import SettingsError
 
 Vectors = NDArray[np.float32]
+_Type = TypeVar("_Type", bound="NamedType")
 
 #: What `encode(..., precision=...)` of sentence-transformers takes.
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
@@ -26,15 +27,11 @@ _BLOCK = 1 << 10  # rows converted at a time: they stay in the cache, and no sec
 _STEPS = 255  # of a component's range in `quantize`
 
 
-class NumberType(str, Enum):
-    """Types of stored numbers."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
+class NamedType(str, Enum):
+    """A choice of types of numbers, by their names."""
 
     @classmethod
-    def of(cls, name: NumberType | str) -> NumberType:
+    def of(cls: type[_Type], name: str) -> _Type:
         """The type called `name`.
 
         Raises:
@@ -46,6 +43,14 @@ class NumberType(str, Enum):
             raise SettingsError(
                 f"no type of numbers {name!r}; choose {', '.join(kind.value for kind in cls)}"
             ) from None
+
+
+class NumberType(NamedType):
+    """Types of stored numbers."""
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    INT8 = "int8"
 
 
 @dataclass(frozen=True, eq=False)

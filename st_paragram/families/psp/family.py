@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from st_paragram.core.plan import Needs
+from st_paragram.errors import StoreError
 from st_paragram.learning.training.family import UNMEASURED, Family, MoreData, Objective, TrainingKind
 from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
 from st_paragram.learning.training.settings import TrainingSettings
@@ -80,6 +82,26 @@ class ParaphrasticFamily(Family):
             _run,
         ),
     }
+
+    def reads(self, settings: TrainingSettings) -> list[str]:
+        """The teacher's vectors."""
+        if not settings.teacher:
+            return []
+        from st_paragram.tools.embed_files.description import read_description
+
+        found = read_description(Path(settings.teacher))
+        what = f"{found.rows:,} vectors of {found.dimension} components by {found.model.name}"
+        return [f"{settings.teacher}: {what}, to learn from"]
+
+    def recorded(self, settings: TrainingSettings) -> dict[str, Any]:
+        """The name of the teacher."""
+        if not settings.teacher:
+            return {}
+        from st_paragram.tools.embed_files.description import read_description
+
+        with suppress(StoreError):
+            return {"teacher": read_description(Path(settings.teacher)).model.name}
+        return {}
 
     def needs(self, settings: TrainingSettings, pairs: int | None, vocabulary: int | None) -> Needs:
         """Time by the rates of the compiled step; table and Adam's two moments in memory, and on disk twice."""

@@ -64,7 +64,7 @@ def tune(
         folder = Path(checkpoints) / f"dropout-{dropout}-m-{size}"
         logger.info("tuning: dropout %s, M %d", dropout, size)
         if resume and (folder / _RESULT).is_file():
-            progress.read(folder, asdict(point), store)
+            progress.read(folder, progress.values_of(point), store)
         else:
             interrupted = resume and bool(finished(folder))
             _keep(train(store, point, development, folder, interrupted, translations), folder)

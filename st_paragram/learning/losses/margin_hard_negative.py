@@ -62,7 +62,7 @@ class MarginHardNegativeLoss(nn.Module):
         # Read before the model is applied, which may replace the features that it is given.
         equal = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
         texts = (equal[0], equal[1]) if equal else None
-        embeddings = self._embed(columns)
+        embeddings = self.embed(columns)
         if len(columns) == 2:
             s, t = embeddings
             of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
@@ -70,7 +70,8 @@ class MarginHardNegativeLoss(nn.Module):
         s, t, negative_of_s, negative_of_t = embeddings
         return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
 
-    def _embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
+    def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
+        """Embeddings, float (B, D), of columns of B texts each."""
         if all("cu_seq_lens_q" in column for column in columns):
             # One forward for all columns: each backward pass through the table costs as much as the whole step.
             counts = [len(column["cu_seq_lens_q"]) - 1 for column in columns]

@@ -90,12 +90,12 @@ def write(
     Args:
         model: an averaging model.
         folder: made if it is not there.
-        dtype: store the table as float32, float16 or int8; as it is if not given.
+        dtype: store the table as float32, float16, int8 or int4; as it is if not given.
         truncate_dim: store the first components of each row only.
 
     Raises:
         ModelDirectoryError: another pipeline, or a tokenizer that `check` refuses.
-        SettingsError: no such type, a dimension below 1, or numbers too large for float16.
+        SettingsError: no such type, a dimension below 1, or numbers that do not fit the type.
     """
     files.write(parts(model), folder, dtype, truncate_dim)
 
@@ -111,8 +111,8 @@ def read(
         truncate_dim: read the first components of each row only.
 
     Returns:
-        The first module, and what was read. A table of float16 or int8 stays what it is, and becomes float32 only in
-        an installation without compiled kernels.
+        The first module, and what was read. A table of float16, int8 or int4 stays what it is, and becomes float32 only
+        in an installation without compiled kernels.
 
     Raises:
         ModelDirectoryError: a file is missing or damaged.

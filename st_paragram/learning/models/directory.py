@@ -33,7 +33,7 @@ def save(
     Args:
         model: `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or any pipeline of sentence-transformers' modules.
         path: the directory to make.
-        card: text of the model card, `README.md`; a note on a table of float16 or int8 is put at its end.
+        card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is put at its end.
         overwrite: replace an existing model directory.
         dtype: store the table as float32, float16 (half the size) or int8 (a quarter); as it is if not given.
         truncate_dim: store the first components of each row only.
@@ -46,7 +46,7 @@ def save(
     Raises:
         ModelDirectoryError: the directory exists or cannot be written, or the pipeline cannot be kept in one.
         ParagramError: another run is writing the directory.
-        SettingsError: no such type, a dimension below 1, numbers too large for float16, or a type or a dimension for
+        SettingsError: no such type, a dimension below 1, numbers that do not fit the type, or a type or a dimension for
             a pipeline without a table.
     """
     check_free(path, overwrite)
@@ -79,8 +79,8 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
 
     Returns:
         A `ParagramEncoder` of `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or the SentenceTransformer that was
-        saved. A table of float16 or int8 stays what it is, and becomes float32 only in an installation without compiled
-        kernels.
+        saved. A table of float16, int8 or int4 stays what it is, and becomes float32 only in an installation without
+        compiled kernels.
 
     Raises:
         ModelDirectoryError: not found (the message lists where it looked), or a file is missing, damaged, or not what

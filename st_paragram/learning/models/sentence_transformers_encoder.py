@@ -23,6 +23,7 @@ from torch.nn.modules import module as torch_module
 
 from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS
 from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
+from st_paragram.core.encoding.table import for_any_reader
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import averaging
@@ -184,12 +185,14 @@ class ParagramEncoder(SentenceTransformer):
     ) -> None:
         """Save for stock sentence-transformers and for `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
 
-        Arguments are those of `SentenceTransformer.save`, but weights are always written as safetensors. A pipeline
-        with other modules is saved as the base class does it.
+        Arguments are those of `SentenceTransformer.save`, but weights are always written as safetensors. A table of
+        int4 becomes one of int8 with the same numbers, which stock sentence-transformers can read; `st_paragram.save`
+        keeps int4. A pipeline with other modules is saved as the base class does it.
         """
-        if path is None or averaging.averaging_embedding(self) is None:
+        embedding = averaging.averaging_embedding(self)
+        if path is None or embedding is None:
             return super().save(path, model_name, create_model_card, train_datasets, safe_serialization)
-        averaging.write(self, Path(path))
+        averaging.write(self, Path(path), for_any_reader(in_numpy(embedding.embedding).kind))
         if create_model_card:
             self._create_model_card(path, model_name, train_datasets)
 

@@ -1,4 +1,4 @@
-"""Embedding tables of fewer bytes, for encoding alone: float16, or int8 with one scale a row."""
+"""Embedding tables of fewer bytes, for encoding alone: float16, or int8 or int4 with one scale a row."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules import huge_pages
 
+#: Types of the weights of tables with scales; uint8 holds two components a byte.
+INTEGERS = {torch.int8, torch.uint8}
+_BLOCK = 1 << 12  # rows at a time, so that no second table is in memory
+
 
 class CompactEmbedding(nn.Module):
     """A table to look up and not to train: `weight`, float16 or int8 (V, D), and for int8 `scale`, float32 (V,).
 
-    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Every result is float32.
+    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Every result is float32. A table of int4 is `weight`, uint8
+    (V, D / 2): the lower four bits of byte j are component 2j, the upper four 2j + 1, both from -8 to 7.
     """
 
     weight: Tensor
@@ -24,15 +29,15 @@ class CompactEmbedding(nn.Module):
         """Take a table.
 
         Raises:
-            SettingsError: not float16 without scales or int8 with one scale a row.
+            SettingsError: not float16 without scales, or int8 or int4 with one scale a row.
         """
         super().__init__()
-        expected = (torch.float16, None) if scale is None else (torch.int8, weight.shape[:1])
-        if weight.ndim != 2 or (weight.dtype, scale if scale is None else scale.shape) != expected:
+        types = {torch.float16} if scale is None else INTEGERS
+        if weight.ndim != 2 or weight.dtype not in types or (scale is not None and scale.shape != weight.shape[:1]):
             raise SettingsError(
                 f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with "
                 f"{'no scales' if scale is None else f'scales of shape {tuple(scale.shape)}'}; "
-                "give float16 without scales, or int8 with one scale a row"
+                "give float16 without scales, or int8 or int4 (as uint8) with one scale a row"
             )
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
@@ -45,22 +50,32 @@ class CompactEmbedding(nn.Module):
     @property
     def embedding_dim(self) -> int:
         """D."""
-        return self.weight.shape[1]
+        return self.weight.shape[1] * (2 if self.kind is TableType.INT4 else 1)
 
     @property
     def kind(self) -> TableType:
         """How the numbers are stored."""
-        return TableType.FLOAT16 if self.scale is None else TableType.INT8
+        if self.scale is None:
+            return TableType.FLOAT16
+        return TableType.INT8 if self.weight.dtype == torch.int8 else TableType.INT4
 
     def forward(self, ids: Tensor) -> Tensor:
         """Rows as float32: ids, int64 of any shape (...), to (..., D)."""
-        rows = self.weight[ids].float()
+        rows = self._numbers(self.weight[ids]).float()
         return rows if self.scale is None else rows * self.scale[ids][..., None].float()
+
+    def _numbers(self, stored: Tensor) -> Tensor:
+        """What numbers in memory stand for: (..., D)."""
+        if self.kind is not TableType.INT4:
+            return stored
+        both = torch.stack([stored & 15, stored >> 4], dim=-1).flatten(-2)
+        return (both ^ 8).to(torch.int8) - 8
 
     def to_float32(self) -> Tensor:
         """The whole table, float32 (V, D)."""
         table = huge_pages.empty((self.num_embeddings, self.embedding_dim))
-        table.copy_(self.weight)
+        for begin in range(0, self.num_embeddings, _BLOCK):
+            table[begin : begin + _BLOCK].copy_(self._numbers(self.weight[begin : begin + _BLOCK]))
         return table if self.scale is None else table.mul_(self.scale[:, None].to(table.device))
 
     def extra_repr(self) -> str:

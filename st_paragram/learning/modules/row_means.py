@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from st_paragram.core.encoding.table import Table
 from st_paragram.core.native import kernels
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding
 
 
 def row_means(
@@ -60,7 +60,7 @@ def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
     return (
         type(table) in (Tensor, nn.Parameter)  # no wrapper, such as those of distributed training
         and table.device.type == "cpu"
-        and table.dtype in ((torch.float16, torch.int8) if compact else (torch.float32,))
+        and table.dtype in ({torch.float16, *INTEGERS} if compact else {torch.float32})
         and table.is_contiguous()
         and (not compact or embedding.scale is None or embedding.scale.dtype == torch.float32)
         and not torch.compiler.is_compiling()

@@ -17,7 +17,7 @@ from st_paragram.core.file_modes import follow_umask
 from st_paragram.core.json_files import read_json
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding
 from st_paragram.learning.modules.flat_features import FlatFeatures, flat_features
 
 _Module = TypeVar("_Module", bound="TokenEmbedding")
@@ -185,7 +185,7 @@ class TokenEmbedding(InputModule):
         tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), options)
         tensors = load_file(path(WEIGHTS_FILE))
         table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
-        compact = table.dtype in (torch.float16, torch.int8)
+        compact = table.dtype in {torch.float16, *INTEGERS}
         return cls(tokenizer, weights=CompactEmbedding(table, scale) if compact else table, dropout=config["dropout"])
 
     @classmethod

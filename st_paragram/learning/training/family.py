@@ -145,6 +145,18 @@ class Family(ABC):
             ParagramError: something is refused.
         """
 
+    def reads(self, settings: Any) -> list[str]:  # noqa: ANN401
+        """What settings name that is read besides the pairs, in words.
+
+        Raises:
+            ParagramError: It is not there, or cannot be read.
+        """
+        return []
+
+    def recorded(self, settings: Any) -> dict[str, Any]:  # noqa: ANN401
+        """What the record of a training has in place of settings that name a file of this machine."""
+        return {}
+
     def needs(self, settings: Any, pairs: int | None, vocabulary: int | None) -> Needs:  # noqa: ANN401
         """What a training takes, as far as it can be known; `pairs` and `vocabulary` are None before text is read."""
         return Needs(depends_on=UNMEASURED)

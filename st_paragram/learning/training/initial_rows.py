@@ -11,8 +11,9 @@ from torch import Tensor
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.averaging import embedding_of
+from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding
+from st_paragram.learning.training.rows_of_pieces import rows_of_pieces
 
 logger = logging.getLogger(__name__)
 
@@ -21,18 +22,23 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     """A table for a tokenizer, float32 (V, D): the model's row where it has the same piece, N(0, 1) elsewhere.
 
     N(0, 1) is what the model's own rows began with, so rows of both kinds fit together. The row of the unknown id is
-    the model's.
+    the model's. A model that does not average has no rows; what it makes of each piece takes their place (see
+    `rows_of_pieces`).
 
     Args:
         tokenizer: of the new table; V ids.
-        model: an averaging model, as `load` takes it.
-        dim: D, the components of an embedding; the model's must be the same.
+        model: as `load` takes it.
+        dim: D, the components of an embedding; an averaging model must have as many, and another one no fewer.
 
     Raises:
         SettingsError: the model has another number of components.
-        ModelDirectoryError: no such model, or no averaging model.
+        ModelDirectoryError: no such model.
     """
-    embedding = embedding_of(model_directory.load(model, device="cpu"))
+    loaded = model_directory.load(model, device="cpu")
+    embedding = averaging_embedding(loaded)
+    if embedding is None:
+        logger.info(f"all pieces begin with what {model} makes of them")
+        return rows_of_pieces(tokenizer, loaded, dim)
     own = embedding.embedding_dimension
     if own != dim:
         raise SettingsError(f"dim is {dim}, but {model} has {own} components; choose as many (--dim {own})")

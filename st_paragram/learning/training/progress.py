@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,13 @@ class Progress:
     def write(self, folder: Path) -> None:
         """Write into `folder`."""
         write_json(folder / _FILE, vars(self))
+
+
+def values_of(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - settings of any family
+    """Settings by name; those that are `later` than others only where they are not at their defaults."""
+    values, later = asdict(settings), getattr(settings, "later", ())
+    usual = asdict(type(settings)()) if later else {}
+    return {name: value for name, value in values.items() if name not in later or value != usual[name]}
 
 
 def refuse_left(folder: Path) -> None:
@@ -85,9 +92,9 @@ def read(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progr
         StoreError: a store does not hold what was written into it.
     """
     progress = _read(folder)
-    for name, value in settings.items():
-        if name not in _MAY_CHANGE and progress.settings.get(name) != value:
-            was = progress.settings.get(name)
+    for name in {**settings, **progress.settings}:
+        was, value = progress.settings.get(name), settings.get(name)
+        if name not in _MAY_CHANGE and was != value:
             raise SettingsError(f"{folder}: begun with {name} {was}, not {value}; resume with the same settings")
     if progress.contents != _contents(stores):
         names = ", ".join(str(store.path) for store in stores)

@@ -127,6 +127,7 @@ class TrainingRun:
         default = self.default_config or family.default_config
         config = self.config or (family.built_in_config if isinstance(source, BuiltInText) else default)
         settings = family.read_settings(config, self.overrides)
+        family.reads(settings)
         prepare = preparation(self.language, self.vocab_size, settings.tokens, self.drop_invalid)
         return TrainingPlan(self, family, str(config), settings, source, prepare)
 
@@ -173,6 +174,7 @@ class TrainingPlan:
             str(self.source),
             *(f"{path}: to watch the run with" for path in (run.development, run.translations) if path),
         ]
+        read += self.family.reads(settings)
         if settings.init:
             read.append(f"{settings.init}: the rows that training begins with")
         checkpoints = f"{run.checkpoints}: checkpoints, removed when the model is saved"

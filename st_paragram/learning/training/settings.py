@@ -16,6 +16,8 @@ class TrainingSettings:
     """What a training run is made of; the defaults are the paper's (EMNLP 2022, section 3)."""
 
     family: ClassVar[str] = "psp"
+    #: Settings that are kept only where they differ from their defaults, so that records stay what they were.
+    later: ClassVar[tuple[str, ...]] = ("teacher", "teacher_weight", "teacher_every", "margin_weight")
 
     encoder: Encoder = setting(
         "sp",
@@ -83,8 +85,24 @@ class TrainingSettings:
     init: str = setting(
         "",
         "a model to continue from, or to begin with for another language: pieces that are also in its vocabulary begin "
-        "with its rows, all others at random",
+        "with its rows, all others at random; or a model that does not average, of at least `dim` components, whose "
+        "vectors of the pieces training begins with",
         metavar="MODEL",
+    )
+    teacher: str = setting(
+        "",
+        "a folder of vectors of the store's sentences, which another model made: the student's vectors are drawn to "
+        "them",
+        metavar="FOLDER",
+    )
+    teacher_weight: float = setting(
+        1.0, "weight of the teacher in the loss: of the mean of 1 - the cosine with its vectors", above=0
+    )
+    teacher_every: int = setting(
+        1, "compare every Nth pair of a mini-batch with the teacher, which takes an Nth of the time", least=1
+    )
+    margin_weight: float = setting(
+        1.0, "weight of the margin loss; 0 with a teacher: the teacher alone, and no negatives are sought", least=0
     )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
     evaluate_steps: int = setting(
@@ -96,12 +114,17 @@ class TrainingSettings:
         """Check what concerns several settings.
 
         Raises:
-            SettingsError: An encoder that knows no order is to be scrambled, or one is to begin with another's rows.
+            SettingsError: An encoder that knows no order is to be scrambled, or one is to begin with another's rows;
+                nothing is to be learned.
         """
         if self.scramble and self.encoder != "blstm":
             raise SettingsError(f"scramble is {self.scramble:g}, but {self.encoder} knows no order; it is for blstm")
         if self.init and self.encoder == "blstm":
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
+        if not self.margin_weight and not self.teacher:
+            raise SettingsError(
+                "margin_weight is 0, and there is no teacher to learn from; name one, or raise the weight"
+            )
 
     @property
     def extent(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +114,7 @@ def train(
     others, stores = ([], []) if more is None else ([more], list(more.all_stores))
     trainer = objective.trainer(model, store, settings, folder, evaluator, *others)
     open_progress = progress.resume if resume else progress.begin
-    so_far = open_progress(folder, _values(settings), store, *stores)
+    so_far = open_progress(folder, progress.values_of(settings), store, *stores)
     started = time.perf_counter()
     try:
         trainer.train(resume_from_checkpoint=resume)
@@ -132,13 +132,9 @@ def train(
     return TrainingResult(objective.trained(trainer), report)
 
 
-def _values(settings: RunSettings) -> dict[str, Any]:
-    return asdict(settings)  # type: ignore[call-overload]
-
-
 def _recorded(settings: RunSettings) -> dict[str, Any]:
     """What is kept of settings; a family that they do not show names itself, see `entry_of_record`."""
-    values = _values(settings)
+    values = progress.values_of(settings) | family_named(settings.family).recorded(settings)
     shown = entry_of_record(values)[0] == settings.family
     return values if shown else {"family": settings.family} | values
 

@@ -70,6 +70,12 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write the rows that were dropped into this folder, one file for each reason",
     )
+    add(
+        "--keep-text",
+        type=Path,
+        metavar="DIR",
+        help="write the text of the pairs, in their order, into a.txt and b.txt of this folder, for a teacher to embed",
+    )
     add_executor_options(parser)
     add_no_checks(parser)
     add_plan_option(parser)
@@ -119,7 +125,9 @@ def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> Prep
 
     kept = arguments.work or folder
     executor = executor_from(arguments, kept)
-    return PrepareWork(kept, kept is not None, arguments.force, executor, arguments.rejects)
+    return PrepareWork(
+        kept, kept is not None, arguments.force, executor, arguments.rejects, keep_text=arguments.keep_text
+    )
 
 
 def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:
@@ -165,6 +173,8 @@ def preparation_plan(
     makes = [f"{output}: the pair store", planned_work(work, output)]
     if work.rejects:
         makes.append(f"{work.rejects}: the rows that were dropped")
+    if work.keep_text:
+        makes.append(f"{work.keep_text}: the text of the pairs, a.txt and b.txt")
     filters = [step.name for step in cleaning.steps] or ["none"]
     how = [
         f"languages {'-'.join(settings.languages)}, filters: {listed(filters)}",

@@ -43,6 +43,13 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         help="a text in two files, one for each language; repeatable",
     )
     add(
+        "--sources",
+        action="append",
+        default=[],
+        metavar="FILE.yaml",
+        help="a list of texts with their languages and weights, as `st-paragram mix` writes it; repeatable",
+    )
+    add(
         "--cap",
         type=int,
         metavar="N",
@@ -72,10 +79,15 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> l
     """
     from st_paragram.core.data.text import moses_source, parse_source
     from st_paragram.core.data.text_columns import with_columns
+    from st_paragram.tools.corpora.mixture import read_mixture
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
     sources += [moses_source(first, second, languages) for first, second in arguments.moses]
-    return [dataclasses.replace(source, cap=arguments.cap) for source in sources]
+    sources = [dataclasses.replace(source, cap=arguments.cap) for source in sources]
+    for path in arguments.sources:
+        listed = [each.source for each in read_mixture(path, languages) if each.weight]
+        sources += [source if source.cap else dataclasses.replace(source, cap=arguments.cap) for source in listed]
+    return sources
 
 
 def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -> Cleaning:

@@ -21,6 +21,7 @@ from st_paragram.tools.preparation.read_stage import SHARD_ROWS, ReadStage, text
 from st_paragram.tools.preparation.row_files import RowStage
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.preparation.store_stage import StoreStage
+from st_paragram.tools.preparation.text_stage import TextStage
 from st_paragram.tools.preparation.vocabulary_stage import VocabularyStage
 from st_paragram.tools.stages.stage import Stage
 from st_paragram.tools.stages.work import prune
@@ -47,6 +48,7 @@ class Pipeline:
     clean: CleanStage
     deduplicate: tuple[DeduplicateStage, ...]
     plan: PlanStage
+    text: TextStage | None
     vocabulary: VocabularyStage
     encode: EncodeStage
     store: StoreStage
@@ -54,7 +56,8 @@ class Pipeline:
     @property
     def stages(self) -> list[Stage]:
         """All of them, in order."""
-        return [self.read, self.clean, *self.deduplicate, self.plan, self.vocabulary, self.encode, self.store]
+        text = [self.text] if self.text else []
+        return [self.read, self.clean, *self.deduplicate, self.plan, *text, self.vocabulary, self.encode, self.store]
 
     def write_given(self, vocabulary: SentencePieceTokenizer) -> None:
         """Put a vocabulary that takes the place of a trained one where all processes find it."""
@@ -76,6 +79,7 @@ def build(
     vocabulary: SentencePieceTokenizer | None = None,
     rejects: bool = False,
     sizes: Sizes | None = None,
+    keep_text: Path | None = None,
 ) -> Pipeline:
     """Put the stages together; nothing is written.
 
@@ -87,12 +91,13 @@ def build(
         vocabulary: Use this one instead of training one.
         rejects: Leave the rows dropped in files, too.
         sizes: Of tasks.
+        keep_text: A folder for the text of the rows.
 
     Raises:
         TextError: A text is missing.
         SettingsError: A filter's options are refused.
     """
-    sizes = sizes or Sizes()
+    sizes, rejects = sizes or Sizes(), rejects or keep_text is not None
     steps = _steps(settings.cleaning)
     read, clean = _read_and_clean(sources, settings, folder, steps[0][0], rejects, sizes)
     rows: RowStage = clean
@@ -102,11 +107,12 @@ def build(
         rows = DeduplicateStage(folder, rows, key, copies, then, settings.seed, rejects, sizes.task_bytes)
         deduplicate.append(rows)
     plan = PlanStage(folder, rows, read.sources, settings.temperature)
+    text = None if keep_text is None else TextStage(folder, plan, keep_text)
     given = _given_file(vocabulary, folder) if vocabulary else None
     trained = VocabularyStage(folder, plan, settings, given)
     encode = EncodeStage(folder, plan, trained, settings.max_tokens)
-    store = StoreStage(folder, encode, read.sources, settings, given is not None, output)
-    return Pipeline(read, clean, tuple(deduplicate), plan, trained, encode, store)
+    store = StoreStage(folder, encode, read.sources, settings, given is not None, output, text)
+    return Pipeline(read, clean, tuple(deduplicate), plan, text, trained, encode, store)
 
 
 def _steps(cleaning: Cleaning) -> list[tuple[Key | Band, Copies | None]]:

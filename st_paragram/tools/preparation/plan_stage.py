@@ -28,19 +28,21 @@ MOST_COPIES = 1000
 def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: float) -> list[int]:
     """Rows of each source that the store shall have, copies included.
 
-    With a temperature T, the pairs of one language (sources with the same languages) get a share of all pairs in
-    proportion to their number to the power of 1 / T; the total stays what it is.
+    A weight multiplies what the cap leaves of a source. With a temperature T, the pairs of one language (sources with
+    the same languages) get a share of all pairs in proportion to their number to the power of 1 / T; the total stays
+    what it is.
 
     Args:
         kept: Deduplicated rows of each source.
-        sources: Their caps and languages.
+        sources: Their caps, weights and languages.
         temperature: T >= 1.
 
     Raises:
         SettingsError: A language would have to be repeated more than `MOST_COPIES` times.
     """
     capped = [
-        count if source.cap is None else min(count, source.cap) for count, source in zip(kept, sources, strict=True)
+        round(source.weight * (count if source.cap is None else min(count, source.cap)))
+        for count, source in zip(kept, sources, strict=True)
     ]
     if temperature == 1:
         return capped
@@ -78,7 +80,9 @@ class PlanStage(Stage):
 
     def digests(self) -> list[str]:
         """The one digest."""
-        return [digest(self.rows.digests(), [source.cap for source in self.sources], self.temperature)]
+        weights = [source.weight for source in self.sources]
+        weighted = [] if set(weights) == {1.0} else [weights]
+        return [digest(self.rows.digests(), [source.cap for source in self.sources], self.temperature, *weighted)]
 
     def results(self) -> list[Path]:
         """The one result."""

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -35,6 +35,7 @@ from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.preparation.pipeline import Pipeline, Sizes, build
+from st_paragram.tools.preparation.plan_stage import MOST_COPIES
 from st_paragram.tools.preparation.read_stage import text_digest
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.preparation.row_files import MAX_SOURCES, RowStage, rejects_file
@@ -51,11 +52,13 @@ class PrepareWork(Work):
 
     Attributes:
         rejects: A folder for the rows dropped, one file for each reason.
+        keep_text: A folder for the text of the rows, `a.txt` and `b.txt`; the store says which text that is.
         sizes: Of tasks.
     """
 
     rejects: Path | None = None
     sizes: Sizes | None = None
+    keep_text: Path | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,8 @@ def prepare(
     _check_arguments(sources, output, settings, vocabulary)
     if work.rejects and (wrong := file_in_the_way(work.rejects)):
         raise StoreError(f"{wrong}; name a folder for the rows that are dropped")
+    if work.keep_text and (wrong := file_in_the_way(work.keep_text)):
+        raise StoreError(f"{wrong}; name a folder for the text of the rows")
     with work_folder(work, output, StoreError):
         pipeline = _pipeline(sources, output, settings, vocabulary, overwrite, work)
         if vocabulary:
@@ -152,9 +157,14 @@ def _pipeline(
 ) -> Pipeline:
     """The stages; refuses an output that exists, unless it is what this very work folder has made."""
     folder = work.folder_for(output)
-    pipeline = build(sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes)
+    pipeline = build(
+        sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes, work.keep_text
+    )
     if output.exists() and not overwrite and pipeline.store.pending():
         raise StoreError(f"{output} exists; choose another name or give --overwrite")
+    if pipeline.text and not overwrite and pipeline.text.pending():
+        for path in filter(Path.exists, pipeline.text.files.values()):
+            raise StoreError(f"{path} exists; choose another folder for --keep-text or give --overwrite")
     return pipeline
 
 
@@ -176,7 +186,10 @@ def prepare_cached(
     """
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
         raise TextError(f"{text}: not a regular file; a text must be one for its store to be cached")
-    texts = [[text_digest(source, settings.drop_invalid), source.cap] for source in sources]
+    texts = [
+        [text_digest(source, settings.drop_invalid), source.cap, *([source.weight] if source.weight != 1 else [])]
+        for source in sources
+    ]
     identity = digest(texts, settings.as_json(), _digest(vocabulary), FORMAT_VERSION)
     path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{identity}.h5"
     with locked(Path(cache_dir), wait=True):  # two processes may want the same store at once
@@ -200,6 +213,10 @@ def _check_arguments(
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
+        if not 0 < source.weight <= MOST_COPIES:
+            raise SettingsError(
+                f"{source.name}: a weight of {source.weight:g}; give one above 0, at most {MOST_COPIES}"
+            )
     if settings.splitter is Splitter.MOSES:
         require("sacremoses", "moses", 'splitter "moses"')  # before the text is read, not after hours
     if vocabulary is None:

@@ -16,9 +16,10 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import Cleaning, only_length
 
 Tokens = Literal["sentencepiece", "word", "trigram"]
+VocabSample = Literal["even", "rows"]
 
 _MANY_CHARACTERS = {"zh", "ja"}
-_LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex"}
+_LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex", "vocab_sample": "rows"}
 
 
 @settings
@@ -65,8 +66,8 @@ class PrepareSettings:
     vocab_size: int | None = setting(
         None,
         "pieces of the vocabulary that is trained; if it is not given: 8,000 for up to 50,000 pairs, 20,000 for up to "
-        "1,000,000, and 50,000 (the paper's) for more, or the 200,000 most frequent words or trigrams; little text may "
-        "give fewer",
+        "1,000,000, and for more 50,000 (the paper's) or 12,000 for each language if that is more; or the 200,000 most "
+        "frequent words or trigrams; little text may give fewer",
         least=8,
     )
     character_coverage: float | None = setting(
@@ -78,6 +79,11 @@ class PrepareSettings:
     )
     sample_pairs: int = setting(
         300_000, "pairs, drawn at random, on which the vocabulary is trained; each takes 4 KB of memory", least=1
+    )
+    vocab_sample: VocabSample = setting(
+        "even",
+        "what a vocabulary of several languages is trained on: as many sentences of each language (even), so that none "
+        "takes the pieces of another, or the first rows of the store as they come (rows)",
     )
     max_sentence_bytes: int = setting(
         4192, "sentences of more bytes than this are not used to train the vocabulary", least=16
@@ -115,7 +121,10 @@ class PrepareSettings:
             return self.vocab_size
         if self.tokens != "sentencepiece":
             return 200_000
-        return 8_000 if pairs <= 50_000 else 20_000 if pairs <= 1_000_000 else 50_000
+        if pairs <= 1_000_000:
+            return 8_000 if pairs <= 50_000 else 20_000
+        languages = {code.partition("_")[0] for side in self.languages for code in side.split("-")}
+        return max(50_000, min(12_000 * len(languages), 200_000))
 
     @property
     def coverage(self) -> float:
@@ -128,6 +137,11 @@ class PrepareSettings:
         return 0.9999 if codes & _MANY_CHARACTERS else 0.9995
 
     @property
+    def even_sample(self) -> bool:
+        """Whether the vocabulary is trained on as many sentences of each of several languages."""
+        return self.vocab_sample == "even" and "-" in self.languages[1] and self.sharing is Sharing.JOINT
+
+    @property
     def max_tokens(self) -> int:
         """Where sentences are cut, in ids."""
         return self.max_pieces * (4 if self.tokens == "trigram" else 1)
@@ -137,6 +151,7 @@ class PrepareSettings:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values |= {"languages": list(self.languages), "character_coverage": self.coverage}
         values["cleaning"] = self.cleaning.as_json()
+        values["vocab_sample"] = "even" if self.even_sample else "rows"
         values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
         # Stores of sentencepiece say nothing of these, as those of before did.
         return {name: value for name, value in values.items() if name not in _LATER or _LATER[name] != value}

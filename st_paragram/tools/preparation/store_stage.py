@@ -16,6 +16,7 @@ from st_paragram.core.files import digest
 from st_paragram.tools.preparation.encode_stage import EncodeStage
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
+from st_paragram.tools.preparation.text_stage import TextStage
 from st_paragram.tools.stages.metadata import output_state, write_metadata, written_before
 from st_paragram.tools.stages.stage import Stage
 
@@ -30,6 +31,7 @@ class StoreStage(Stage):
         settings: Of the preparation, for the store.
         vocabulary_given: Whether the vocabulary was not trained here, for the store.
         output: The store.
+        text: Keeps the text of the rows, if it is to be kept; the store says which it is.
     """
 
     name: ClassVar[str] = "store"
@@ -38,10 +40,12 @@ class StoreStage(Stage):
     settings: PrepareSettings
     vocabulary_given: bool
     output: Path
+    text: TextStage | None = None
 
     def digests(self) -> list[str]:
         """The one digest."""
-        return [digest(self.encode.digests(), self._described(), str(self.output.absolute()))]
+        text = [self.text.digests()] if self.text else []
+        return [digest(self.encode.digests(), self._described(), str(self.output.absolute()), *text)]
 
     def results(self) -> list[Path]:
         """The marker in the work folder; the store itself stands where it was asked for."""
@@ -65,6 +69,8 @@ class StoreStage(Stage):
         encode, settings, report = self.encode, self.settings, self.report()
         report.check_enough()
         described = self._described() | {"report": report.as_json()}
+        if self.text:
+            described["texts"] = self.text.sha256
         first, second = encode.tokenizers()
         tokenizers = first if first is second else (first, second)
         pairs = [source.pair_among(settings.languages) for source in self.sources]

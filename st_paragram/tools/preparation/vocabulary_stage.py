@@ -1,4 +1,8 @@
-"""Fifth stage: train a vocabulary on the first rows of the order, or one for each language."""
+"""Fifth stage: train a vocabulary on the first rows of the order, or one for each language.
+
+A vocabulary of several languages is trained on as many sentences of each, since pieces go to the languages that the
+sample is full of.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from st_paragram.core.tokenizers.character_trigrams import train_trigrams
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.core.tokenizers.words import train_words
 from st_paragram.tools.preparation.plan_stage import PlanStage
-from st_paragram.tools.preparation.row_files import texts_of
+from st_paragram.tools.preparation.row_files import SOURCE, texts_of
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.stages.metadata import write_metadata
 from st_paragram.tools.stages.stage import Stage
@@ -29,6 +33,9 @@ VERSION = 1  # of the results: count it up when they change
 @dataclass(frozen=True)
 class VocabularyStage(Stage):
     """The one task trains the vocabulary on the first `sample_pairs` pairs, a uniform sample of all.
+
+    With several languages, it takes twice as many sentences as `sample_pairs`, the same number of each language, and
+    all of a language that has fewer.
 
     Attributes:
         plan: The order.
@@ -48,7 +55,8 @@ class VocabularyStage(Stage):
         names = ["vocab_size", "coverage", "sample_pairs", "max_sentence_bytes", "vocab_threads", "seed"]
         if (self.settings.tokens, self.settings.sharing) != ("sentencepiece", Sharing.JOINT):
             names += ["tokens", "sharing", "splitter"]
-        return [digest(VERSION, self.plan.digests(), [getattr(self.settings, name) for name in names])]
+        values = [getattr(self.settings, name) for name in names]
+        return [digest(VERSION, self.plan.digests(), values, *(["even"] if self.settings.even_sample else []))]
 
     def results(self) -> list[Path]:
         """The one file, the content of the tokenizer."""
@@ -95,6 +103,8 @@ class VocabularyStage(Stage):
 
     def _train(self) -> bytes:
         if self.settings.sharing is Sharing.JOINT:
+            if self.settings.even_sample:
+                return self._train_on(self._even_sample())
             return self._train_on(sentence for pair in self._sample() for sentence in pair)
         return both(*(self._train_on(pair[side] for pair in self._sample()) for side in (0, 1)))
 
@@ -103,6 +113,22 @@ class VocabularyStage(Stage):
         plan = self.plan.plan()
         pairs = ((first, second) for task in range(len(plan.files)) for first, second in texts_of(plan.rows(task)))
         return islice(pairs, self.settings.sample_pairs)
+
+    def _even_sample(self) -> Iterator[str]:
+        """The first sentences of each language, in the order of the rows."""
+        plan, sources = self.plan.plan(), self.plan.sources
+        languages = [[code.partition("_")[0] for code in source.pair] for source in sources]
+        each = 2 * self.settings.sample_pairs // len({code for pair in languages for code in pair})
+        left = dict.fromkeys((code for pair in languages for code in pair), each)
+        for task in range(len(plan.files)):
+            rows = plan.rows(task)
+            for row, texts in zip(rows, texts_of(rows), strict=True):
+                for code, text in zip(languages[int(row[SOURCE])], texts, strict=True):
+                    if left[code]:
+                        left[code] -= 1
+                        yield text
+            if not any(left.values()):
+                return
 
     def _train_on(self, sentences: Iterator[str]) -> bytes:
         settings = self.settings

@@ -39,6 +39,7 @@ CHANGED_VERSION = 4  # of a folder with fields, or one that was changed since it
 _OWN_DIGEST = "digest"
 _FOLDER, _DELETED = re.compile(r"(segment-\d{4,9})?"), re.compile(r"(deleted-\d{4,9}\.npy)?")
 _MOST_EFFORT = 1 << 20
+TRIES = 10  # to read a folder that others keep changing
 _AGAIN = "build the index again"
 
 
@@ -211,6 +212,27 @@ def read_metadata(folder: Path) -> IndexMetadata:
     Raises:
         MiningError: The folder is none of an index, is incomplete, damaged, or of another version.
     """
+    for _ in range(TRIES):
+        state = folder_state(folder)
+        try:
+            return _read(folder)
+        except MiningError as error:
+            if folder_state(folder) == state:
+                raise
+            failed = error  # a writer replaced `index.json`, and removed files that the former one names
+    raise failed
+
+
+def folder_state(folder: Path) -> tuple[int, int, int] | None:
+    """What differs when `index.json` was replaced; None: it is not there."""
+    try:
+        status = (folder / METADATA_FILE).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _read(folder: Path) -> IndexMetadata:
     path = folder / METADATA_FILE
     if not path.is_file():
         seen = file_for_folder(folder, "an index folder") or f"{folder}: {_instead(folder)}"

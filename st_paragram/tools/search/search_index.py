@@ -26,7 +26,7 @@ from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import Effort, find_effort
 from st_paragram.tools.search.fields import Kind, Value
 from st_paragram.tools.search.filters import Where, conditions
-from st_paragram.tools.search.index_metadata import IndexMetadata, check_files, read_metadata, seal_files
+from st_paragram.tools.search.index_metadata import TRIES, IndexMetadata, check_files, read_metadata, seal_files
 from st_paragram.tools.search.index_update import Added
 from st_paragram.tools.search.masked_search import nearest
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
@@ -39,7 +39,6 @@ from st_paragram.tools.search.vectors import Rows, unit_rows
 
 DEFAULT_MEMORY = SearchSettings().memory
 _NONE = -1.0  # cosine of a place that an inexact search could not fill
-_TRIES = 10  # to open a folder that others keep changing
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class SearchIndex:
 
     def _open(self, metadata: IndexMetadata, compare: bool, before: OpenIndex | None = None) -> OpenIndex:
         """Open all files; again, if they were replaced meanwhile."""
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             try:
                 if compare:
                     check_files(self.folder, metadata)

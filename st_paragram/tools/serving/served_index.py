@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.errors import InUseError, ParagramError, SettingsError
-from st_paragram.tools.search.index_metadata import METADATA_FILE
+from st_paragram.tools.search.index_metadata import folder_state
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.serving.batching import TooBusy
 from st_paragram.tools.serving.guard import log_failure
@@ -42,7 +42,7 @@ class ServedIndex:
         for place in (folder, folder.resolve().parent) if writable else ():  # its lock is in the latter
             if not os.access(place, os.W_OK):
                 raise SettingsError(f"{place} cannot be written to; change its permissions, or serve it read-only")
-        self._seen = self._state()
+        self._seen = folder_state(self.opened.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="change")
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class ServedIndex:
 
     def current(self) -> SearchIndex:
         """The index as it is on disk now; as it was before, where that cannot be read. For a thread."""
-        if (state := self._state()) != self._seen:
+        if (state := folder_state(self.opened.folder)) != self._seen:
             self._seen = state
             try:
                 self.opened.reload()
@@ -81,11 +81,3 @@ class ServedIndex:
                 if time.monotonic() > end:
                     raise TooBusy("another process is changing the index") from None
             time.sleep(_PAUSE)
-
-    def _state(self) -> tuple[int, int, int] | None:
-        """What differs when `index.json` was replaced."""
-        try:
-            status = (self.opened.folder / METADATA_FILE).stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns, status.st_size

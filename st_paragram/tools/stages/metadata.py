@@ -42,16 +42,17 @@ def read_metadata(path: Path) -> dict[str, Any]:
         return dict(read_json(metadata_file(path)))
 
 
-def written_before(result: Path, output: Path) -> bool:
+def written_before(result: Path, output: Path, name: str = "output") -> bool:
     """Whether an output outside the work folder still is the one that a task wrote, by its size and time of change.
 
     Args:
-        result: The task's result; its metadata has `output`, see `output_state`.
+        result: The task's result; its metadata has what `output_state` gave.
         output: The file that was asked for.
+        name: Under which name.
     """
     if not (metadata_file(result).is_file() and output.is_file()):
         return False
-    return bool(read_metadata(result).get("output") == output_state(output))
+    return bool(read_metadata(result).get(name) == output_state(output))
 
 
 def output_state(output: Path) -> list[int]:

@@ -29,11 +29,12 @@ LETTERS = [
 DIGESTS = {
     "means of float32": "eee60a373b62cc74",
     "means of float16": "26ed0b4965fed63d",
+    "means of int4": "350d0aed9e55dd62",
     "cosines of float32": "b8814cf4828ac140",
     "cosines of float16": "d022b1e1c5ca8d9f",
     "cosines of int8": "5713fc45ffb36a0c",
     "dropout": "ab00d3e8c6ef5566",
-    "ids": "ca5e876399f441d5",
+    "ids": "fc58fb4cdc79aa7e",
 }
 
 
@@ -77,6 +78,11 @@ def results():
             out = np.empty((400, dim), np.float32)
             mean(kinds[kind], ids, offsets, out, False, 2)
             yield f"means of {kind}", out
+        if dim % 2 == 0:
+            packed, scales = below(256, 1000 * dim // 2, 9).astype(np.uint8).reshape(1000, -1), vectors(1, 1000, 10)[0]
+            out = np.empty((400, dim), np.float32)
+            native.mean_rows_i4(packed, np.round(scales * 2.0**15) / np.float32(2**15), ids, offsets, out, False, 2)
+            yield "means of int4", out
         for kind, shard in (kinds | {"int8": np.round(table * 127).astype(np.int8)}).items():
             out = np.full(rows.shape, -1, np.float32)
             native.candidate_cosines(vectors(50, dim, 8), [shard], lengths, rows, out, 2)

@@ -10,6 +10,7 @@ import pytest
 from support.data import make_pairs
 
 from hostile.arrays import spoilt, unequal
+from st_paragram.core.encoding import nibbles
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ParagramError
@@ -68,12 +69,16 @@ def _means(rng):
     table, offsets = rng.normal(size=(rows, dim)).astype(np.float32), _offsets(rng, count)
     ids = rng.integers(0, rows, offsets[-1]).astype(np.int32)
     rest = [ids, offsets, np.empty((count, dim), np.float32), bool(rng.integers(2)), int(rng.choice(_THREADS))]
-    kind = rng.integers(3)
+    kind = rng.integers(4)
     if kind == 0:
         return kernels().mean_rows, [table, *rest], [3], _check_means
     if kind == 1:
         return kernels().mean_rows_f16, [table.astype(np.float16).view(np.uint16), *rest], [3], _check_halves
     scales = rng.random(rows).astype(np.float32)
+    if kind == 2:
+        packed = rng.integers(0, 256, (rows, dim // 2)).astype(np.uint8)
+        rest[2] = np.empty((count, 2 * packed.shape[1]), np.float32)
+        return kernels().mean_rows_i4, [packed, scales, *rest], [4], _check_nibbles
     return kernels().mean_rows_i8, [(table * 40).astype(np.int8), scales, *rest], [4], _check_bytes
 
 
@@ -97,6 +102,10 @@ def _check_halves(result, table, *rest):
 def _check_bytes(result, table, scales, *rest):
     with np.errstate(over="ignore", invalid="ignore"):
         return _check_means(result, table * scales[:, None], *rest)
+
+
+def _check_nibbles(result, table, scales, *rest):
+    return _check_bytes(result, nibbles.unpack(table), scales, *rest)
 
 
 def _mining(rng):

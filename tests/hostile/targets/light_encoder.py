@@ -33,7 +33,7 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TRIES, QUICK = 20_000, 25
 
-_KINDS = ("float32", "float16", "int8")
+_KINDS = ("float32", "float16", "int8", "int4")
 
 
 def prepare(folder: Path) -> list[Path]:
@@ -51,7 +51,7 @@ def prepare(folder: Path) -> list[Path]:
     saved = []
     for number, (name, tokenizer) in enumerate(tokenizers.items()):
         prompts = {"query": "ba ", "passage": "\u2581x"}
-        model = pipeline(TokenEmbedding(tokenizer, 7), device="cpu", normalize=number % 2 == 1, prompts=prompts)
+        model = pipeline(TokenEmbedding(tokenizer, 8), device="cpu", normalize=number % 2 == 1, prompts=prompts)
         saved += [model_directory.save(model, folder / f"{name}-{kind}", dtype=kind) for kind in _KINDS]
     return saved
 

@@ -46,7 +46,7 @@ def prepare(folder: Path) -> dict[Path, Any]:
     embedding = SentencePieceEmbedding(vocabulary, 6)
     averaging = pipeline(embedding, device="cpu", prompts={"query": "ba "})
     stock = StaticEmbedding(convert_tokenizer(vocabulary.content, lower_case=True), embedding_dim=5)
-    models = {kind: (averaging, kind) for kind in ("float32", "float16", "int8")}
+    models = {kind: (averaging, kind) for kind in ("float32", "float16", "int8", "int4")}
     models["lstm"] = lstm_pipeline(texts[:40], 5, 4), None
     models["static"] = SentenceTransformer(modules=[stock], device="cpu"), None
     models["modules"] = SentenceTransformer(modules=[embedding, Pooling(6, pooling_mode="max")], device="cpu"), None

@@ -15,12 +15,19 @@ from st_paragram.learning import training
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.tools import cleaning
 from st_paragram.tools.cleaning.config import read_cleaning
+from st_paragram.tools.corpora.mixture import read_mixture
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.search.settings import SearchSettings
 
 TRIES, QUICK = 20_000, 40
 
 _SEARCH = "index: IVF64,SQ8\nrecall: 0.95\nvector_type: int8\nmemory: 2G\nmost_repeats: 10\nseed: 3\n"
+_MIXTURE = """\
+sources:
+  talks: {path: talks.tsv, languages: en-es, weight: 0.3, cap: 5}
+  manual: {path: [manual.en, manual.de], languages: en-de, group: manuals}
+  faq: {path: faq.csv, languages: es-en, columns: [spanish, english]}
+"""
 _PREPARE = "languages: [en, fr-es]\nlower_case: true\nsegmentation: none\ntemperature: 2\nvocab_size: 5000\nseed: 1\n"
 _CLEANING = "- near_duplicates: {threshold: 0.9, copies: 2, on: first}\n- overlap\n- label: {column: 3, value: x}\n"
 _STRANGE = (
@@ -51,6 +58,7 @@ def prepare(folder: Path) -> list[tuple[Any, bytes]]:
         (_reader(SearchSettings), _SEARCH.encode()),
         (_reader(PrepareSettings), _PREPARE.encode()),
         (read_cleaning, _CLEANING.encode()),
+        (read_mixture, _MIXTURE.encode()),
     ]
 
 

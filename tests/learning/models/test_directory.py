@@ -235,10 +235,11 @@ TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
 
 def precision_of(kind, rows):
     """Largest error of a mean of rows."""
-    return np.abs(rows).max() * {TableType.FLOAT32: 1e-6, TableType.FLOAT16: 2**-11, TableType.INT8: 0.51 / 127}[kind]
+    shares = {TableType.FLOAT32: 1e-6, TableType.FLOAT16: 2**-11, TableType.INT8: 0.51 / 127, TableType.INT4: 0.3}
+    return np.abs(rows).max() * shares[kind]
 
 
-@pytest.mark.parametrize("dimension", [None, 5, 100])
+@pytest.mark.parametrize("dimension", [None, 6, 100])
 @pytest.mark.parametrize("kind", list(TableType))
 def test_smaller_tables(model, tmp_path, kind, dimension):
     folder = model_directory.save(model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension)
@@ -248,11 +249,17 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows, expected, atol=precision_of(kind, model[0].embedding.weight.detach().numpy()))
     table = loaded[0].embedding.weight
-    assert table.dtype == (getattr(torch, kind.value) if kernels() else torch.float32)
+    stored = torch.uint8 if kind is TableType.INT4 else getattr(torch, kind.value)
+    assert table.dtype == (stored if kernels() else torch.float32)
     assert loaded.get_embedding_dimension() == min(dimension or 12, 12)
     assert table_type(folder) is kind
     # Both readers agree, and saving again changes nothing.
-    stock = SentenceTransformer(str(folder), device="cpu").encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32)
+    plugin = kind is TableType.INT4
+    stock = (
+        SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin)
+        .encode(TEXTS[:1] + TEXTS[3:])
+        .astype(np.float32)
+    )
     assert cosines(stock, rows[[0, 3, 4]]).min() > 0.9999
     again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
     tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
@@ -263,9 +270,10 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
 def test_sizes_on_disk(vocabulary, tmp_path):
     model = pipeline(SentencePieceEmbedding(vocabulary, 256), device="cpu")
     folders = [model_directory.save(model, tmp_path / kind.value, dtype=kind) for kind in TableType]
-    full, half, quarter = (weights_size(folder) for folder in folders)
+    full, half, quarter, eighth = (weights_size(folder) for folder in folders)
     assert 0.49 < half / full < 0.52
     assert 0.24 < quarter / full < 0.28
+    assert 0.125 < eighth / full < 0.14
 
 
 @pytest.mark.parametrize("dimension", [1, 5, 12, 99])
@@ -283,6 +291,40 @@ def test_a_small_table_saved_as_float32_can_be_trained(model, tmp_path):
     whole = st_paragram.load(model_directory.save(small, tmp_path / "whole", dtype="float32"), device="cpu")
     np.testing.assert_allclose(whole.encode(TEXTS), small.encode(TEXTS), rtol=1e-5, atol=1e-6)
     whole.train()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_sentence_transformers_opens_a_table_of_int4_with_the_plugin(model, tmp_path, normalize):
+    folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int4", normalize=normalize)
+    expected = st_paragram.load(folder, device="cpu").encode([*TEXTS, "", "Ω"])
+    stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=True)
+    names = ["TokenEmbedding", "MeanPool", "Normalize"]
+    assert [type(module).__name__ for module in stock] == names[: 2 + normalize]
+    np.testing.assert_allclose(stock.encode([*TEXTS, "", "Ω"]), expected, rtol=1e-6, atol=1e-7)
+    stock.save_pretrained(str(tmp_path / "again"))
+    again = SentenceTransformer(str(tmp_path / "again"), device="cpu", trust_remote_code=True)
+    np.testing.assert_array_equal(again.encode(TEXTS), stock.encode(TEXTS))
+    assert not (folder / "tokenizer.json").exists()  # which no reader of the folder asks for
+    assert "trust_remote_code=True" in (folder / "README.md").read_text()
+    with pytest.raises(SettingsError, match="a table of int4 cannot be trained"):
+        stock.train()
+
+
+def test_a_table_of_int4_is_not_for_sentence_transformers_alone(saved, tmp_path, capsys):
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--stock"]) == 1
+    assert (
+        "which sentence-transformers alone cannot open; export it without --stock, or with" in capsys.readouterr().err
+    )
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--dim", "5"]) == 1
+    assert "two components a byte, and the table has 5; choose an even number" in capsys.readouterr().err
+    assert not (tmp_path / "y").exists()
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4"]) == 0
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--stock"]) == 1
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--dtype", "int8", "--stock"]) == 0
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "w"), "--dtype", "float32"]) == 0
+    assert ["## Table of int4" in (tmp_path / name / "README.md").read_text() for name in "yzw"] == [True, False, False]
+    same = (st_paragram.load(tmp_path / name, device="cpu").encode(TEXTS) for name in "yz")
+    np.testing.assert_allclose(*same, rtol=1e-6, atol=1e-6)
 
 
 def test_the_configuration_names_architecture_tokenizer_and_type(model, tmp_path):
@@ -356,12 +398,14 @@ def test_a_tokenizer_without_a_stock_form_is_refused_early(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("arguments", [{"dtype": "int4"}, {"truncate_dim": 0}, {"truncate_dim": -1}])
+@pytest.mark.parametrize(
+    "arguments", [{"dtype": "int2"}, {"dtype": "int4", "truncate_dim": 5}, {"truncate_dim": 0}, {"truncate_dim": -1}]
+)
 def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
     with pytest.raises(SettingsError):
         model_directory.save(model, tmp_path / "x", **arguments)
     assert not (tmp_path / "x").exists()
-    if "truncate_dim" in arguments:
+    if arguments.get("truncate_dim", 1) < 1:
         with pytest.raises(SettingsError):
             st_paragram.load(saved, **arguments)
 
@@ -384,6 +428,15 @@ def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
         ("int8", "embeddings", lambda t: t.float(), r"a table of float32, expected int8"),
         ("int8", "unknown_embedding", lambda t: t[:3].clone(), "parts of different sizes"),
         ("int8", "unknown_embedding", lambda t: t * torch.nan, "NaN"),
+        ("int4", "embedding.scale", lambda t: None, "not the weights"),
+        ("int4", "embedding.scale", lambda t: t[:7].clone(), "parts of different sizes"),
+        ("int4", "embedding.scale", lambda t: t * torch.nan, "NaN"),
+        ("int4", "embedding.scale", lambda t: t * torch.inf, "NaN"),
+        ("int4", "embedding.scale", lambda t: -t, "negative scales"),
+        ("int4", "embedding.weight", lambda t: t[:, :5].clone(), r"shape \(\d+, 5\), expected \(\d+, 6\)"),
+        ("int4", "embedding.weight", lambda t: t[:9].clone(), r"shape \(9, 6\), expected"),
+        ("int4", "embedding.weight", lambda t: t.view(torch.int8), r"a table of int8, expected uint8"),
+        ("int4", "embedding.weight", lambda t: None, "not the weights"),
         ("float16", "embedding.weight", lambda t: t.float(), r"a table of float32, expected float16"),
         ("float16", "embedding.weight", lambda t: t + torch.inf, "above 1e30"),
         ("float16", "embedding.weight", lambda t: t[:9].clone(), r"shape \(9, 12\), expected"),
@@ -405,7 +458,9 @@ def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"table_type": "int4"}, "int4"),
+        ({"table_type": "int2"}, "int2"),
+        ({"table_type": "int4"}, "no tensor 'embedding.scale'"),
+        ({"table_type": "int4", "embedding_dimension": 13}, "two components a byte, and the table has 13"),
         ({"table_type": 8}, "table_type is 8"),
         ({"table_type": "float32"}, "missing|not the weights"),
     ],
@@ -421,6 +476,7 @@ def test_a_wrong_type_in_the_configuration_is_named(model, tmp_path, changes, me
     ("arguments", "kind", "dimension"),
     [
         (["--dtype", "int8", "--dim", "5"], TableType.INT8, 5),
+        (["--dtype", "int4", "--dim", "6"], TableType.INT4, 6),
         (["--dim", "4"], TableType.FLOAT32, 4),
         ([], TableType.FLOAT32, 12),
     ],

@@ -26,7 +26,7 @@ from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
-DIMENSION = 37  # no multiple of what kernels compute at a time
+DIMENSION = 38  # no multiple of what kernels compute at a time, and even for int4
 PROMPTS = {"query": "ba ce ", "passage": "di "}
 TEXTS = [
     "ba ce di",

@@ -1,9 +1,13 @@
 """Training that begins with the rows of another model."""
 
+import numpy as np
 import pytest
 import torch
 from support.data import make_pairs, write_store
+from support.dual_encoder import new_model as new_dual_encoder
+from support.dual_encoder import write_bitext
 
+import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -13,6 +17,7 @@ from st_paragram.learning.models.averaging import embedding_of
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.initial_rows import initial_rows
+from st_paragram.learning.training.rows_of_pieces import rows_of_pieces
 from st_paragram.learning.training.settings import TrainingSettings
 
 DIM = 16
@@ -94,3 +99,43 @@ def test_the_command_continues_a_training(old, tmp_path, monkeypatch, capsys, ca
     assert main([*command, "--init", "none", "--output", "nothing"]) == 1
     assert "no model 'none'" in capsys.readouterr().err
     assert not (tmp_path / "nothing").exists()
+
+
+class _Lengths(torch.nn.Module):
+    """Stands for a model of any kind: its vectors have the length of a text, and numbers that follow from it."""
+
+    def encode(self, texts, **_):
+        return np.stack([np.random.default_rng(list(text.encode())).normal(size=24) for text in texts])
+
+
+def test_a_model_that_does_not_average_gives_its_vectors_of_the_pieces(other):
+    table = rows_of_pieces(other, _Lengths(), DIM)
+    assert table.shape == (len(other), DIM) and table.dtype == torch.float32
+    known = [row for row in range(len(other)) if other.piece(row)]
+    assert not table[[row for row in range(len(other)) if row not in known]].any()
+    vectors = _Lengths().encode([other.piece(row).replace("▁", " ").strip() or "▁" for row in known])
+    shares = 1 / np.arange(1, len(known) + 1)
+    shares /= shares.sum()
+    weighted = (vectors - shares @ vectors) * (0.001 / (0.001 + shares))[:, None]
+    # Principal components keep what the pieces have in common: inner products are those of the best rank-16 matrix.
+    _, _, right = np.linalg.svd(weighted - weighted.mean(axis=0), full_matrices=False)
+    expected = weighted @ right[:DIM].T @ right[:DIM] @ weighted.T
+    found = table[known].double().numpy()
+    scale = np.trace(expected) / np.trace(found @ found.T)
+    np.testing.assert_allclose(scale * (found @ found.T), expected, atol=1e-4 * expected.max())
+    assert table[known].std() == pytest.approx(1, abs=1e-3)
+
+
+def test_frequent_pieces_weigh_little(other):
+    table = rows_of_pieces(other, _Lengths(), DIM)
+    lengths = table[[row for row in range(len(other)) if other.piece(row)]].norm(dim=1)
+    assert lengths[:3].max() < 0.1 * lengths[-20:].min()
+
+
+def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
+    bitext = write_bitext(tmp_path / "bitext.h5", other, make_pairs(40))
+    folder = st_paragram.save(new_dual_encoder(bitext), tmp_path / "other")
+    table = initial_rows(other, folder, 8)
+    assert torch.equal(table, rows_of_pieces(other, model_directory.load(folder, device="cpu"), 8))
+    with pytest.raises(SettingsError, match=r"dim is 4096, but there are \d+ pieces and \d+ components of the model"):
+        initial_rows(other, folder, 4096)

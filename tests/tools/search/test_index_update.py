@@ -261,7 +261,7 @@ def test_an_inexact_index_finds_k_behind_deletions_and_filters(tmp_path):
     texts = [" ".join(rng.choice(WORDS, 5)) + f" {number}" for number in range(600)]
     fields = [{"rare": number % 100 == 0, "half": number % 2} for number in range(600)]
     index = SearchIndex.build(
-        texts, tmp_path / "i", "p-sp-mini", SearchSettings(index="IVF16,PQ72x4fs"), metadata=fields
+        texts, tmp_path / "i", "p-sp-mini", SearchSettings(index="IVF16,PQ64x4fs"), metadata=fields
     )
     index.effort = 1
     assert len(index.search(["station train"], 6, where="rare=true")[0]) == 6

@@ -88,7 +88,7 @@ def test_fewer_dimensions_are_the_first_at_length_1(client, model):
     row = embed(client, input=TEXTS[0], dimensions=100).json()["data"][0]["embedding"]
     first = model.encode(TEXTS[0])[:100]
     assert np.allclose(row, first / np.linalg.norm(first), atol=1e-6)
-    assert "288 components" in message(embed(client, input="a", dimensions=289))
+    assert "256 components" in message(embed(client, input="a", dimensions=257))
 
 
 def test_scores_are_cosines(client, model):
@@ -108,7 +108,7 @@ def test_a_search_is_that_of_the_index(client, served):
 
 
 def test_what_there_is(client):
-    assert client.get("/health").json() == {"status": "ok", "model": "p-sp-mini", "dimensions": 288, "sentences": 3}
+    assert client.get("/health").json() == {"status": "ok", "model": "p-sp-mini", "dimensions": 256, "sentences": 3}
     assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["p-sp-mini"]
     assert client.get("/v1/models/p-sp-mini").json()["object"] == "model"
     message(client.get("/v1/models/other/one"), 404)

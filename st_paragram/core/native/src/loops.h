@@ -45,9 +45,12 @@ struct Loops {
 
     // out = mean of rows `ids` of a table of `dim` columns; zero without ids.
     void (*mean_f32)(const float* table, int64_t dim, const int32_t* ids, int64_t count, float* out);
-    // The same with rows in IEEE half precision, and with 8-bit rows of one scale each.
+    // The same with rows in IEEE half precision, with 8-bit rows of one scale each, and with 4-bit rows of one scale each, two
+    // components a byte (`dim` is even).
     void (*mean_f16)(const uint16_t* table, int64_t dim, const int32_t* ids, int64_t count, float* out);
     void (*mean_i8)(const int8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
+                    float* out);
+    void (*mean_i4)(const uint8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
                     float* out);
     // Scale to length 1, as torch.nn.functional.normalize does: what is shorter than 1e-12 stays short.
     void (*normalize)(float* row, int64_t dim);

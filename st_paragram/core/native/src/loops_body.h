@@ -33,10 +33,10 @@ inline float half_to_float(uint16_t value) {
 }
 #endif
 
-// The three kinds of tables that means are taken of: `add` adds columns first .. first + width of a row to sums; `kAhead`
-// rows are asked for before their turn.
+// The four kinds of tables that means are taken of: `add` adds columns first .. first + width of a row to sums; `kAhead`
+// rows are asked for before their turn; a number in memory holds `kPerCell` components.
 struct Floats {
-    static constexpr int64_t kAhead = 4;
+    static constexpr int64_t kAhead = 4, kPerCell = 1;
     const float* rows;
     int64_t dim;
 
@@ -50,7 +50,7 @@ struct Floats {
 };
 
 struct Halves {
-    static constexpr int64_t kAhead = 8;
+    static constexpr int64_t kAhead = 8, kPerCell = 1;
     const uint16_t* rows;
     int64_t dim;
 
@@ -73,7 +73,7 @@ struct Halves {
 };
 
 struct Bytes {
-    static constexpr int64_t kAhead = 8;
+    static constexpr int64_t kAhead = 8, kPerCell = 1;
     const int8_t* rows;
     const float* scales;
     int64_t dim;
@@ -103,6 +103,68 @@ struct Bytes {
     }
 };
 
+// Two components a byte: of byte j, the lower four bits are component 2j, the upper four 2j + 1, -8 to 7. Sums of even
+// components come first, those of odd ones after them.
+struct Nibbles {
+    static constexpr int64_t kAhead = 8, kPerCell = 2;
+    const uint8_t* rows;
+    const float* scales;
+    int64_t dim;
+
+    const uint8_t* at(int32_t id, int64_t first) const { return rows + (static_cast<int64_t>(id) * dim + first) / 2; }
+
+    template <int N>
+    void add(int32_t id, int64_t first, float* __restrict even, int64_t width = N) const {
+        const uint8_t* row = at(id, first);
+        const float scale = scales[id];
+        float* __restrict odd = even + N / 2;
+#ifdef ST_PARAGRAM_LOOKUP
+        if (N % 32 == 0) {
+            constexpr __mmask16 kAll = 0xffff;  // GCC 12 warns of what it leaves undefined without a mask
+            const __m512 factor = _mm512_set1_ps(scale);
+            // The lookup reads the lowest four bits alone.
+            const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+            for (int d = 0; d < N / 2; d += 16) {
+                const __m128i stored = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + d));
+                const __m512i bytes = _mm512_maskz_cvtepu8_epi32(kAll, stored);
+                const __m512 low = _mm512_maskz_permutexvar_ps(kAll, bytes, values);
+                const __m512 high = _mm512_maskz_permutexvar_ps(kAll, _mm512_maskz_srli_epi32(kAll, bytes, 4), values);
+                _mm512_storeu_ps(even + d, _mm512_fmadd_ps(factor, low, _mm512_loadu_ps(even + d)));
+                _mm512_storeu_ps(odd + d, _mm512_fmadd_ps(factor, high, _mm512_loadu_ps(odd + d)));
+            }
+            return;
+        }
+#endif
+        // Left where they are, the upper bits are 16 times what they mean; moved to the top, the lower ones 2^28 times.
+        const float of_low = scale * 3.7252902984619140625e-9f, of_high = scale * 0.0625f;  // 2^-28, 2^-4
+#ifdef ST_PARAGRAM_HALF_PRECISION
+        if (N % 16 == 0) {
+            const __m256 low_factor = _mm256_set1_ps(of_low), high_factor = _mm256_set1_ps(of_high);
+            const __m256i upper = _mm256_set1_epi32(-16);
+            for (int d = 0; d < N / 2; d += 8) {
+                const __m256i bytes = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + d)));
+                const __m256 low = _mm256_cvtepi32_ps(_mm256_slli_epi32(bytes, 28));
+                const __m256 high = _mm256_cvtepi32_ps(_mm256_and_si256(bytes, upper));
+                _mm256_storeu_ps(even + d, _mm256_fmadd_ps(low_factor, low, _mm256_loadu_ps(even + d)));
+                _mm256_storeu_ps(odd + d, _mm256_fmadd_ps(high_factor, high, _mm256_loadu_ps(odd + d)));
+            }
+            return;
+        }
+#endif
+        for (int64_t d = 0; d < width / 2; ++d) {
+            const float low = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(row[d]) << 28));
+            const float high = static_cast<float>(static_cast<int8_t>(row[d]) & -16);
+#if defined(ST_PARAGRAM_HALF_PRECISION) || defined(__FP_FAST_FMAF)  // as for bytes
+            even[d] = __builtin_fmaf(of_low, low, even[d]);
+            odd[d] = __builtin_fmaf(of_high, high, odd[d]);
+#else
+            even[d] += of_low * low;
+            odd[d] += of_high * high;
+#endif
+        }
+    }
+};
+
 // Columns first .. first + width of a mean, their sums in registers where width is N. Rows are asked for some turns before
 // theirs, the first ones during the columns before.
 template <int N, class Table>
@@ -114,11 +176,18 @@ inline void mean_columns(const Table& table, const int32_t* ids, int64_t count, 
         const int64_t ahead = i + Table::kAhead;
         const auto* row = ahead < count ? table.at(ids[ahead], first)
                                         : table.at(ids[ahead < 2 * count ? ahead - count : i], next);
-        ask_for(row, N * sizeof *row);
+        ask_for(row, N / Table::kPerCell * sizeof *row);
         table.template add<N>(ids[i], first, sum, width);
     }
     const float scale = count > 0 ? 1.0f / static_cast<float>(count) : 0.0f;
-    for (int64_t d = 0; d < width; ++d) out[first + d] = sum[d] * scale;
+    if (Table::kPerCell == 1) {
+        for (int64_t d = 0; d < width; ++d) out[first + d] = sum[d] * scale;
+    } else {
+        for (int64_t d = 0; d < width / 2; ++d) {
+            out[first + 2 * d] = sum[d] * scale;
+            out[first + 2 * d + 1] = sum[N / 2 + d] * scale;
+        }
+    }
 }
 
 template <class Table>
@@ -128,7 +197,7 @@ inline void mean(const Table& table, const int32_t* ids, int64_t count, float* _
     for (; first + 32 <= table.dim; first += 32) mean_columns<32>(table, ids, count, first, out);
     for (; first + 8 <= table.dim; first += 8) mean_columns<8>(table, ids, count, first, out);
     // All at once: a single column's sum would be one number, which newer compilers add up in several lanes.
-    if (first < table.dim) mean_columns<7>(table, ids, count, first, out, table.dim - first);
+    if (first < table.dim) mean_columns<8 - Table::kPerCell>(table, ids, count, first, out, table.dim - first);
 }
 
 void mean_f32(const float* table, int64_t dim, const int32_t* ids, int64_t count, float* __restrict out) {
@@ -142,6 +211,11 @@ void mean_f16(const uint16_t* table, int64_t dim, const int32_t* ids, int64_t co
 void mean_i8(const int8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
              float* __restrict out) {
     mean(Bytes{table, scales, dim}, ids, count, out);
+}
+
+void mean_i4(const uint8_t* table, const float* scales, int64_t dim, const int32_t* ids, int64_t count,
+             float* __restrict out) {
+    mean(Nibbles{table, scales, dim}, ids, count, out);
 }
 
 void normalize(float* __restrict row, int64_t dim) {

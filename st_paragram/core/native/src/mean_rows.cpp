@@ -12,14 +12,15 @@ namespace {
 
 constexpr int64_t kGrain = 16;  // sentences given to a thread at a time
 
-// Refuse what would read or write outside the arrays, or write what is still to be read; returns where to write.
-template <class Number, class... Others>
+// Refuse what would read or write outside the arrays, or write what is still to be read; returns where to write. A number
+// of the table holds `kPerCell` components.
+template <int64_t kPerCell = 1, class Number, class... Others>
 float* check(const Array<Number>& table, const Array<int32_t>& ids, const Array<int64_t>& offsets, Array<float>& out,
              const Others&... others) {
     check_shape(table, "table", {-1, -1});
     check_shape(ids, "ids", {-1});
     check_shape(offsets, "offsets", {-1});
-    check_shape(out, "out", {offsets.shape(0) - 1, table.shape(1)});
+    check_shape(out, "out", {offsets.shape(0) - 1, kPerCell * table.shape(1)});
     const int64_t* o = offsets.data();
     const int64_t n = offsets.shape(0) - 1;
     bool good = n >= 0 && o[0] == 0 && o[n] == ids.shape(0);
@@ -86,6 +87,19 @@ void mean_rows_i8(const Array<int8_t>& table, const Array<float>& scales, const 
     });
 }
 
+void mean_rows_i4(const Array<uint8_t>& table, const Array<float>& scales, const Array<int32_t>& ids,
+                  const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads) {
+    float* result = check<2>(table, ids, offsets, out, scales);
+    check_shape(scales, "scales", {table.shape(0)});
+    const uint8_t* rows = table.data();
+    const float* scale = scales.data();
+    const int32_t* id = ids.data();
+    const int64_t dim = out.shape(1);
+    each_sentence(offsets, dim, result, normalized, threads, [=](int64_t first, int64_t count, float* row) {
+        loops().mean_i4(rows, scale, dim, id + first, count, row);
+    });
+}
+
 }  // namespace
 
 void bind_mean_rows(py::module_& module) {
@@ -100,6 +114,10 @@ void bind_mean_rows(py::module_& module) {
     module.def("mean_rows_i8", &mean_rows_i8, "table"_a.noconvert(), "scales"_a.noconvert(), "ids"_a.noconvert(),
                "offsets"_a.noconvert(), "out"_a.noconvert(), "normalized"_a, "threads"_a,
                "mean_rows for a table of int8 with one float32 scale a row.");
+    module.def("mean_rows_i4", &mean_rows_i4, "table"_a.noconvert(), "scales"_a.noconvert(), "ids"_a.noconvert(),
+               "offsets"_a.noconvert(), "out"_a.noconvert(), "normalized"_a, "threads"_a,
+               "mean_rows for a table of 4-bit integers, uint8 (V, D / 2), with one float32 scale a row: the lower four "
+               "bits of byte j are component 2j, the upper four 2j + 1, both from -8 to 7.");
 }
 
 }  // namespace st_paragram

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <string>
@@ -53,7 +54,8 @@ public:
     }
 
     double train(const Array<int32_t>& ids, const Array<int64_t>& offsets, const Array<int64_t>& columns, double margin,
-                 double learning_rate, int threads, double probability, uint64_t seed) {
+                 double learning_rate, int threads, double probability, uint64_t seed, double weight,
+                 const py::object& lesson) {
         const auto alone = callers_.enter();
         check_shape(ids, "ids", {-1});
         check_shape(offsets, "offsets", {-1});
@@ -66,13 +68,17 @@ public:
         if (pairs > kMostPairs) throw std::invalid_argument("more pairs than 32 bits can count");
         find_sentences(ids, offsets, columns);
         const int32_t* id = ids.data();
+        const bool taught = !lesson.is_none();
         py::gil_scoped_release release;
         index_occurrences(id, dropout);
+        lesson_.resize(taught ? 2 * pairs * state_.dim : 0);
         make_room(pairs, usable_threads(threads));
         start_threads(threads);
         wake(threads);
         embed(id, dropout, threads);
-        const double loss = gradients(pairs, static_cast<float>(margin), dropout, threads);
+        if (taught) ask(lesson, 2 * pairs);
+        const double loss = gradients(pairs, static_cast<float>(margin), static_cast<float>(weight), dropout, threads);
+        if (taught) add_lesson(2 * pairs, dropout, threads);
         adam(learning_rate, dropout, threads);
         return loss;
     }
@@ -199,11 +205,8 @@ private:
     }
 
     void catch_up_row(int64_t r) {
-        int64_t& last = state_.last_step[r];
-        if (last <= 0 || last >= step()) return;
-        const int64_t at = r * state_.dim;
-        loops().decay(state_.moment + at, state_.square + at, state_.dim, move_row(r));
-        last = step();
+        const int64_t last = state_.last_step[r];
+        if (last > 0 && last < step()) settle(r, move_row(r));
     }
 
     void embed(const int32_t* id, const Dropout& dropout, int threads) {
@@ -224,14 +227,55 @@ private:
         });
     }
 
-    double gradients(int64_t pairs, float margin, const Dropout& dropout, int threads) {
+    // What a lesson says of the embeddings of the first `count` sentences, the s and the t. Rows have moved by now: if it
+    // fails they are left caught up, and no step is made.
+    void ask(const py::object& lesson, int64_t count) {
+        const py::gil_scoped_acquire acquire;
+        const int64_t now = step(), from = moves_from();
+        const size_t bytes = lesson_.size() * sizeof(float);
+        try {
+            Array<float> embeddings({count, state_.dim});
+            if (bytes) std::memcpy(embeddings.mutable_data(), embeddings_.data(), bytes);
+            const py::object answer = lesson(embeddings);
+            if (!py::isinstance<Array<float>>(answer)) throw refusal("the lesson's gradient", "is not float32 by rows");
+            const auto gradient = py::reinterpret_borrow<Array<float>>(answer);
+            check_shape(gradient, "the lesson's gradient", {count, state_.dim});
+            if (bytes) std::memcpy(lesson_.data(), gradient.data(), bytes);
+            if (step() != now || moves_from() != from) throw std::invalid_argument("the lesson changed the state");
+        } catch (...) {
+            for (size_t u = 0; u < touched_.size(); ++u) settle(touched_[u], decays_[u]);
+            throw;
+        }
+    }
+
+    void settle(int64_t r, const Decay& left) {
+        int64_t& last = state_.last_step[r];
+        if (last <= 0 || last >= step()) return;
+        loops().decay(state_.moment + r * state_.dim, state_.square + r * state_.dim, state_.dim, left);
+        last = step();
+    }
+
+    // Add the lesson's gradients to those of the margin loss, as gradients of tokens.
+    void add_lesson(int64_t count, const Dropout& dropout, int threads) {
+        const int64_t dim = state_.dim;
+        parallel_for(count, kSentenceGrain, threads, [&](int64_t begin, int64_t end, int) {
+            for (int64_t x = begin; x < end; ++x) {
+                const float share = dropout.scale() / static_cast<float>(end_[x] - begin_[x]);
+                float* gradient = gradients_.data() + x * dim;
+                const float* more = lesson_.data() + x * dim;
+                for (int64_t d = 0; d < dim; ++d) gradient[d] += share * more[d];
+            }
+        });
+    }
+
+    double gradients(int64_t pairs, float margin, float weight, const Dropout& dropout, int threads) {
         const float scale = dropout.scale();
         const int64_t dim = state_.dim;
         parallel_for(pairs, kPairGrain, threads, [&](int64_t begin, int64_t end, int) {
             for (int64_t i = begin; i < end; ++i) {
                 PairLoss pair{};
                 pair.margin = margin;
-                pair.inverse_count = 1.0f / static_cast<float>(pairs);
+                pair.inverse_count = weight / static_cast<float>(pairs);
                 for (int column = 0; column < kColumns; ++column) {
                     const int64_t x = column * pairs + i;
                     pair.embedding[column] = embeddings_.data() + x * dim;
@@ -305,7 +349,7 @@ private:
     std::vector<int64_t> begin_, end_, start_, first_, next_;  // start_: the number of a sentence's first occurrence
     std::vector<uint64_t> keys_, row_keys_;
     std::vector<Decay> decays_;
-    std::vector<float> embeddings_, gradients_, losses_, sums_;
+    std::vector<float> embeddings_, gradients_, lesson_, losses_, sums_;
 };
 
 // The masks of dropout, 0 or 1, from the very loop that training uses.
@@ -340,10 +384,13 @@ void bind_training_step(py::module_& module) {
         .def("catch_up", &TrainingStep::catch_up, "ids"_a.noconvert(), "threads"_a,
              "Make the steps that the rows `ids`, int32 (n,), have slept through.")
         .def("train", &TrainingStep::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
-             "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0,
+             "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0, "weight"_a = 1.0,
+             "lesson"_a = py::none(),
              "One optimiser step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
              "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Each component of each token is dropped with "
-             "probability dropout, rounded to a multiple of 2^-16. Returns the loss.");
+             "probability dropout, rounded to a multiple of 2^-16. The loss is multiplied by weight. lesson is called with "
+             "the embeddings of the s and then of the t, float32 (2B, D), and returns the gradient of a further term with "
+             "respect to them, of the same shape. Returns the loss, without that term.");
     module.def("dropout_mask", &dropout_mask, "seed"_a, "step"_a, "occurrences"_a, "dim"_a, "dropout"_a,
                "What TrainingStep.train keeps in the step after `step` others: 1 or 0, float32 (occurrences, dim), for the "
                "tokens of the batch's first sentence, its second one, and so on.");

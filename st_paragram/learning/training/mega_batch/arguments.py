@@ -26,6 +26,10 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         compiled_step: use the compiled training step where it can be used (CPU, no clipping).
         mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the
             device has), "float32", "tf32", "bfloat16" or "int8".
+        margin_weight: weight of the margin loss; 0 leaves it out, and seeks no negatives.
+        teacher: folder of a teacher's vectors of the store, see `mega_batch.teacher`; empty for none.
+        teacher_weight: weight of the distance from the teacher's vectors in the loss.
+        teacher_every: of the pairs of a mini-batch, every so manieth is compared with the teacher's vectors.
     """
 
     megabatch_size: int = _DEFAULTS.megabatch_size
@@ -36,6 +40,10 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     scramble: float = 0.0
     compiled_step: bool = True
     mining_precision: str = _DEFAULTS.mining_precision
+    margin_weight: float = _DEFAULTS.margin_weight
+    teacher: str = _DEFAULTS.teacher
+    teacher_weight: float = _DEFAULTS.teacher_weight
+    teacher_every: int = _DEFAULTS.teacher_every
 
     def __post_init__(self) -> None:
         """Check the arguments before anything is loaded.
@@ -43,7 +51,8 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         Raises:
             SettingsError: an argument outside its range, contradictions, or what `StoreTrainingArguments` refuses.
         """
-        checked = ("megabatch_size", "anneal_interval", "mining_precision")
+        checked = ["megabatch_size", "anneal_interval", "mining_precision"]
+        checked += ["margin_weight", "teacher", "teacher_weight", "teacher_every"]
         TrainingSettings(**{name: getattr(self, name) for name in checked})
         if not 0 <= self.scramble <= 1:
             raise SettingsError(f"scramble is {self.scramble}; it must be at least 0 and at most 1")

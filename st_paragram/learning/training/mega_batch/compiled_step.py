@@ -23,6 +23,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.native import obstacle as missing_kernels
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.averaging import averaging_embedding
+from st_paragram.learning.training.mega_batch.lesson import Lesson
 from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
 from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
 
@@ -33,7 +34,14 @@ class CompiledStep:
     """Optimiser steps of the margin loss on a float32 CPU table."""
 
     def __init__(
-        self, optimizer: RowLazyAdam, table: Tensor, margin: float, dropout: float = 0.0, seed: int = 0
+        self,
+        optimizer: RowLazyAdam,
+        table: Tensor,
+        margin: float,
+        dropout: float = 0.0,
+        seed: int = 0,
+        weight: float = 1.0,
+        lesson: Lesson | None = None,
     ) -> None:
         """Work on a table and on its optimiser's state.
 
@@ -43,12 +51,16 @@ class CompiledStep:
             margin: of the loss.
             dropout: probability, in [0, 1), of dropping a component of a token's embedding.
             seed: of dropout.
+            weight: of the margin loss.
+            lesson: what a teacher adds to the loss of mega-batches that have `targets`.
         """
         self.optimizer = optimizer
         self.table = table
         self.margin = margin
         self.dropout = dropout
         self.seed = seed % 2**64
+        self.weight = weight
+        self.lesson = lesson
         self._arrays: list[Tensor] = []
 
     @staticmethod
@@ -75,8 +87,19 @@ class CompiledStep:
         """
         rate = float(self.optimizer.param_groups[0]["lr"])
         columns, threads = np.ascontiguousarray(columns), torch.get_num_threads()
-        settings = (self.margin, rate, threads, self.dropout, self.seed)
-        return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings))
+        settings = (self.margin, rate, threads, self.dropout, self.seed, self.weight)
+        lesson, targets = self.lesson, texts.targets
+        if lesson is None or targets is None:
+            return float(self._compiled().train(texts.ids, texts.offsets, columns, *settings))
+        of_batch, taught = targets[columns[:2, :: lesson.every].ravel()], list[float]()
+
+        def teach(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+            loss, gradient = lesson.gradient(embeddings, of_batch)
+            taught.append(loss)
+            return gradient
+
+        loss = float(self._compiled().train(texts.ids, texts.offsets, columns, *settings, teach))
+        return loss + taught[0]
 
     def embed(self, texts: MegaBatchTexts) -> Tensor:
         """Embeddings of all sentences, float32 (2n, D), no dropout, the parameters as dense Adam would have them."""

@@ -26,13 +26,16 @@ class MegaBatchTexts:
 
     Both sides' ids stand in one array, so they must be rows of one table.
     `ids` is int32 (total,), `offsets` int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]. Where `ids` are
-    scrambled, `stored` has them in the order of the store.
+    scrambled, `stored` has them in the order of the store. `rows`, int64 (n,), are those of the store, and `targets`,
+    float32 (2n, components), the vectors of a teacher, where there is one.
     """
 
     mega: MegaBatch
     ids: NDArray[np.int32]
     offsets: NDArray[np.int64]
     stored: NDArray[np.int32] | None = None
+    rows: NDArray[np.int64] | None = None
+    targets: NDArray[np.float32] | None = None
 
     @property
     def pairs(self) -> int:
@@ -59,9 +62,9 @@ class MegaBatchTexts:
         offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
         ids = np.concatenate([first, second])
         if not scramble:
-            return cls(mega, ids, offsets)
+            return cls(mega, ids, offsets, rows=rows)
         sentences = np.concatenate([2 * rows, 2 * rows + 1])
-        return cls(mega, scrambled(ids, offsets, sentences, scramble, seed, mega.epoch), offsets, ids)
+        return cls(mega, scrambled(ids, offsets, sentences, scramble, seed, mega.epoch), offsets, ids, rows)
 
     def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the order given."""

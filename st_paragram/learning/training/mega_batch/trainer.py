@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from torch import Tensor, nn
 from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.native import kernels
 from st_paragram.core.value_words import counted
-from st_paragram.errors import StoreError
+from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.losses.taught import TaughtLoss
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.mega_batch.compiled_step import CompiledStep
+from st_paragram.learning.training.mega_batch.lesson import Lesson
 from st_paragram.learning.training.mega_batch.mega_batch import (
     COLUMNS,
     MegaBatchTexts,
@@ -29,6 +32,7 @@ from st_paragram.learning.training.mega_batch.mega_batch import (
     random_negatives,
 )
 from st_paragram.learning.training.mega_batch.schedule import MegaBatch, mega_batches
+from st_paragram.learning.training.mega_batch.teacher import TeacherVectors
 from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
 from st_paragram.learning.training.store_trainer import ONLY_STORE, StoreTrainer
 
@@ -70,7 +74,8 @@ class MegaBatchTrainer(StoreTrainer):
 
         Raises:
             SettingsError: a model that starts with `TokenEmbedding` on another tokenizer than the store's.
-            StoreError: fewer than two pairs, or a tokenizer for each side.
+            StoreError: fewer than two pairs, or a tokenizer for each side; or vectors of a teacher that are not of the
+                store.
             ModelDirectoryError: a model that no model directory can hold.
         """
         if len(train_dataset) < 2:
@@ -82,13 +87,36 @@ class MegaBatchTrainer(StoreTrainer):
                 "table, so prepare the pairs again"
             )
         self.store = train_dataset
+        self._teacher = TeacherVectors(args.teacher, train_dataset) if args.teacher else None
+        self._lesson: Lesson | None = None
         self._schedule: Iterator[MegaBatch] | None = None
         self._current: MinedMegaBatch | None = None
         self._compiled: CompiledStep | None = None
         self._reader = ThreadPoolExecutor(1, "next mega-batch")
         self._read_ahead: Future[MegaBatchTexts] | None = None
-        super().__init__(model, args, train_dataset, loss or MarginHardNegativeLoss(model), **kwargs)
+        super().__init__(model, args, train_dataset, self._weighted(model, args, loss), **kwargs)
         self.precision = Precision(args.mining_precision).on(args.device)
+
+    def _weighted(
+        self, model: SentenceTransformer, args: MegaBatchTrainingArguments, loss: nn.Module | None
+    ) -> nn.Module:
+        """The loss, weighed and with a teacher where there is one."""
+        margin_loss = loss or MarginHardNegativeLoss(model)
+        if self._teacher is None and args.margin_weight == 1:
+            return margin_loss
+        if type(margin_loss) is not MarginHardNegativeLoss:
+            seen = f"the loss is {type(margin_loss).__name__}, and a teacher or a margin_weight is given"
+            raise SettingsError(f"{seen}; they go with MarginHardNegativeLoss alone")
+        if self._teacher is not None:
+            dim, teacher = model.get_embedding_dimension(), self._teacher
+            assert dim is not None  # a pipeline that `MarginHardNegativeLoss` takes has a dimension
+            self._lesson = Lesson(
+                args.teacher_weight, dim, teacher.dim, args.seed, model.device, teacher.digest, args.teacher_every
+            )
+            logger.info(
+                f"teacher: {teacher.name}, {counted(teacher.dim, 'component')}; weight: {args.teacher_weight:g}"
+            )
+        return TaughtLoss(margin_loss, args.margin_weight, self._lesson)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Train as `StoreTrainer` does.
@@ -110,7 +138,8 @@ class MegaBatchTrainer(StoreTrainer):
         return optimizer
 
     def _compiled_step(self, optimizer: RowLazyAdam) -> CompiledStep | None:
-        obstacle = CompiledStep.obstacle(self.model, self.loss, self.args.max_grad_norm)
+        margin_loss = self.loss.margin_loss if isinstance(self.loss, TaughtLoss) else self.loss
+        obstacle = CompiledStep.obstacle(self.model, margin_loss, self.args.max_grad_norm)
         if not self.args.compiled_step:
             obstacle = "compiled_step is False"
         how = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
@@ -120,10 +149,11 @@ class MegaBatchTrainer(StoreTrainer):
         )
         if obstacle:
             return None
-        assert isinstance(self.loss, MarginHardNegativeLoss)
+        assert isinstance(margin_loss, MarginHardNegativeLoss)
         assert self.embedding is not None
         table, dropout = self.embedding.embedding.weight, self.embedding.dropout
-        return CompiledStep(optimizer, table, self.loss.margin, dropout, self.args.seed)
+        taught = self.args.margin_weight, self._lesson
+        return CompiledStep(optimizer, table, margin_loss.margin, dropout, self.args.seed, *taught)
 
     def make_step(self, model: nn.Module, *args: Any, **kwargs: Any) -> tuple[Tensor, int]:  # noqa: ANN401
         """Mine if the step opens a mega-batch, then make the step on its pairs and negatives.
@@ -139,7 +169,25 @@ class MegaBatchTrainer(StoreTrainer):
         features = {
             name: self._features(current.texts, sentences) for name, sentences in zip(COLUMNS, columns, strict=True)
         }
-        return self.loss_step(model, features, ONLY_STORE, None, *args, **kwargs), columns.shape[1]
+        return self._torch_step(model, features, current, columns, *args, **kwargs), columns.shape[1]
+
+    def _torch_step(
+        self,
+        model: nn.Module,
+        features: dict[str, dict[str, Tensor]],
+        current: MinedMegaBatch,
+        columns: np.ndarray[Any, Any],
+        *args: Any,  # noqa: ANN401
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Tensor:
+        """Make the forward and backward pass, with what the teacher says of the batch."""
+        lesson, targets = self._lesson, current.texts.targets
+        if lesson is None or targets is None:
+            return self.loss_step(model, features, ONLY_STORE, None, *args, **kwargs)
+        of_batch = targets[columns[:2, :: lesson.every].ravel()]
+        loss = self.loss_step(model, features, ONLY_STORE, of_batch, *args, **kwargs)
+        lesson.step()
+        return loss
 
     def _features(self, texts: MegaBatchTexts, sentences: np.ndarray[Any, Any]) -> dict[str, Tensor]:
         return self.features(ONLY_STORE, "a", *texts.take(sentences))
@@ -167,11 +215,23 @@ class MegaBatchTrainer(StoreTrainer):
         return texts if texts is not None and texts.mega == mega else self._read(mega)
 
     def _read(self, mega: MegaBatch) -> MegaBatchTexts:
-        return MegaBatchTexts.read(self.store, mega, self.args.train_batch_size, self.args.seed, self.args.scramble)
+        args = self.args
+        return self._with_targets(
+            MegaBatchTexts.read(self.store, mega, args.train_batch_size, args.seed, args.scramble)
+        )
+
+    def _with_targets(self, texts: MegaBatchTexts) -> MegaBatchTexts:
+        """The texts with the teacher's vectors, if there is a teacher."""
+        if self._teacher is None or texts.rows is None:
+            return texts
+        return replace(texts, targets=self._teacher.take(texts.rows))
 
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MinedMegaBatch:
         """Choose the negatives of a mega-batch with the present parameters, dropout off."""
+        if not self.args.margin_weight:  # none are needed: partners stand in, whose rows are at hand
+            partners = np.arange(texts.pairs)
+            return MinedMegaBatch.mined(texts, partners, partners, both_sides=False)
         if self.args.random_negatives:
             mega = texts.mega
             drawn = random_negatives(texts.pairs, self.args.seed, mega.epoch, mega.start)
@@ -205,6 +265,8 @@ class MegaBatchTrainer(StoreTrainer):
         """Log M with the loss."""
         if "loss" in logs and self._current is not None:
             logs["megabatch_size"] = self._current.texts.mega.size
+        if "loss" in logs and self._lesson is not None:
+            logs["teacher"] = self._lesson.mean_distance()
         super().log(logs, start_time)
 
     def save_state(self, folder: Path) -> None:
@@ -212,9 +274,14 @@ class MegaBatchTrainer(StoreTrainer):
         super().save_state(folder)
         if self._current is not None:
             self._current.save(folder)
+        if self._lesson is not None:
+            self._lesson.save(folder)
 
     def load_state(self, folder: Path) -> None:
         """Read back what `save_state` wrote."""
         super().load_state(folder)
         args = self.args
-        self._current = MinedMegaBatch.load(folder, self.store, args.train_batch_size, args.seed, args.scramble)
+        current = MinedMegaBatch.load(folder, self.store, args.train_batch_size, args.seed, args.scramble)
+        self._current = replace(current, texts=self._with_targets(current.texts))
+        if self._lesson is not None:
+            self._lesson.load(folder)

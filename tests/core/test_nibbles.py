@@ -1,0 +1,107 @@
+"""Tables of 4-bit integers: packing by hand, the scales that rounding chooses, and what is read back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from st_paragram.core.encoding import nibbles
+from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.errors import SettingsError
+
+_INTEGERS = arrays(
+    np.int8, st.tuples(st.integers(0, 9), st.integers(0, 9).map(lambda d: 2 * d)), elements=st.integers(-7, 7)
+)
+
+
+def test_packing_by_hand():
+    rows = np.array([[7, -7, 1, 0], [-2, 3.4, 14, -14], [0, 0, 0, 0]], np.float32)
+    packed, scales = nibbles.pack(rows)
+    # 7 and -7 (binary 1001): 0x97; 1 and 0: 0x01. In the second row, steps of 2: -1, 2, 7, -7.
+    assert packed.tolist() == [[0x97, 0x01], [0x2F, 0x97], [0, 0]]
+    best = (2 + 2 * 3.4 + 7 * 14 * 2) / (1 + 4 + 49 * 2)
+    np.testing.assert_allclose(scales, [1, best, 0], rtol=1e-6)
+    assert nibbles.unpack(packed).tolist() == [[7, -7, 1, 0], [-1, 2, 7, -7], [0, 0, 0, 0]]
+    assert nibbles.unpack(np.array([0x80, 0x08], np.uint8)).tolist() == [0, -8, -8, 0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(_INTEGERS, st.floats(2.0**-60, 2.0**60, width=32))
+def test_what_fits_is_kept(numbers, scale):
+    """Rows whose largest integer is 7 come back: another scale would fit them less."""
+    if numbers.size:
+        numbers[:, 0] = 7
+    rows = numbers * np.float32(scale)
+    packed, scales = nibbles.pack(rows)
+    np.testing.assert_array_equal(nibbles.unpack(packed), numbers)
+    if numbers.size:
+        np.testing.assert_allclose(scales, np.float32(scale), rtol=2e-6)
+        again, same = nibbles.pack(nibbles.unpack(packed) * scales[:, None])
+        np.testing.assert_array_equal(again, packed)
+        np.testing.assert_allclose(same, scales, rtol=2e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(arrays(np.float32, st.tuples(st.integers(1, 6), st.just(10)), elements=st.floats(-(2.0**60), 2.0**60, width=32)))
+def test_the_error_is_at_most_that_of_the_largest_component_over_seven(rows):
+    packed, scales = nibbles.pack(rows)
+    found = nibbles.unpack(packed).astype(np.float64) * scales[:, None]
+    steps = np.abs(rows).max(axis=1, keepdims=True).astype(np.float64) / 7
+    plain = np.rint(rows / np.where(steps > 0, steps, 1)) * steps
+    squares = (rows.astype(np.float64) ** 2).sum(axis=1)
+    error, most = ((found - rows) ** 2).sum(axis=1), ((plain - rows) ** 2).sum(axis=1)
+    assert (error <= most + 1e-5 * squares + 1e-47).all()  # smaller ones become zero
+
+
+def test_the_scale_is_the_best_of_those_tried(rng):
+    """And rows like those of trained tables lose a quarter less than with the largest component over seven."""
+    rows = rng.standard_normal((200, 300)).astype(np.float32)
+    packed, scales = nibbles.pack(rows)
+    found = ((nibbles.unpack(packed) * scales[:, None] - rows) ** 2).sum(axis=1)
+    step = np.abs(rows).max(axis=1, keepdims=True) / 7
+    fine = np.stack(
+        [
+            ((np.clip(np.rint(rows / (share * step)), -7, 7) * share * step - rows) ** 2).sum(axis=1)
+            for share in np.linspace(0.3, 1.1, 161)
+        ]
+    )
+    assert (found <= 1.06 * fine.min(axis=0)).all() and found.sum() < 1.01 * fine.min(axis=0).sum()
+    assert found.sum() < 0.75 * ((np.rint(rows / step) * step - rows) ** 2).sum()
+
+
+def test_products_of_scales_and_integers_are_exact(rng):
+    _, scales = nibbles.pack(rng.standard_normal((500, 8)).astype(np.float32))
+    exact = scales.astype(np.float64)[:, None] * np.arange(-8, 8)
+    np.testing.assert_array_equal(exact.astype(np.float32), exact)
+
+
+def test_tiny_rows_are_zero():
+    packed, scales = nibbles.pack(np.array([[1e-26, -1e-26], [1e-23, 0], [1e-45, 0]], np.float32))
+    assert packed.tolist() == [[0], [7], [0]] and scales[0] == scales[2] == 0 < scales[1]
+
+
+def test_odd_numbers_of_components_are_refused():
+    with pytest.raises(SettingsError, match="two components a byte, and the table has 5"):
+        Table(np.ones((3, 5), np.float32)).converted(TableType.INT4)
+
+
+def test_other_types_hold_the_same_numbers(rng):
+    table = Table(rng.standard_normal((1500, 6)).astype(np.float32)).converted(TableType.INT4)
+    assert (table.kind, table.dimension, len(table), table.weight.shape) == (TableType.INT4, 6, 1500, (1500, 3))
+    wide = table.converted(TableType.INT8)
+    assert wide.scale is table.scale and np.abs(wide.weight).max() == 7
+    for kind in (TableType.INT8, TableType.FLOAT32):
+        np.testing.assert_array_equal(table.converted(kind).rows(slice(None)), table.rows(slice(None)))
+    np.testing.assert_array_equal(table.converted(TableType.FLOAT32).converted(TableType.INT4).weight, table.weight)
+    np.testing.assert_array_equal(table.rows([[3], [5]]), table.rows([3, 5])[:, None])
+
+
+@pytest.mark.parametrize(("dimension", "kind"), [(4, TableType.INT4), (3, TableType.INT8), (6, TableType.INT4)])
+def test_the_first_components(rng, dimension, kind):
+    table = Table(rng.standard_normal((20, 6)).astype(np.float32)).converted(TableType.INT4)
+    part = table.truncated(dimension)
+    assert (part.kind, part.dimension) == (kind, dimension)
+    np.testing.assert_array_equal(part.rows(slice(None)), table.rows(slice(None))[:, :dimension])
