@@ -11,7 +11,8 @@ from st_paragram.core.files import check_output_folder
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.tools.options.common import check_input
 
-USE, USE_PSP = "use", "use-psp"
+USE = "use"
+USE_PSP = "use-psp"
 DESCRIPTION = (
     "Make a model directory of a checkpoint (.pt) that the original code of P-SP (EMNLP 2022) or SP (ACL 2019) has "
     "saved. Embeddings are those of that code. The checkpoint is read without executing anything it may contain. "
