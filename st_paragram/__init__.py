@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
     from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss
     from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
+    from st_paragram.families.muse.side_by_side import SideBySide
+    from st_paragram.families.muse.use_encoder import UseEncoder
     from st_paragram.hub.push import push
     from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
     from st_paragram.learning.models.directory import load, save
@@ -71,10 +73,12 @@ __all__ = [
     "SearchIndex",
     "SentencePieceEmbedding",
     "SentencePieceTokenizer",
+    "SideBySide",
     "StoreTrainer",
     "TokenEmbedding",
     "TrainingRun",
     "TrainingSettings",
+    "UseEncoder",
     "__version__",
     "compare",
     "default_cleaning",
@@ -117,10 +121,12 @@ _MODULES = {
     "SearchIndex": "tools.search.search_index",
     "SentencePieceEmbedding": "learning.modules.sentencepiece_embedding",
     "SentencePieceTokenizer": "core.tokenizers.sentencepiece",
+    "SideBySide": "families.muse.side_by_side",
     "StoreTrainer": "learning.training.store_trainer",
     "TokenEmbedding": "learning.modules.token_embedding",
     "TrainingRun": "learning.training.run",
     "TrainingSettings": "learning.training.settings",
+    "UseEncoder": "families.muse.use_encoder",
     "compare": "tools.demo_page.comparison",
     "default_cleaning": "tools.cleaning.config",
     "embed_collection": "tools.embed_files",

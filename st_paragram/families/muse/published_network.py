@@ -1,0 +1,218 @@
+"""The convolutional network of the published multilingual USE, which turns pieces into unit vectors without padding.
+
+Table of pieces -> linear map, layer norm -> for each width, a part of the components: two residual convolutions ->
+embedding and all widths side by side, layer norm -> sum over the pieces, linear map, divided by the square root of
+their number -> three layers with shortcuts -> tanh -> unit length.
+
+What comes before the first convolutions depends on the piece alone, and so do their products. They are computed once
+for each different piece of a batch, so large batches are faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from st_paragram.errors import SettingsError
+
+Precision = Literal["float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+#: Pieces of a block of texts: what the layers compute of so many stays in a processor's cache.
+BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class NetworkShape:
+    """The sizes of a network.
+
+    Attributes:
+        pieces: V, rows of the table.
+        dim: D, components of a piece's and of a text's embedding.
+        blocks: G, groups of rows with one scale and one offset; row i belongs to group i mod G.
+        channels: C of each branch.
+        widths: Pieces that the convolutions of each branch see.
+        units: H, units of the first two of the last layers.
+    """
+
+    pieces: int
+    dim: int
+    blocks: int
+    channels: int
+    widths: tuple[int, ...]
+    units: int
+
+    @classmethod
+    def of(cls, shapes: Mapping[str, Sequence[int]]) -> NetworkShape:
+        """The sizes that the shapes of a state name; whether all of them fit is for the caller to compare.
+
+        Raises:
+            KeyError, IndexError, ValueError: Tensors are missing or have other dimensions.
+        """
+        (pieces, dim), (blocks,) = shapes["table"], shapes["scales"]
+        channels = shapes["branches.0.first.weight"][0]
+        firsts = [name for name in shapes if name.endswith(".first.weight")]
+        widths = tuple(shapes[f"branches.{i}.first.weight"][1] // channels for i in range(len(firsts)))
+        return cls(pieces, dim, blocks, channels, widths, shapes["dense.0.weight"][0])
+
+
+class Branch(nn.Module):
+    """Two residual convolutions of one width."""
+
+    def __init__(self, channels: int, width: int) -> None:
+        """Make new layers with torch's random generator."""
+        super().__init__()
+        self.width = width
+        self.first = nn.Linear(width * channels, channels)
+        self.second = nn.Linear(width * channels, channels)
+
+
+class PublishedNetwork(nn.Module):
+    """Unit vectors of texts from the ids of their pieces.
+
+    The table is uint8 and stays as it is in training: row i stands for table[i] * scales[i % G] + offsets[i % G].
+    """
+
+    table: Tensor
+    scales: Tensor
+    offsets: Tensor
+
+    def __init__(self, shape: NetworkShape, epsilon: float = 1e-12, precision: Precision = "float32") -> None:
+        """Make a new network.
+
+        Args:
+            shape: Its sizes.
+            epsilon: Added to variances in layer norms; also the least square of a length.
+            precision: Numbers that the large products are computed in, all but those of the last layers.
+
+        Raises:
+            SettingsError: Another precision, or a size below 1.
+        """
+        super().__init__()
+        sizes = (shape.pieces, shape.dim, shape.blocks, shape.channels, shape.units, *shape.widths)
+        if min(sizes) < 1 or not shape.widths:
+            raise SettingsError(f"{shape}: all sizes must be at least 1")
+        self.shape = shape
+        self.register_buffer("table", torch.zeros(shape.pieces, shape.dim, dtype=torch.uint8))
+        self.register_buffer("scales", torch.ones(shape.blocks))
+        self.register_buffer("offsets", torch.zeros(shape.blocks))
+        channels = len(shape.widths) * shape.channels
+        self.project = nn.Linear(shape.dim, channels)
+        self.project_norm = nn.LayerNorm(channels)
+        self.branches = nn.ModuleList(Branch(shape.channels, width) for width in shape.widths)
+        features = shape.dim + channels
+        self.norm = nn.LayerNorm(features)
+        self.output = nn.Linear(features, shape.dim)
+        dim, units = shape.dim, shape.units
+        extents = [(dim, units), (dim, units), (units, units), (units, dim), (units, dim), (dim, dim)]
+        self.dense = nn.ModuleList(nn.Linear(*extent, bias=False) for extent in extents)
+        self.with_settings(epsilon, precision)
+
+    def with_settings(self, epsilon: float, precision: Precision) -> PublishedNetwork:
+        """The same network with other settings, see `__init__`.
+
+        Raises:
+            SettingsError: An unknown precision.
+        """
+        if precision not in PRECISIONS:
+            raise SettingsError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
+        self.epsilon, self.precision = epsilon, precision
+        self.project_norm.eps = self.norm.eps = epsilon
+        return self
+
+    def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:
+        """Embed texts.
+
+        Args:
+            ids: int64 (T,), the texts' pieces one after another, each below V.
+            offsets: int64 (B + 1,): text i is ids[offsets[i]:offsets[i + 1]], at least one piece.
+
+        Returns:
+            float32 (B, D), of length 1.
+        """
+        if len(offsets) < 2:
+            return self.scales.new_zeros(0, self.shape.dim)
+        pieces, places = ids.unique(return_inverse=True)
+        group = pieces % self.shape.blocks
+        rows = self.table[pieces] * self.scales[group, None] + self.offsets[group, None]
+        known = self._of_pieces(rows)
+        sums = [self._sums(rows, known, places[begin:end], bounds) for begin, end, bounds in _blocks(offsets)]
+        counts = offsets.diff()[:, None].to(rows.dtype)
+        total = self.norm.weight * torch.cat(sums) + counts * self.norm.bias
+        return self._last_layers((self.output(total) + (counts - 1) * self.output.bias) / counts.sqrt())
+
+    def _of_pieces(self, rows: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """For each width, states (U, C) and the first convolution's products (width * (U + 1), C) of U pieces."""
+        projected = self._product(rows, self.project.weight).float() + self.project.bias
+        states = self.project_norm(projected).split(self.shape.channels, 1)
+        branches = [cast("Branch", branch) for branch in self.branches]
+        products = [self._products(own, one.first.weight, one.width) for own, one in zip(states, branches, strict=True)]
+        return list(zip(states, products, strict=True))
+
+    def _products(self, states: Tensor, weight: Tensor, width: int) -> Tensor:
+        """Each state times the kernel's part for each place in the window: (width * (N + 1), C); the last are zero."""
+        channels = states.shape[1]
+        taps = weight.view(channels, width, channels).transpose(0, 1).reshape(-1, channels)
+        return self._product(F.pad(states, (0, 0, 0, 1)), taps).view(-1, channels)
+
+    def _product(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """A linear map in the chosen precision."""
+        if self.precision == "bfloat16":
+            rows, weight = rows.bfloat16(), weight.bfloat16()
+        return F.linear(rows, weight)
+
+    def _sums(self, rows: Tensor, known: Sequence[tuple[Tensor, Tensor]], places: Tensor, bounds: Tensor) -> Tensor:
+        """The sum of the normalized features over each text of a block, float (b, D + C * branches)."""
+        features = [rows[places]]
+        around = _windows(bounds, max(self.shape.widths))
+        outside = places.new_full((1,), len(rows))
+        pieces_around = torch.cat([places, outside])[around]
+        for branch, (states, products) in zip(self.branches, known, strict=True):
+            assert isinstance(branch, Branch)
+            first = _convolved(products, pieces_around, branch.width) + branch.first.bias
+            hidden = states[places] + first.relu_()
+            again = self._products(hidden, branch.second.weight, branch.width)
+            second = _convolved(again, around, branch.width) + branch.second.bias
+            features.append(hidden + second.relu_())
+        normal = F.layer_norm(torch.cat(features, 1), self.norm.normalized_shape, eps=self.epsilon)
+        if len(bounds) == 2:  # perhaps a long text: `sum` adds pairwise, `embedding_bag` one after another
+            return normal.sum(0, keepdim=True)
+        order = torch.arange(len(places), device=places.device)
+        return F.embedding_bag(order, normal, bounds, mode="sum", include_last_offset=True)
+
+    def _last_layers(self, mean: Tensor) -> Tensor:
+        first, short, second, third, across, last = self.dense
+        hidden = (short(mean) + second(first(mean).relu())).relu()
+        vectors: Tensor = (across(hidden) + last(third(hidden).relu())).tanh()
+        return vectors / vectors.square().sum(1, keepdim=True).clamp(min=self.epsilon).sqrt()
+
+
+def _blocks(offsets: Tensor) -> list[tuple[int, int, Tensor]]:
+    """Texts in blocks of about `BLOCK` pieces: first piece, end, and int64 (b + 1,) offsets within the block."""
+    blocks, begin, bounds = [], 0, offsets.tolist()
+    for text in range(1, len(bounds)):
+        if text + 1 == len(bounds) or bounds[text + 1] - bounds[begin] > BLOCK:
+            blocks.append((bounds[begin], bounds[text], offsets[begin : text + 1] - offsets[begin]))
+            begin = text
+    return blocks
+
+
+def _windows(bounds: Tensor, widest: int) -> Tensor:
+    """The places around each piece in its text, int64 (T, widest); T where the text has ended or not begun."""
+    counts = bounds.diff()
+    total = int(bounds[-1])
+    begins, ends = (bound.repeat_interleave(counts, output_size=total)[:, None] for bound in (bounds[:-1], bounds[1:]))
+    left = (widest - 1) // 2
+    around = torch.arange(total, device=bounds.device)[:, None] + torch.arange(-left, widest - left).to(bounds.device)
+    return around.masked_fill((around < begins) | (around >= ends), total)
+
+
+def _convolved(products: Tensor, around: Tensor, width: int) -> Tensor:
+    """Sums of products over windows, float32 (T, C); a window of even width has one place more on its right."""
+    left = (around.shape[1] - 1) // 2 - (width - 1) // 2
+    index = around[:, left : left + width] * width + torch.arange(width, device=around.device)
+    return F.embedding_bag(index, products, mode="sum").float()

@@ -1,0 +1,121 @@
+"""The published multilingual USE and an averaging model side by side, as the first module of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from sentence_transformers.base.modules import InputModule
+from torch import Tensor
+
+from st_paragram.core.damage import refused, short
+from st_paragram.core.encoding.configuration import AVERAGING, file_of, read_configuration
+from st_paragram.core.json_files import read_json
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.muse.use_encoder import UseEncoder, module_folder
+from st_paragram.learning.models import averaging
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+_USE, _PSP = "use", "psp"
+
+
+class SideBySide(InputModule):
+    """Unit vectors of two encoders side by side, scaled so that cosines are a weighted mean of the encoders' cosines.
+
+    An embedding is sqrt(weight) * use, then sqrt(1 - weight) * psp; its length is 1. A text without a vector in the
+    averaging model (a mean of zeros) has zeros there.
+    """
+
+    # Saved pipelines name the public path, which stays when files move.
+    __module__ = "st_paragram"
+
+    config_keys: list[str] = ["weight"]  # noqa: RUF012 - as declared by sentence-transformers
+    config_file_name = "side_by_side_config.json"
+    save_in_root = False
+    texts_at_once = UseEncoder.texts_at_once
+
+    def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float = 0.5) -> None:
+        """Put two encoders together.
+
+        Args:
+            use: The published network.
+            psp: Tokens and table of an averaging model.
+            weight: Share of the published network in a cosine, more than 0 and less than 1.
+
+        Raises:
+            SettingsError: Another weight.
+        """
+        super().__init__()
+        if not (isinstance(weight, int | float) and 0 < weight < 1):
+            raise SettingsError(f"weight is {short(weight)}; it must be more than 0 and less than 1")
+        self.use, self.psp, self.weight = use, psp, float(weight)
+        self.mean = MeanPool(psp.embedding_dimension)
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """Pieces of a text that the published network reads; None: all."""
+        return self.use.max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        self.use.max_seq_length = value
+
+    def get_embedding_dimension(self) -> int:
+        """D of both."""
+        return self.use.get_embedding_dimension() + self.psp.embedding_dimension
+
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
+        """Encode texts for both, see `UseEncoder.preprocess`: features of the averaging model, and `use_` features."""
+        of_use = self.use.preprocess(inputs, prompt)
+        return self.psp.preprocess(inputs, prompt) | {f"use_{name}": value for name, value in of_use.items()}
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Add `sentence_embedding`, float32 (B, D)."""
+        names = ("input_ids", "cu_seq_lens_q")
+        use = self.use({name: features[f"use_{name}"] for name in names})["sentence_embedding"]
+        mean = self.mean(self.psp({name: features[name] for name in names}))["sentence_embedding"]
+        parts = [self.weight**0.5 * use, (1 - self.weight) ** 0.5 * F.normalize(mean.float(), dim=1)]
+        features["sentence_embedding"] = torch.cat(parts, 1)
+        return features
+
+    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
+        """Write the settings and a folder for each encoder; that of the averaging model is a model directory."""
+        self.save_config(output_path)
+        use = Path(output_path) / _USE
+        use.mkdir(exist_ok=True)
+        self.use.save(str(use))
+        averaging.write(pipeline(self.psp, str(self.use.network.table.device)), Path(output_path) / _PSP)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> SideBySide:  # type: ignore[override]  # noqa: ANN401
+        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub.
+
+        Raises:
+            ModelDirectoryError: A file is missing or damaged, or the files do not fit.
+        """
+        folder = module_folder(model_name_or_path, kwargs)
+        path = file_of(folder, cls.config_file_name)
+        with refused(ModelDirectoryError, path, "not the settings of SideBySide", "save the model again"):
+            weight = read_json(path)["weight"]
+        try:
+            return cls(UseEncoder.load(str(folder / _USE)), averaging_part(folder / _PSP), weight)
+        except SettingsError as error:
+            raise ModelDirectoryError(f"{path}: {error}") from error
+
+
+def averaging_part(folder: Path) -> TokenEmbedding:
+    """Tokens and table of an averaging model's directory.
+
+    Raises:
+        ModelDirectoryError: It is missing or damaged, or a model of another architecture.
+    """
+    configuration = read_configuration(folder)
+    if configuration.architecture != AVERAGING:
+        seen = configuration.architecture
+        raise ModelDirectoryError(f"{folder}: a model of architecture {short(seen)}; name an averaging model (P-SP)")
+    return averaging.read(folder, configuration.values)[0]
