@@ -119,8 +119,11 @@ def margin_loss(
 ) -> Tensor:
     """The loss on embeddings, float (B, D) each; see `MarginHardNegativeLoss`."""
     if dims:
-        cut = [[each[:, :dim] for each in (s, t, negative_of_s, negative_of_t)] for dim in (*dims, s.shape[1])]
-        return torch.stack([margin_loss(*columns, margin) for columns in cut]).mean()
+        losses = [
+            margin_loss(s[:, :dim], t[:, :dim], negative_of_s[:, :dim], negative_of_t[:, :dim], margin)
+            for dim in (*dims, s.shape[1])
+        ]
+        return torch.stack(losses).mean()
     positive = F.cosine_similarity(s, t)
     from_s = F.relu(margin - positive + F.cosine_similarity(s, negative_of_s)).mean()
     from_t = F.relu(margin - positive + F.cosine_similarity(t, negative_of_t)).mean()
