@@ -44,7 +44,7 @@ void translate_exceptions(py::module_& module) {
 PYBIND11_MODULE(_kernels, module) {
     module.doc() = "Compiled loops of st_paragram; use them through the modules that fall back on torch.";
     module.attr("sources") = kSources;
-    module.attr("interface") = 6;  // as `INTERFACE` in `st_paragram/core/native/__init__.py`
+    module.attr("interface") = 7;  // as `INTERFACE` in `st_paragram/core/native/__init__.py`
     ready_to_throw();
     translate_exceptions(module);
     module.def("instructions", [] { return loops().name; }, "Instruction set of the loops: generic, avx2 or avx512.");
