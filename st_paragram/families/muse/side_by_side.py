@@ -39,7 +39,7 @@ class SideBySide(InputModule):
     save_in_root = False
     texts_at_once = UseEncoder.texts_at_once
 
-    def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float = 0.5) -> None:
+    def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float) -> None:
         """Put two encoders together.
 
         Args:

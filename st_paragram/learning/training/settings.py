@@ -149,7 +149,7 @@ class TrainingSettings:
         """Numbers of components that embeddings can be cut to.
 
         Raises:
-            SettingsError: They are no numbers.
+            SettingsError: One is not a whole number.
         """
         try:
             return tuple(int(part) for part in self.matryoshka_dims.split(",") if part.strip())
