@@ -1,4 +1,4 @@
-"""`st-paragram get`: the model that comes with the package, as a directory that any reader opens."""
+"""`st-paragram get`: a model that comes with the package, as a directory that any reader opens."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from st_paragram.core.encoding.configuration import CONFIG_FILE
-from st_paragram.core.encoding.find import SHIPPED, shipped_folder
+from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
 from st_paragram.core.files import check_output_folder
 from st_paragram.errors import ModelDirectoryError
 
 DESCRIPTION = (
-    f"Write {SHIPPED}, the small model of eight languages that comes with st_paragram, into a directory that "
-    "SentenceTransformer opens, with or without st_paragram. Nothing is downloaded."
+    f"Write {' or '.join(SHIPPED_MODELS)}, the models of eight languages that come with st_paragram, to a directory "
+    "that SentenceTransformer opens, with or without st_paragram. Nothing is downloaded."
 )
 EPILOG = f"""\
   st-paragram get {SHIPPED}
@@ -25,7 +25,7 @@ Where st_paragram is installed, `st_paragram.load("{SHIPPED}")` and `--model {SH
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("name", choices=(SHIPPED,), metavar="NAME", help=f"the model: {SHIPPED}")
+    parser.add_argument("name", choices=SHIPPED_MODELS, metavar="NAME", help=f"the model: {', '.join(SHIPPED_MODELS)}")
     parser.add_argument("--output", type=Path, metavar="DIR", help="the directory to make (default: its name)")
     parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.table import for_any_reader
     from st_paragram.core.encoding.training_record import training_text
 
-    folder = shipped_folder()
+    folder = shipped_folder(arguments.name)
     encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")
     dtype = for_any_reader(encoder.model.table.kind)
     encoder.save(output, card, arguments.overwrite, dtype, training=training_text(folder))

@@ -136,7 +136,7 @@ def _check_options(arguments: argparse.Namespace, use: bool) -> None:
     if (arguments.weights is None) != (arguments.use_model is None):
         raise SettingsError("--weights and --sentencepiece belong together; name both files, or neither")
     if kind == USE_PSP and arguments.psp is None:
-        raise SettingsError("use-psp needs --psp: the directory of an averaging model, or p-sp-mini")
+        raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
     if (arguments.dim is None) != (arguments.text is None):
         raise SettingsError("--dim and --text belong together; the projection is fitted on text")
 

@@ -49,8 +49,8 @@ class Encoder:
         """Open a model.
 
         Args:
-            model: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, a hub id `owner/name`
-                or `owner/name@revision`; or a model in parts.
+            model: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, `p-sp-base`, a hub
+                id `owner/name` or `owner/name@revision`; or a model in parts.
             truncate_dim: keep the first components of each embedding only; no others are kept in memory.
             num_threads: threads that encode; as many as `OMP_NUM_THREADS` says if None, or as cores.
 

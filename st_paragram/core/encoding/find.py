@@ -1,4 +1,4 @@
-"""Where a model is: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, the shipped one, a hub id."""
+"""Where a model is: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, a shipped one, a hub id."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from st_paragram.errors import ModelDirectoryError, ParagramError
 logger = logging.getLogger(__name__)
 
 HOME_VARIABLE = "ST_PARAGRAM_HOME"
-#: The model that comes with the package.
+#: The model that is taken where none is named.
 SHIPPED = "p-sp-mini"
+#: The models that come with the package, the smallest first.
+SHIPPED_MODELS = (SHIPPED, "p-sp-base")
 _ADVICE = f"give a path, take {SHIPPED}, or train a model with `st-paragram train`"
 _BESIDE = (STOCK_CONFIG_FILE, CHECKSUMS_FILE, "README.md")
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -27,8 +29,9 @@ def find(name: str | Path) -> Path:
     """The directory of a model.
 
     Args:
-        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, which comes with the
-            package, or a hub id `owner/name`, which may name a revision (a branch, a tag or a commit): `owner/name@v1`.
+        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini` or `p-sp-base`, which come
+            with the package, or a hub id `owner/name`, which may name a revision (a branch, a tag or a commit):
+            `owner/name@v1`.
 
     Raises:
         ModelDirectoryError: not found; the message lists the places.
@@ -46,8 +49,8 @@ def find_here(name: str | Path) -> Path | None:
     for place in _places(name):
         if _is_folder(place):
             return place
-    if name == SHIPPED:
-        return shipped_folder()
+    if name in SHIPPED_MODELS:
+        return shipped_folder(name)
     if wrong := file_for_folder(name, "a model directory"):
         raise ModelDirectoryError(f"{printable(wrong)}; name the folder that holds the model")
     if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
@@ -67,9 +70,9 @@ def _listed(places: list[Path]) -> str:
     return printable(", ".join(map(str, places)))
 
 
-def shipped_folder() -> Path:
-    """Where `SHIPPED` stands in the package: what `load` reads, without the files of the stock reader."""
-    return Path(__file__).with_name("shipped") / SHIPPED
+def shipped_folder(name: str = SHIPPED) -> Path:
+    """The folder of one of `SHIPPED_MODELS`: what `load` reads, without the files for plain sentence-transformers."""
+    return Path(__file__).with_name("shipped") / name
 
 
 def _is_folder(place: Path) -> bool:
