@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from st_paragram.tools.alignment.document_list import DocumentPair
 
 DESCRIPTION = (
-    "Align the sentences of a document and of its translation. Both are texts with one sentence on each line, plain or "
-    "compressed. A sentence goes with one sentence or with two neighbouring ones of the other document, or is skipped. "
-    "The output has rows `score TAB source TAB target` in the order of the documents. If a run over a list of "
-    "documents is interrupted, the same command resumes it."
+    "Align the sentences of a document and of its translation. Both have one sentence per line, plain or "
+    "compressed. Each sentence is aligned with one sentence or two neighboring sentences of the other "
+    "document, or is skipped. The output has rows `score TAB source TAB target` in the order of the "
+    "documents. If a run over a list of documents is interrupted, the same command resumes it."
 )
 EPILOG = ""
 
@@ -41,10 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--documents",
         metavar="LIST.tsv",
-        help="in place of both, a list: rows `source file TAB target file`, with paths from its folder",
+        help="list of document pairs instead: rows `source file TAB target file`, with paths relative to its folder",
     )
     add_model_option(documents)
-    add("--output", required=True, metavar="OUT.tsv", help="the file to make")
+    add("--output", required=True, metavar="OUT.tsv", help="output file")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
     add = parser.add_argument_group("work").add_argument
@@ -53,9 +53,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="processes that share the pairs of documents (default: %(default)s)",
+        help="worker processes (default: %(default)s)",
     )
-    add("--work", type=Path, metavar="DIR", help="keep the results here, so that later runs redo only what has changed")
+    add(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="folder for intermediate results; later runs redo only what has changed",
+    )
     add_plan_option(parser)
 
 

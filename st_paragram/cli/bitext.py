@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 DESCRIPTION = (
-    "Download parallel text, clean it, and make a pair store of it, which `st-paragram train bitext` reads. The store "
-    "is data/en-LANG.h5 unless you say otherwise."
+    "Download parallel text, clean it, and turn it into a pair store for `st-paragram train bitext`. The "
+    "store is data/en-LANG.h5 unless you say otherwise."
 )
 EPILOG = """\
 Without --corpus, the command takes the corpora that the papers took for a language, and at most as many pairs of each
-as they did. For a language that they did not use, it takes all corpora of the catalogue that have it. Texts of your own
-are added with --text and --moses.
+as they did. For a language that they did not use, it takes all corpora of the catalogue that have it. Add your own
+texts with --text and --moses.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
@@ -53,30 +53,30 @@ redoes only what they change.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
     add = parser.add_argument
-    add("--lang", required=True, metavar="CODE[-CODE...]", help="the languages beside English, e.g. es or fr-es-de")
-    add("--output", type=Path, metavar="FILE.h5", help="the pair store to make (default: data/en-LANG.h5)")
+    add("--lang", required=True, metavar="CODE[-CODE...]", help="languages other than English, e.g. es or fr-es-de")
+    add("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
     add = parser.add_argument_group("download").add_argument
     add(
         "--corpus",
         action="append",
         default=[],
         metavar="NAME[@VERSION]",
-        help="take this corpus; repeatable (default: those of the papers)",
+        help="corpus to take; repeatable (default: the papers' corpora)",
     )
     add(
         "--mirror",
         metavar="URL",
-        help="fetch from this server, where files have the same paths (default: the corpora's own servers)",
+        help="mirror to fetch from, with the same file paths (default: each corpus's server)",
     )
     add(
         "--folder",
         type=Path,
         default=Path("data/raw"),
         metavar="DIR",
-        help="the folder to download to (default: %(default)s)",
+        help="download folder (default: %(default)s)",
     )
-    add("--parallel", type=int, default=4, metavar="N", help="how many files to fetch at a time (default: %(default)s)")
-    add("--no-download", action="store_true", help="download nothing; take only the texts of --text and --moses")
+    add("--parallel", type=int, default=4, metavar="N", help="files to fetch at a time (default: %(default)s)")
+    add("--no-download", action="store_true", help="download nothing; use only --text and --moses")
     add_text_options(parser)
     add_cleaning_options(parser, "`default`")
     add_store_options(parser)
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     work = work_from(arguments, output.with_name(f"{output.stem}.work"))
     files = [] if arguments.no_download else _files(arguments)
     if not files and not sources:
-        raise SettingsError("there is no text: --no-download is given without --text or --moses; name at least one")
+        raise SettingsError("no text: --no-download needs --text or --moses")
     if arguments.plan:
         return print_plan(_plan(arguments, files, sources, output, settings, vocabulary, work))
     if files:

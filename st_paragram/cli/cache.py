@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from st_paragram.core.cache import CacheEntry
 
 DESCRIPTION = (
-    "List what st_paragram has stored in its cache: the kind of each file, its size, when it was last used, and the "
-    "texts it was made from. `st-paragram cache clear` removes files that are made again when they are needed; files "
-    "that another run uses, and models, stay."
+    "List what st_paragram has stored in its cache: the kind of each file, its size, when it was last "
+    "used, and its source texts. `st-paragram cache clear` removes files that are rebuilt when needed. "
+    "Models, and files that another run uses, stay."
 )
 EPILOG = """\
 The kinds are:
@@ -30,10 +30,10 @@ The kinds are:
 - stores: pair stores of the texts that models were trained on, one for each state of a text;
 - tasks: stores of questions, responses and inference, of `train muse`;
 - built-in: the built-in text;
-- unfinished: what interrupted preparations left, from which they resume;
-- digests: checksums of files that were read through, so that this is done once;
+- unfinished: partial results of interrupted preparations, for resuming;
+- digests: checksums of files that were read in full, so that each is read only once;
 - lid: downloaded models of the language filter;
-- models: models that you put there to be found by their names; they are never cleared.
+- models: models that you put there to load them by name; never cleared.
 
 The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram. What comes from the
 Hugging Face hub is in the cache of the hub ($HF_HOME), which `hf cache` manages. The last use of a file is what the
@@ -52,20 +52,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, one object for each file")
     parser.set_defaults(action=None)
     clear = parser.add_subparsers(metavar="[clear]", dest="action").add_parser(
-        "clear", help="remove what is made again when it is needed", description="Remove files of the cache."
+        "clear", help="remove files that are rebuilt when needed", description="Remove files from the cache."
     )
     clear.add_argument(
         "--kind",
         action="append",
         choices=_KINDS,
-        help="what to remove (repeatable; default: all but lid, models of the language filter that were downloaded)",
+        help="kind to remove; repeatable (default: all except lid, the downloaded models of the language filter)",
     )
     clear.add_argument(
         "--older-than",
         type=float,
         default=0.0,
         metavar="DAYS",
-        help="remove only files that were not used for so many days (default: 0)",
+        help="remove only files not used for this many days (default: 0)",
     )
     clear.add_argument("--plan", action="store_true", help="list what would be removed, and stop")
 

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from st_paragram.tools.deduplication.deduplicate import Deduplicated
 
 DESCRIPTION = (
-    "Remove exact and near-duplicates from a text with one sentence on each line, or from a parallel corpus. The lines "
-    "that stay keep their order and their bytes. A line is removed only if it is a duplicate of a line that stays."
+    "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. "
+    "The remaining lines keep their order and their bytes. A line is removed only if it duplicates a line "
+    "that stays."
 )
 EPILOG = """\
 Three methods find duplicates; a line goes if one of them finds it:
 
-- exact: the letters and digits are the same, whatever the case, spaces and punctuation (see --no-normalize);
+- exact: the letters and digits are the same, regardless of case, spaces and punctuation (see --no-normalize);
 - minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold;
 - embeddings: the cosine is at least --cosine, which finds paraphrases, too.
 
@@ -60,25 +61,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="the text, plain or compressed, or - for standard input")
-    add("--pairs", action="store_true", help="the file has two columns with a tab between, a pair on each line")
-    add("--moses", nargs=2, metavar=("EN", "XX"), help="a pair of files, one for each language, in place of FILE")
+    add("--pairs", action="store_true", help="FILE has one tab-separated pair per line")
+    add("--moses", nargs=2, metavar=("EN", "XX"), help="two files, one per language, instead of FILE")
     add_columns_option(
         parser,
-        "of a table (CSV, TSV, JSON lines or Parquet): the column that has the text, or the two columns of a parallel "
-        "corpus, by their names in the first row; the output has only these, with a tab between",
+        "for a table (CSV, TSV, JSON lines or Parquet): name of the text column, or of the two columns of "
+        "a parallel corpus, as in the first row; the output has only these, tab-separated",
     )
     add(
         "--output",
         nargs="+",
         default=[STDOUT],
         metavar="OUT",
-        help="the file to make (default, and `-`: standard output); with --moses two files",
+        help="output file (default, and `-`: standard output); with --moses two files",
     )
     add(
         "--removed",
         type=Path,
         metavar="TSV",
-        help="write what was removed: rows `line TAB kept line TAB reason TAB text`, lines counted from 1",
+        help="list of removed lines: rows `line TAB kept line TAB reason TAB text`, lines counted from 1",
     )
     add("--overwrite", action="store_true", help="replace outputs that exist")
     group = parser.add_argument_group("duplicates")
@@ -87,7 +88,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=[method.value for method in Method],
         default=[Method.EXACT.value, Method.MINHASH.value],
-        help="how duplicates are found (default: exact minhash)",
+        help="methods that find duplicates (default: exact minhash)",
     )
     add_setting_options(group, DeduplicationSettings)
     group = parser.add_argument_group("embeddings")
@@ -138,7 +139,7 @@ def _paths(arguments: argparse.Namespace) -> list[str]:
         seen = ["FILE"] * bool(arguments.file) + ["--pairs"] * arguments.pairs + ["--moses"] * bool(arguments.moses)
         raise SettingsError(f"{' and '.join(seen) or 'nothing'} given; give FILE, FILE with --pairs, or --moses EN XX")
     if arguments.moses == [STDIN, STDIN]:
-        raise SettingsError("both files of a Moses pair are standard input; give at least one by its path")
+        raise SettingsError("only one file of a Moses pair can be standard input; give the other by its path")
     if arguments.columns and (arguments.moses or len(arguments.columns) != _columns(arguments)):
         how = "with --moses" if arguments.moses else f"with {len(arguments.columns)} names"
         raise SettingsError(f"--columns is given {how}; name the column of a text, or the two of a parallel corpus")

@@ -11,7 +11,7 @@ DESCRIPTION = (
     "Open a page that shows in the browser what models do: the cosine of two sentences and what each piece "
     "contributes to it, the nearest sentences of a list, the alignment of two short texts and, with a generative "
     "model, style transfer. All work is done on this machine, and the page fetches nothing from the network. "
-    'Ctrl-C ends it. Needs: pip install "st_paragram[demo]".'
+    'Press Ctrl-C to stop. Needs: pip install "st_paragram[demo]".'
 )
 EPILOG = """\
   st-paragram demo
@@ -28,14 +28,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="*",
         metavar="MODEL",
-        help=f"model directories, names or hub ids to pick from on the page (default: {SHIPPED})",
+        help=f"models to choose from on the page: directories, names or hub ids (default: {SHIPPED})",
     )
     add(
         "--host",
         default=_LOOPBACK[0],
-        help="address to listen at; the default is for this machine only (default: %(default)s)",
+        help="address to listen on (default: %(default)s, this machine only)",
     )
-    add("--port", type=int, help="port to listen at (default: the first free one from 7860 on)")
+    add("--port", type=int, help="port to listen on (default: the first free port from 7860 up)")
     add("--open", action="store_true", help="open the page in a browser")
 
 
@@ -56,6 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
     with served(names, arguments.host, arguments.port, arguments.open) as address:
         print(f"The page is at {address} until you press Ctrl-C.", flush=True)
         if arguments.host not in _LOOPBACK:
-            print(f"At {arguments.host} others can reach it as well; there is no password.", flush=True)
+            print(f"Others can reach it at {arguments.host}; there is no password.", flush=True)
         serve_until_stopped()
     return 0

@@ -40,34 +40,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--lang",
         metavar="CODE[-CODE...]",
-        help="the languages to fetch, each paired with --source, e.g. es or fr-es-de",
+        help="languages to fetch, each paired with --source, e.g. es or fr-es-de",
     )
-    add("--source", default="en", metavar="CODE", help="the language that they are paired with (default: %(default)s)")
+    add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
     add(
         "--corpus",
         action="append",
         default=[],
         metavar="NAME[@VERSION]",
-        help="fetch this corpus instead of those of the papers; repeatable",
+        help="corpus to fetch instead of the papers' corpora; repeatable",
     )
     add(
         "--sets",
         action="append",
         default=[],
         metavar="NAME",
-        help="fetch other files: tatoeba, bucc, lid, paranmt or sts; repeatable",
+        help="other files to fetch: tatoeba, bucc, lid, paranmt or sts; repeatable",
     )
     add(
         "--mirror",
         metavar="URL",
-        help="fetch from this server, where files have the same paths (default: the corpora's own servers)",
+        help="mirror to fetch from, with the same file paths (default: each corpus's server)",
     )
-    add("--folder", type=Path, default=Path("data/raw"), help="the folder to store files in (default: %(default)s)")
-    add("--parallel", type=int, default=4, help="how many files to fetch at a time (default: %(default)s)")
+    add("--folder", type=Path, default=Path("data/raw"), help="output folder (default: %(default)s)")
+    add("--parallel", type=int, default=4, help="files to fetch at a time (default: %(default)s)")
     add("--list", action="store_true", help="only show what would be fetched")
     terms = (
-        "with --sets sts, also fetch STS 2012 and the STS Benchmark; you agree with their terms, which are shown "
-        "otherwise"
+        "with --sets sts, also fetch STS 2012 and the STS Benchmark, and agree to their terms; without "
+        "this option, the terms are shown"
     )
     add("--accept-msr-terms", action="store_true", help=terms)
     add_plan_option(parser)
@@ -119,9 +119,7 @@ def _plan(arguments: argparse.Namespace, files: list[CorpusFile]) -> Plan:
         if sts.refused:
             how.append(f"without {listed(sts.refused)}, whose terms were not accepted")
     if kept := len(files) - len(missing):
-        makes.append(
-            f"{folder}: {counted(kept, 'file')} that {'is' if kept == 1 else 'are'} there already, and not fetched"
-        )
+        makes.append(f"{folder}: {counted(kept, 'file')} already there, not fetched again")
     known = [file.size or file.about for file in missing]
     return Plan("download files", reads, makes, how, Needs(disk=total(known) or None, depends_on="the network"))
 

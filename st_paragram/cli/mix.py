@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from st_paragram.tools.corpora.mixture import MixtureSource
 
 DESCRIPTION = (
-    "Find out which of several parallel texts help. Models are trained for a short time on samples of all texts, and "
-    "without each of them, and are scored on development sets. A text that hurts gets a lower weight, or 0. The result "
-    "is a table, and a list of texts with weights for `st-paragram prepare --sources`."
+    "Find out which parallel texts help. Models are trained briefly on samples of all texts, and on all "
+    "except one, and are scored on development sets. A text that hurts gets a lower weight, or 0. The "
+    "result is a table, and a list of texts with weights for `st-paragram prepare --sources`."
 )
 EPILOG = """\
   st-paragram mix talks.tsv.xz manual.tsv forum.tsv --lang es --dev stsb-dev.tsv --output mixture.yaml
@@ -31,10 +31,10 @@ EPILOG = """\
   st-paragram mix --sources texts.yaml --dev stsb-dev.tsv --seeds 5 --work mix.work --output mixture.yaml
   st-paragram prepare --lang es --sources mixture.yaml --output data/en-es.h5
 
-A list of texts (--sources) is YAML: a name for each, with its path, its languages and what `prepare --sources` takes
-besides, such as columns, cap and group; paths are meant from the folder of the list.
+A list of texts (--sources) is YAML: a name for each text, with its path, its languages and what `prepare --sources`
+takes besides, such as columns, cap and group; paths are relative to the folder of the list.
 
-Never give a test set to --dev or --dev-bitext: known ones are refused. After Ctrl-C the same command resumes.
+Never give a test set to --dev or --dev-bitext: known test sets are refused. After Ctrl-C the same command resumes.
 """
 
 
@@ -47,19 +47,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "texts",
         nargs="*",
         metavar="[LANG-LANG:]FILE",
-        help="texts of two columns, with a prefix if they are not English and --lang",
+        help="two-column texts, with a prefix unless the columns are English and --lang",
     )
-    add("--lang", metavar="CODE[-CODE...]", help="the language of the texts beside English, or several; en for English")
+    add("--lang", metavar="CODE[-CODE...]", help="language of the texts other than English, or several; en for English")
     add(
         "--columns",
         action="append",
         default=[],
         nargs=2,
         metavar="NAME",
-        help="of texts that are tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two "
-        "languages. Give it once for all texts, or once for each",
+        help="for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages; once "
+        "for all texts, or once per text",
     )
-    add("--sources", action="append", default=[], metavar="FILE.yaml", help="a list of texts, see below; repeatable")
+    add("--sources", action="append", default=[], metavar="FILE.yaml", help="list of texts, see below; repeatable")
     add = parser.add_argument_group("development sets").add_argument
     add(
         "--dev",
@@ -74,13 +74,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[LANG-LANG:]FILE",
-        help="translations to find; repeatable (default: for each language, pairs that are kept from the texts)",
+        help="translations to find; repeatable (default: pairs held out from the texts, for each language)",
     )
     add = parser.add_argument_group("output").add_argument
-    add("--output", type=Path, required=True, metavar="FILE.yaml", help="the list of texts with weights to make")
-    add("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    add("--output", type=Path, required=True, metavar="FILE.yaml", help="output list of texts with weights")
+    add("--json", type=Path, metavar="FILE", help="file for all figures")
     add("--overwrite", action="store_true", help="replace outputs that exist")
-    add("--work", type=Path, metavar="DIR", help="keep samples and results of trainings here for later runs")
+    add("--work", type=Path, metavar="DIR", help="folder for samples and training results, for later runs")
     group = parser.add_argument_group("search")
     add_setting_options(group, MixSettings)
     group.add_argument(
@@ -89,7 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="T",
-        help="temperatures of `st-paragram prepare`, which balance languages, to try on the mixture (default: none)",
+        help="temperatures of `st-paragram prepare` to try on the mixture (default: none)",
     )
     add_cleaning_options(parser, "length alone")
     add_no_checks(parser)
@@ -145,7 +145,7 @@ def _texts(arguments: argparse.Namespace) -> list[MixtureSource]:
     from st_paragram.tools.corpora.mixture import MixtureSource
 
     if arguments.texts and arguments.lang is None:
-        raise SettingsError(f"the language of {arguments.texts[0]} is not given; add --lang, as in --lang es")
+        raise SettingsError(f"no language for {arguments.texts[0]}; add --lang, e.g. --lang es")
     if arguments.columns and not arguments.texts:
         raise SettingsError("--columns is given, and no text as an argument; write columns into the list of texts")
     sources = with_columns(_parsed(arguments.texts, arguments.lang), arguments.columns)

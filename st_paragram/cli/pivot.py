@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.pivot_pairs import PivotSettings
 
 DESCRIPTION = (
-    "Make paraphrases out of bitext: sentences of one language that have the same translation become pairs. The output "
-    "has two columns with a tab between them, and its rows are in random order."
+    "Extract paraphrases from bitext: sentences of one language with the same translation become pairs. "
+    "The output has two columns with a tab between them, and its rows are in random order."
 )
 EPILOG = ""
 
@@ -32,16 +32,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.preparation.pivot_pairs import PivotSettings
 
     add = parser.add_argument
-    add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="a bitext of two columns; repeatable")
-    add("--lang", default="en", help="the language to find paraphrases in (default: %(default)s)")
-    add("--output", type=Path, required=True, metavar="FILE.tsv", help="the file to make; one that exists is replaced")
+    add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="two-column bitext; repeatable")
+    add("--lang", default="en", help="language to find paraphrases in (default: %(default)s)")
+    add("--output", type=Path, required=True, metavar="FILE.tsv", help="output file; an existing file is replaced")
     add_setting_options(parser, PivotSettings)
     add(
         "--drop-invalid",
         action="store_true",
-        help="drop rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
+        help="drop rows that are not UTF-8 or have the wrong number of columns, instead of refusing the text",
     )
-    add("--json", type=Path, metavar="FILE", help="also write the numbers into this file (default: nowhere)")
+    add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
     add_plan_option(parser)
 
 

@@ -38,7 +38,7 @@ prefix before each text.
   st-paragram prepare --lang fr-es --sources mixture.yaml --output data/en-fr-es.h5
 
 Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` takes our list
-of filters, `--cleaning paper` that of the paper, and `--cleaning FILE.yaml` one of your own.
+of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own.
 """
 
 
@@ -48,9 +48,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--lang",
         required=True,
         metavar="CODE[-CODE...]",
-        help="the language beside English, e.g. es; en for English paraphrases",
+        help="language other than English, e.g. es; en for English paraphrases",
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="the pair store to make")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="output pair store")
     add_text_options(parser)
     add_cleaning_options(parser, "length alone")
     add_store_options(parser)
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages)
     if not sources:
-        raise SettingsError("no text given; name at least one with --text, --moses or --sources")
+        raise SettingsError("no text; give at least one with --text, --moses or --sources")
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
     check_texts(arguments, sources)
     if arguments.plan:

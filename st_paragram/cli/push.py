@@ -10,40 +10,41 @@ if TYPE_CHECKING:
     from st_paragram.hub.push import PushReport
 
 DESCRIPTION = (
-    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; its files and its card are "
-    "uploaded, and nothing else that lies in its directory. A new repository is private unless --public is given."
+    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and "
+    "its card are uploaded, nothing else in its directory. A new repository is private unless --public is "
+    "given."
 )
 EPILOG = """\
   st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent
   HF_TOKEN=... st-paragram push p-sp-es owner/p-sp-es --licence cc-by-4.0
   python -c "import st_paragram; print(st_paragram.load('owner/p-sp-es'))"
 
-The token is read from the environment variable HF_TOKEN alone, so that it stands in no list of commands.
+The token is read only from the environment variable HF_TOKEN, so it never appears in process listings.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
-    parser.add_argument("repository", metavar="OWNER/NAME", help="where on the hub; made if it is not there")
-    parser.add_argument("--public", action="store_true", help="everybody may read it (default: only you)")
+    parser.add_argument("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
+    parser.add_argument("--public", action="store_true", help="make a new repository public (default: private)")
     parser.add_argument(
         "--branch",
         "--revision",
         default="main",
         metavar="B",
-        help="branch to push to; made if it is not there (default: main)",
+        help="branch to push to; created if missing (default: main)",
     )
     parser.add_argument("--message", metavar="TEXT", help="of the commit")
     parser.add_argument(
-        "--licence", "--license", metavar="ID", help="licence of the model, as the hub calls it, such as cc-by-4.0"
+        "--licence", "--license", metavar="ID", help="license of the model, by the hub's identifier, such as cc-by-4.0"
     )
     parser.add_argument(
         "--datasets",
         nargs="+",
         default=[],
         metavar="OWNER/NAME",
-        help="datasets of the hub that the model was trained on, for the metadata of its card",
+        help="datasets on the hub that the model was trained on, for the card's metadata",
     )
     parser.add_argument(
         "--scores",
@@ -52,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="records by `st-paragram evaluate --json`: test scores for the model card",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be uploaded, and send nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be uploaded, without sending anything")
 
 
 def run(arguments: argparse.Namespace) -> int:

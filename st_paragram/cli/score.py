@@ -47,7 +47,7 @@ pair (Artetxe and Schwenk, 2019). The cosine is divided by that mean (--margin r
 (--margin distance).
 
 The neighbours are looked for in sentences of both languages that you name. With --background self, these are the two
-sides of the file, and of the labelled pairs. The partner of a sentence is then one of its neighbours, as in mining.
+sides of the file, and of the labeled pairs. The partner of a sentence is then one of its neighbours, as in mining.
 --background-source and --background-target take two texts with one sentence on each line, or two folders that
 `st-paragram index` has made, which saves embedding the texts each time.
 
@@ -72,39 +72,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--columns",
         nargs=2,
         metavar="NAME",
-        help="of a table (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two sentences, by their "
-        "names; numbers from 1 for a CSV or TSV without a header",
+        help="for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two sentences, by "
+        "name; numbers from 1 for a CSV or TSV without a header",
     )
-    add("--output", metavar="Y.tsv", help="the file to make (default, and `-`: standard output)")
+    add("--output", metavar="Y.tsv", help="output file (default, and `-`: standard output)")
     add("--overwrite", action="store_true", help="replace outputs that exist")
     add(
         "--sort",
         action="store_true",
-        help="write the best pairs first (this takes 40 bytes of memory for each pair, and twice the room on disk)",
+        help="write the best pairs first (takes 40 bytes of memory per pair, and twice the disk space)",
     )
     margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
     add = margin.add_argument
-    add("--background", choices=("self",), help="take the two sides of the file itself as background")
+    add("--background", choices=("self",), help="use the two sides of the file itself as background")
     add(
         "--background-source",
         metavar="TEXT",
-        help="the background of the first side: a text, or a folder made by st-paragram index",
+        help="background of the first side: a text, or a folder from st-paragram index",
     )
-    add("--background-target", metavar="TEXT", help="the background of the second side")
+    add("--background-target", metavar="TEXT", help="background of the second side")
     add_setting_options(margin, MarginSettings, only=("margin", "k", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
     add(
         "--labels",
         metavar="GOLD.tsv",
-        help="a labelled sample, rows `label TAB first TAB second`, with 1 for good pairs and 0 for bad ones",
+        help="labeled sample, rows `label TAB first TAB second`, 1 for good pairs, 0 for bad pairs",
     )
     add(
         "--precision",
         type=float,
         default=0.95,
-        help="the share of good pairs that a threshold should give (default: %(default)s)",
+        help="share of good pairs that a threshold must reach (default: %(default)s)",
     )
-    add("--plot", type=Path, metavar="FILE.png", help="draw a histogram of the scores")
+    add("--plot", type=Path, metavar="FILE.png", help="file for a histogram of the scores")
     add_plan_option(parser)
 
 
@@ -254,11 +254,11 @@ def _has_background(arguments: argparse.Namespace) -> bool:
 def _settings(arguments: argparse.Namespace) -> MarginSettings:
     files = arguments.background_source, arguments.background_target
     if not 0 < arguments.precision <= 1:
-        raise SettingsError(f"precision is {arguments.precision}; it is a share, above 0 and at most 1")
+        raise SettingsError(f"precision is {arguments.precision}; give a share above 0, at most 1")
     if any(files) and not all(files):
-        raise SettingsError("a background has two sides; give --background-source and --background-target")
+        raise SettingsError("a background has two sides; give both --background-source and --background-target")
     if any(files) and arguments.background:
-        raise SettingsError("--background self and background texts are given at once; give one of them")
+        raise SettingsError("--background self and background texts exclude each other; give one")
     values = given(arguments, MarginSettings)
     settings = MarginSettings(**({} if _has_background(arguments) else {"margin": Margin.ABSOLUTE}) | values)
     if settings.margin is not Margin.ABSOLUTE and not _has_background(arguments):
@@ -267,7 +267,7 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
             "--background-target"
         )
     if settings.margin is Margin.ABSOLUTE and _has_background(arguments):
-        raise SettingsError("--margin absolute has no use for a background; leave one of them out")
+        raise SettingsError("--margin absolute uses no background; leave one of the two out")
     return settings
 
 

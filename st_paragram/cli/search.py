@@ -15,11 +15,11 @@ from st_paragram.tools.options.common import check_input, output_opened
 from st_paragram.tools.search.settings import SearchSettings
 
 DESCRIPTION = (
-    "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are nearest "
-    "to a query, best first; the score is their cosine. With several queries, or --queries, each row begins with "
-    "its query. An index of fewer than -k sentences gives all of them. An index of answers "
-    "(st-paragram index --answers) is asked with questions. Without a query, at a terminal, queries are asked for one "
-    "after another."
+    "Write `score TAB line number TAB sentence` for the sentences of an index (st-paragram index) that are "
+    "nearest to a query, best first; the score is their cosine. With several queries, or --queries, each "
+    "row begins with its query. An index with fewer than -k sentences returns them all. Search an index of "
+    "answers (st-paragram index --answers) with questions. Without a query, at a terminal, the command "
+    "prompts for queries."
 )
 EPILOG = """\
   st-paragram search lines.index "where is the station" -k 5
@@ -35,30 +35,32 @@ _BLOCK = 4096  # queries searched together
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("folder", type=Path, metavar="FOLDER", help="an index that st-paragram index has made")
-    add("query", nargs="*", metavar="QUERY", help="a sentence to look for")
-    add("--queries", metavar="FILE", help="a query a line, plain or compressed, or -; blank lines are passed over")
-    add(
-        "-k", type=int, default=10, metavar="N", help="how many sentences to show for each query (default: %(default)s)"
-    )
-    add("--threshold", type=float, metavar="COSINE", help="show no sentence with a lower cosine (default: none)")
+    add("folder", type=Path, metavar="FOLDER", help="index from st-paragram index")
+    add("query", nargs="*", metavar="QUERY", help="sentence to search for")
+    add("--queries", metavar="FILE", help="queries, one per line, plain or compressed, or -; blank lines are skipped")
+    add("-k", type=int, default=10, metavar="N", help="sentences to show per query (default: %(default)s)")
+    add("--threshold", type=float, metavar="COSINE", help="minimum cosine (default: none)")
     add(
         "--where",
         action="append",
         metavar="FIELD=VALUE",
-        help="find only sentences with this field; also with != < <= > >=, and several values with commas between them "
-        "for = and !=. Give it several times for several conditions",
+        help="find only sentences with this field; operators: = != < <= > >=, with comma-separated values for = "
+        "and !=; repeatable, all conditions must hold",
     )
     add("--show-metadata", action="store_true", help="end each row with the sentence's fields, as JSON")
-    add("--output", type=Path, metavar="OUT.tsv", help="the file to make; - or nothing for standard output")
+    add("--output", type=Path, metavar="OUT.tsv", help="output file; - or nothing for standard output")
     add("--overwrite", action="store_true", help="replace an output that exists")
-    add("--model", metavar="NAME", help="where the model of the index is (default: the name that it was built with)")
+    add(
+        "--model",
+        metavar="NAME",
+        help="location of the index's model (default: the name that the index was built with)",
+    )
     add(
         "--effort",
         type=int,
         metavar="N",
-        help="how many lists (IVF) or nodes (HNSW) of an inexact index are looked at for a query: more of them find "
-        "more and take longer (default: the number that was measured when the index was made)",
+        help="lists (IVF) or nodes (HNSW) of an approximate index to visit per query; more find more and take "
+        "longer (default: measured when the index was built)",
     )
     add_setting_options(parser, SearchSettings, only=("memory",))
 
@@ -126,4 +128,4 @@ def _queries(path: str) -> Iterator[str]:
             found += 1
             yield line
     if not found:
-        raise SettingsError(f"{path}: no query; give a file with a sentence a line")
+        raise SettingsError(f"{path}: no queries; give a file with one sentence per line")

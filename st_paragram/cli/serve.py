@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Answer requests for embeddings (in the form of OpenAI's API and of text-embeddings-inference, so that their "
     "clients work), for rankings (in the form of Cohere's and Jina's APIs), for scores of pairs and, with an index, "
-    "for searches. The server listens on this machine alone unless --host says otherwise. Ctrl-C or SIGTERM ends it "
-    'when the requests under way are answered. Needs: pip install "st_paragram[serve]".'
+    "for searches. The server listens only on this machine unless --host is given. Ctrl-C or SIGTERM stops it after "
+    'pending requests are answered. Needs: pip install "st_paragram[serve]".'
 )
 EPILOG = """\
   st-paragram serve p-sp-mini --port 8080
@@ -31,8 +31,8 @@ EPILOG = """\
   st-paragram serve p-sp-mini --cors https://app.example.org http://localhost:3000
   st-paragram serve p-sp-es --index lines.index --api-key-file key.txt --host 0.0.0.0
 
-The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a proxy with TLS before
-it where others can reach it.
+The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a TLS proxy in front of
+it if others can reach it.
 """
 
 KEY_VARIABLE = "ST_PARAGRAM_API_KEY"
@@ -54,23 +54,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--host",
         default="127.0.0.1",
-        help="address to listen at; the default is for this machine only (default: %(default)s)",
+        help="address to listen on (default: %(default)s, this machine only)",
     )
-    add("--port", type=int, default=8080, help="port to listen at; 0 takes a free one (default: %(default)s)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that answer requests (default: %(default)s)")
-    add("--name", metavar="NAME", help="what requests call the model (default: the last part of MODEL)")
-    add("--index", type=Path, metavar="FOLDER", help="an index of st-paragram index, built with this model")
+    add("--port", type=int, default=8080, help="port to listen on; 0: any free port (default: %(default)s)")
+    add("--workers", type=int, default=1, metavar="N", help="server processes (default: %(default)s)")
+    add("--name", metavar="NAME", help="model name in requests (default: the last part of MODEL)")
+    add("--index", type=Path, metavar="FOLDER", help="index from st-paragram index, built with this model")
     add(
         "--index-writable",
         action="store_true",
-        help="let clients that send the key add sentences to the index and delete some",
+        help="let clients that send the key add and delete sentences of the index",
     )
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
     add(
         "--cors",
         nargs="+",
         metavar="ORIGIN",
-        help="web pages that may use the server from a browser, such as https://app.example.org; '*' for all pages",
+        help="origins of web pages that may use the server from a browser, such as https://app.example.org; "
+        "'*': all pages",
     )
     add_setting_options(parser, ServingSettings)
 

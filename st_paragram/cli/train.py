@@ -103,7 +103,7 @@ def _point_to_checkpoint(plan: TrainingPlan) -> None:
 
     checkpoints = plan.run.checkpoints
     if is_main_process() and finished(checkpoints):
-        print(f"a checkpoint is in {checkpoints}: the same command with --resume goes on", file=sys.stderr)
+        print(f"checkpoint saved in {checkpoints}; continue with the same command and --resume", file=sys.stderr)
 
 
 def _write_start(data: TrainingData, settings: RunSettings) -> None:

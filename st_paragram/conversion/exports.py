@@ -69,7 +69,7 @@ def export_model(name: str | Path, output: str | Path, kind: str, settings: Expo
 
     Args:
         name: of the model, as of `Encoder`.
-        output: the folder to make.
+        output: output folder.
         kind: a name in `FORMATS`.
         settings: what to change.
 

@@ -107,7 +107,7 @@ def test_a_text_may_be_replaced_by_what_stays(here):
 REFUSED = [
     ([], "nothing given; give FILE, FILE with --pairs, or --moses EN XX"),
     (["a", "--moses", "a", "a"], "FILE and --moses given; give"),
-    (["--moses", "-", "-"], "both files of a Moses pair are standard input"),
+    (["--moses", "-", "-"], "only one file of a Moses pair can be standard input"),
     (["--moses", "a", "a"], "--output names 1 files; give two with --moses"),
     (["a", "--sides", "first"], "--sides is for parallel text"),
     (["a", "--columns", "x", "--pairs"], "--columns is given with 1 names; name the column of a text, or the two"),

@@ -35,7 +35,7 @@ def test_models_host_and_port_can_be_named(calls, capsys):
     arguments = ["demo", "p-sp-mini", "p-sp-mini", "--host", "0.0.0.0", "--port", "8080", "--open"]
     assert main(arguments) == 0
     assert calls == [(["p-sp-mini", "p-sp-mini"], "0.0.0.0", 8080, True)]
-    assert "others can reach it as well" in capsys.readouterr().out
+    assert "Others can reach it at" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

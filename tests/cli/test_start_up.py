@@ -106,7 +106,7 @@ def test_help_shows_every_default(ended):
     for option in ("-k N", "--recall X", "--precision {float16,int8}"):
         assert option in helps["mine"]
     assert "--neighbours N" in helps["align"] and "--skip-below SCORE" in helps["align"] and "--all" in helps["align"]
-    assert "-k N" in helps["search"] and "default: the number that was measured" in helps["search"]
-    assert "although nothing has changed" in helps["mine"]
+    assert "-k N" in helps["search"] and "default: measured when the index was built" in helps["search"]
+    assert "even if nothing has changed" in helps["mine"]
     assert "--margin {ratio,distance,absolute}" in helps["score"] and "(default: 0.95)" in helps["score"]
     assert "--max-repeats" in helps["index"] and "(default: auto)" in helps["index"]

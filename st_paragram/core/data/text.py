@@ -154,7 +154,7 @@ def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSou
         SettingsError: both files are standard input.
     """
     if first == second == STDIN:
-        raise SettingsError("both files of a Moses pair are standard input; give at least one by its path")
+        raise SettingsError("only one file of a Moses pair can be standard input; give the other by its path")
     return TextSource((first, second), languages)
 
 

@@ -53,7 +53,7 @@ def save(path: str | Path, write: Callable[[Path], None], files: Files, overwrit
     """Make a model directory, all of it or nothing.
 
     Args:
-        path: the directory to make.
+        path: output directory.
         write: writes the model into a folder that it makes.
         files: what else is in the directory; the card ends with a note on a table of float16, int8 or int4.
         overwrite: replace an existing model directory.

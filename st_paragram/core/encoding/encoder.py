@@ -203,7 +203,7 @@ class Encoder:
         """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
 
         Args:
-            path: the directory to make.
+            path: output directory.
             card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is added at its end.
             overwrite: replace an existing model directory.
             dtype: store the table as float32, float16, int8 or int4; as it is if not given.

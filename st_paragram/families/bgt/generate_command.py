@@ -69,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="for a transfer: a file with a sentence for each line of FILE, in whose style that line is written",
     )
-    add("--output", type=Path, metavar="OUT.txt", help="the file to make (default: standard output)")
+    add("--output", type=Path, metavar="OUT.txt", help="output file (default: standard output)")
     add("--overwrite", action="store_true", help="replace an output that exists")
     add_setting_options(parser.add_argument_group("search"), GenerationSettings)
     add = parser.add_argument_group("measures").add_argument

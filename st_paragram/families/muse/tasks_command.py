@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, metavar="FOLDER", help="the folder of a task, in which LANG.tsv is made")
     add("--overwrite", action="store_true", help="replace a LANG.tsv that exists")
     add("--list", action="store_true", help="only show public sources, their licences and where they are")
-    add("--json", type=Path, metavar="FILE", help="also write the numbers into this file (default: nowhere)")
+    add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
     add_setting_options(parser, ConvertSettings)
     add_plan_option(parser)
 

@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("data/en-en.h5"),
         metavar="FILE.h5",
-        help="the pair store to make (default: %(default)s)",
+        help="output pair store (default: %(default)s)",
     )
     add("--lang", default="en", help="the language of both sides (default: %(default)s)")
     add("--cap", type=int, metavar="N", help="take at most N pairs of each text, drawn at random (default: all)")

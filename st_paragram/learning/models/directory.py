@@ -32,7 +32,7 @@ def save(
 
     Args:
         model: `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or any pipeline of sentence-transformers' modules.
-        path: the directory to make.
+        path: output directory.
         card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is put at its end.
         overwrite: replace an existing model directory.
         dtype: store the table as float32, float16 (half the size) or int8 (a quarter); as it is if not given.

@@ -117,7 +117,7 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
         "training",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
-    add("--output", type=Path, metavar="DIR", help=f"the model directory to make (default: {files.output})")
+    add("--output", type=Path, metavar="DIR", help=f"output model directory (default: {files.output})")
     add("--overwrite", action="store_true", help="replace a model directory that exists")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_no_checks(group)

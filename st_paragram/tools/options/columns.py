@@ -8,7 +8,7 @@ from st_paragram.core.data.tables import check_plain
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import Parser
 
-_HELP = "of a table (CSV, TSV, JSON lines or Parquet): the column that has the text, by its name in the first row"
+_HELP = "for a table (CSV, TSV, JSON lines or Parquet): name of the text column in the first row"
 
 
 def add_columns_option(parser: Parser, what: str = _HELP, metavar: str | tuple[str, ...] = "NAME") -> None:

@@ -26,7 +26,7 @@ def add_model_option(parser: Parser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="a model directory, a name or a hub id (default: ./p-sp-* if there is exactly one, or else p-sp-mini)",
+        help="model directory, name or hub id (default: ./p-sp-* if there is exactly one, otherwise p-sp-mini)",
     )
 
 
@@ -60,7 +60,7 @@ def add_no_checks(parser: Parser) -> None:
     parser.add_argument(
         "--no-checks",
         action="store_true",
-        help="do not look for headers, equal sides, wrong languages and shifted rows in a sample of each text",
+        help="skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of each text",
     )
 
 

@@ -21,27 +21,27 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="processes on this machine; on a cluster, parts that are worked on at a time (default: %(default)s)",
+        help="processes on this machine; on a cluster: parts running at a time (default: %(default)s)",
     )
     add(
         "--executor",
         choices=("local", "datatrove", "ray", "slurm"),
         default="local",
-        help="who does the work (default: %(default)s); all but `local` need st_paragram[distributed], and a file "
-        "system that the machines share",
+        help="executor (default: %(default)s); all except `local` need st_paragram[distributed] and a shared "
+        "file system",
     )
     add(
         "--ranks",
         type=int,
         metavar="N",
-        help="on a cluster, parts into which a stage is split (default: as many as --workers)",
+        help="on a cluster: parts per stage (default: --workers)",
     )
     add(
         "--executor-option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option for the executor of datatrove, such as partition=cpu, time=4:00:00, or address=HOST:PORT for "
+        help="option for datatrove's executor, such as partition=cpu, time=4:00:00, or address=HOST:PORT for "
         "Ray; repeatable",
     )
 

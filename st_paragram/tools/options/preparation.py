@@ -45,7 +45,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     add_setting_options(group, PrepareSettings, leave_out=_OF_THE_VOCABULARY)
     group = parser.add_argument_group("vocabulary")
     group.add_argument(
-        "--vocab", type=Path, metavar="FILE.model", help="use this sentencepiece model instead of training one"
+        "--vocab", type=Path, metavar="FILE.model", help="sentencepiece model to use instead of training one"
     )
     add_setting_options(group, PrepareSettings, only=_OF_THE_VOCABULARY)
 
@@ -57,24 +57,24 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
         "--work",
         type=Path,
         metavar="DIR",
-        help="keep the results of all stages here, so that later runs redo only what has changed",
+        help="folder for the results of all stages; later runs redo only what has changed",
     )
     add(
         "--force",
         metavar="STAGE",
-        help="do this stage (read, clean, deduplicate, plan, vocabulary, encode or store) and those after it again",
+        help="stage to repeat, with all later stages: read, clean, deduplicate, plan, vocabulary, encode or store",
     )
     add(
         "--rejects",
         type=Path,
         metavar="DIR",
-        help="write the rows that were dropped into this folder, one file for each reason",
+        help="folder for dropped rows, one file per reason",
     )
     add(
         "--keep-text",
         type=Path,
         metavar="DIR",
-        help="write the text of the pairs, in their order, into a.txt and b.txt of this folder, for a teacher to embed",
+        help="folder for the text of the pairs, in order, in a.txt and b.txt, for a teacher to embed",
     )
     add_executor_options(parser)
     add_no_checks(parser)

@@ -22,7 +22,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[LANG-LANG:]FILE",
-        help="a text of two columns, with a prefix if they are not English and --lang; repeatable",
+        help="two-column text, with a prefix unless the columns are English and --lang; repeatable",
     )
     add(
         "--columns",
@@ -30,9 +30,9 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         nargs=2,
         metavar="NAME",
-        help="of texts that are tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two "
-        "languages, by their names; numbers from 1 for a CSV or TSV without a header. Give it once for all of --text, "
-        "or once for each",
+        help="for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, by "
+        "name; numbers from 1 for a CSV or TSV without a header; once for all --text options, or once per "
+        "--text",
     )
     add(
         "--moses",
@@ -40,20 +40,20 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         nargs=2,
         metavar=("EN", "XX"),
-        help="a text in two files, one for each language; repeatable",
+        help="text in two files, one per language; repeatable",
     )
     add(
         "--sources",
         action="append",
         default=[],
         metavar="FILE.yaml",
-        help="a list of texts with their languages and weights, as `st-paragram mix` writes it; repeatable",
+        help="list of texts with languages and weights, as written by `st-paragram mix`; repeatable",
     )
     add(
         "--cap",
         type=int,
         metavar="N",
-        help="take at most N pairs of each of these texts, drawn at random (default: all)",
+        help="maximum pairs per text, drawn at random (default: all)",
     )
 
 
@@ -65,7 +65,7 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--cleaning",
         metavar="NAME|FILE.yaml",
-        help=f"a list of filters: `default`, `paper`, or a file of your own (default: {default})",
+        help=f"list of filters: `default`, `paper`, or your own file (default: {default})",
     )
     add_setting_options(group, Length)
 
@@ -109,7 +109,9 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         return only_length(**lengths)
     if lengths:
         flags = ", ".join("--" + name.replace("_", "-") for name in lengths)
-        raise SettingsError(f"give no {flags} beside --cleaning {chosen}: write the lengths into the list of filters")
+        raise SettingsError(
+            f"{flags} cannot be combined with --cleaning {chosen}; set the lengths in the list of filters"
+        )
     if chosen == "default":
         return default_cleaning()
     return paper_cleaning() if chosen == "paper" else read_cleaning(chosen)

@@ -274,7 +274,7 @@ def test_the_command(tmp_path, folder, pairs, file, capsys):
     ("arguments", "message"),
     [
         (["--margin", "ratio"], "needs a background"),
-        (["--margin", "absolute", "--background", "self"], "no use for a background"),
+        (["--margin", "absolute", "--background", "self"], "uses no background"),
         (["--background-source", "x"], "two sides"),
         (["--background", "self", "--background-source", "x", "--background-target", "y"], "at once"),
         (["--background-source", "x", "--background-target", "y"], "no such file"),

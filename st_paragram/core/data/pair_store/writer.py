@@ -94,7 +94,7 @@ class PairStoreWriter:
         """Begin a store; until it is complete, files beside it hold what is appended.
 
         Args:
-            path: the file to make.
+            path: output file.
             languages: names of side a and side b, e.g. ("en", "es").
             tokenizer: the tokenizer of the ids, or that of each side; it is stored inside.
             max_length: where sentences were cut, in ids.

@@ -66,7 +66,7 @@ def convert(
 
 
 def check_convert(kind: str, language: str, files: Sequence[str | Path], folder: str | Path, overwrite: bool) -> Path:
-    """Refuse what `convert` refuses before a file is read; returns the file to make.
+    """Refuse what `convert` refuses before a file is read; returns output file.
 
     Raises:
         SettingsError: as of `convert`.
