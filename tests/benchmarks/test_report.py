@@ -449,7 +449,9 @@ class TestSummary:
     def test_rows_of_speed(self):
         table = section(self.page, "Speed").partition("\n\n## ")[0]
         assert len(re.findall(r"^\| (?!---|\|| \|)", table, re.MULTILINE)) >= 3
-        for row in re.findall(r"^\| (?:st_paragram|model2vec|stock export|MultipleNegativesRankingLoss) \|.*$", table, re.M):
+        for row in re.findall(
+            r"^\| (?:st_paragram|model2vec|stock export|MultipleNegativesRankingLoss) \|.*$", table, re.M
+        ):
             assert self.differing(re.compile(re.escape(row)), "speed.md") == []
 
 
