@@ -1,9 +1,10 @@
-"""One report of many results: `python benchmarks/report.py RECORD.json... --output docs/results.md`.
+"""One report of many results: `python benchmarks/report.py RECORD.json... --output results.md`.
 
 Takes what the other benchmarks write with `--json`, of any number of models, and `speed.json` of benchmarks/speed.py.
 Of figures that several records have, the newest count. Pictures need matplotlib: `pip install "st_paragram[plots]"`.
 What people wrote of the models by hand stands in a file of its own, which `--notes` names: reports/results_notes.md is
-that of docs/results.md. Its text above the first heading goes on top, and that under `## Models` into that section.
+that of records/2026-11/results.md, the record behind docs/results.md. Its text above the first heading goes on top,
+and that under `## Models` into that section.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ def main() -> int:
     """Read, draw and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", metavar="RECORD.json")
-    parser.add_argument("--output", type=Path, default=Path("docs/results.md"), metavar="FILE", help="(%(default)s)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("benchmarks/records/2026-11/results.md"),
+        metavar="FILE",
+        help="(%(default)s)",
+    )
     parser.add_argument("--notes", type=Path, metavar="FILE.md", help="what the reader must know besides, by headings")
     pictures = parser.add_mutually_exclusive_group()
     pictures.add_argument("--plots", type=Path, metavar="FOLDER", help="of the pictures (images, beside the report)")

@@ -1,1 +1,1 @@
-"""The report of benchmark records, docs/results.md, and its pictures."""
+"""The report of benchmark records, benchmarks/records/2026-11/results.md, and its pictures."""

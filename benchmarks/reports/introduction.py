@@ -17,7 +17,7 @@ _READING = """\
 How to read the tables:
 
 - Each section has a heading that names the test and its protocol, that is, what exactly is computed. \
-[Evaluation](evaluation.md) explains the tests and the protocols.
+[Evaluation](../../../docs/evaluation.md) explains the tests and the protocols.
 - STS (semantic textual similarity) are sets of sentence pairs that people graded.
   The score is the correlation of the grades with the model's cosines: \
 Pearson's, or Spearman's, which looks at the order alone.

@@ -72,7 +72,8 @@ def bucc_section(collected: Collected[BuccResult]) -> Section | None:
     about = (
         "Sentences that are translations of each other are sought in two texts. "
         "Pairs that score above a threshold count as found.\n"
-        "[Mining](mining.md#mining-translations) explains the scores; the *gold* is the list of known pairs."
+        "[Mining](../../../docs/mining.md#mining-translations) explains the scores; the *gold* is the list of "
+        "known pairs."
     )
     notes = [_time_taken(results), *collected.notes]
     title = "BUCC 2018, the shared task's protocol: precision, recall and F1 x 100"

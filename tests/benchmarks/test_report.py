@@ -423,10 +423,42 @@ class TestAblations:
         assert cells(text, "margin 0.2") == ["constant", "100"]
 
 
-class TestPage:
-    """What the report says around its tables is what docs/results.md says: a change is made in both."""
+RECORDS = SCRIPT.parent / "records" / "2026-11"
 
-    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+
+class TestSummary:
+    """The figures of docs/results.md that come from records are the records' figures."""
+
+    page = (SCRIPT.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
+
+    def differing(self, rows: re.Pattern[str], record: str) -> list[str]:
+        """The rows of the page with a figure that no row of that name has in the record."""
+        known = (RECORDS / record).read_text(encoding="utf-8").split("\n")
+        found = rows.findall(self.page)
+        assert found
+        wrong = []
+        for row in found:
+            name, *shown = [cell.strip(" *") for cell in row.strip("|").split("|")]
+            figures = " ".join(line for line in known if line.startswith(f"| {name} |"))
+            wrong += [row for cell in shown if cell and cell not in figures]
+        return wrong
+
+    def test_published_rows(self):
+        assert self.differing(re.compile(r"^\| .*\(published, .*$", re.MULTILINE), "results.md") == []
+
+    def test_rows_of_speed(self):
+        table = section(self.page, "Speed").partition("\n\n## ")[0]
+        assert len(re.findall(r"^\| (?!---|\|| \|)", table, re.MULTILINE)) >= 3
+        for row in re.findall(
+            r"^\| (?:st_paragram|model2vec|stock export|MultipleNegativesRankingLoss) \|.*$", table, re.M
+        ):
+            assert self.differing(re.compile(re.escape(row)), "speed.md") == []
+
+
+class TestPage:
+    """What the report says around its tables is what its record says: a change is made in both."""
+
+    page = (RECORDS / "results.md").read_text(encoding="utf-8")
     notes = read_notes(SCRIPT.parent / "reports" / "results_notes.md")
 
     def report(self) -> str:
