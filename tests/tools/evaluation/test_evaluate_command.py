@@ -102,7 +102,7 @@ def test_help_and_refusals_need_no_torch(tmp_path):
         ((tmp_path / "m", "--data", tmp_path), "m: no such model directory"),
         (("p-sp-es", "--data", tmp_path, "--compare"), "--compare needs two models, or --untrained"),
         (("a", "b", "--data", tmp_path, "--compare", "--benchmarks", "bucc"), "--compare compares models on sts"),
-        (("p-sp-es", "--data", tmp_path), "no data of a benchmark; `st-paragram evaluate --help` says"),
+        (("p-sp-es", "--data", tmp_path), "no data of a benchmark; `st-paragram evaluate --help` describes"),
     )
     ended = in_a_process(arguments for arguments, _ in cases)
     assert ended.pop(0) == [0, "", False]
