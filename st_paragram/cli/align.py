@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_model_option(documents)
     add("--output", required=True, metavar="OUT.tsv", help="output file")
-    add("--overwrite", action="store_true", help="replace an output that exists")
+    add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
     add = parser.add_argument_group("work").add_argument
     add(

@@ -81,7 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="TSV",
         help="list of removed lines: rows `line TAB kept line TAB reason TAB text`, lines counted from 1",
     )
-    add("--overwrite", action="store_true", help="replace outputs that exist")
+    add("--overwrite", action="store_true", help="replace existing outputs")
     group = parser.add_argument_group("duplicates")
     group.add_argument(
         "--method",

@@ -69,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="X.npy|FOLDER",
         help="output file or folder; `-`: standard output, as JSON lines",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     parser.add_argument(
         "--format",
         choices=("npy", _JSONL, "parquet"),

@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stock", action="store_true", help="refuse models that plain sentence-transformers cannot open"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a copy that exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing copy")
 
 
 def run(arguments: argparse.Namespace) -> int:

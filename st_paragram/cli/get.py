@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "name", choices=SHIPPED_MODELS, metavar="NAME", help=f"model to write: {', '.join(SHIPPED_MODELS)}"
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="output directory (default: its name)")
-    parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
 
 
 def run(arguments: argparse.Namespace) -> int:

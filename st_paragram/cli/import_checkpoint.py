@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="none",
         help="word segmentation of Chinese (default: %(default)s)",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a model directory that exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
     _add_use_options(parser.add_argument_group("options of use and use-psp"))
 
 

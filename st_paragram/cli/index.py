@@ -83,7 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="lines are answers, to be searched with questions; needs a model from train muse",
     )
-    add("--overwrite", action="store_true", help="replace an index that exists")
+    add("--overwrite", action="store_true", help="replace an existing index")
     add_setting_options(parser, SearchSettings)
     add_plan_option(parser)
 

@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_columns_option(parser, "for tables (CSV, JSON lines, Parquet, or TSV with a header): sentence columns")
     add_model_option(parser)
     add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="output file; `-`: standard output")
-    add("--overwrite", action="store_true", help="replace an output that exists")
+    add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
     add_setting_options(pairs, MiningSettings, only=("k", "margin", "candidates", "threshold"))
@@ -200,7 +200,9 @@ def _texts(arguments: argparse.Namespace) -> list[str]:
     given_ones = [name for name, value in options.items() if value]
     if arguments.documents:
         if given_ones:
-            raise SettingsError("--documents is given beside --source, --target or --paraphrase; give the list alone")
+            raise SettingsError(
+                "--documents cannot be combined with --source, --target or --paraphrase; give only the list"
+            )
         return []
     if given_ones not in (["source", "target"], ["paraphrase"]):
         seen = ", ".join(f"--{name}" for name in given_ones) or "nothing"

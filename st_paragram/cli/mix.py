@@ -79,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("output").add_argument
     add("--output", type=Path, required=True, metavar="FILE.yaml", help="output list of texts with weights")
     add("--json", type=Path, metavar="FILE", help="file for all figures")
-    add("--overwrite", action="store_true", help="replace outputs that exist")
+    add("--overwrite", action="store_true", help="replace existing outputs")
     add("--work", type=Path, metavar="DIR", help="folder for samples and training results, for later runs")
     group = parser.add_argument_group("search")
     add_setting_options(group, MixSettings)

@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "name; numbers from 1 for a CSV or TSV without a header",
     )
     add("--output", metavar="Y.tsv", help="output file (default, and `-`: standard output)")
-    add("--overwrite", action="store_true", help="replace outputs that exist")
+    add("--overwrite", action="store_true", help="replace existing outputs")
     add(
         "--sort",
         action="store_true",

@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--show-metadata", action="store_true", help="end each row with the sentence's fields, as JSON")
     add("--output", type=Path, metavar="OUT.tsv", help="output file; - or nothing for standard output")
-    add("--overwrite", action="store_true", help="replace an output that exists")
+    add("--overwrite", action="store_true", help="replace an existing output")
     add(
         "--model",
         metavar="NAME",

@@ -61,7 +61,7 @@ def export_card(kind: str, folder: Path, name: str, dimension: int, table_type: 
     """
     metadata, card = _parts(folder / "README.md")
     opening = _OPENINGS[kind].format(name=name, dimension=dimension)
-    length = "vectors of length 1" if normalize else "vectors as long as they come (compare them by cosine)"
+    length = "vectors of length 1" if normalize else "vectors not normalized (compare them by cosine)"
     return _CARD.format(
         metadata=metadata,
         name=name,

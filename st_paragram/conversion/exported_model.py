@@ -75,7 +75,7 @@ def exported_model(model: AveragingModel, folder: Path) -> ExportedModel:
     """
     tokenizer = model.tokenizer
     if obstacle := _obstacle(model):
-        raise ModelDirectoryError(f"{folder}: a model {obstacle}; take it as it is, with st_paragram.load")
+        raise ModelDirectoryError(f"{folder}: a model {obstacle}; use it unchanged, with st_paragram.load")
     stock = averaging.stock_tokenizer(tokenizer)
     assert stock is not None  # as `_obstacle` found
     return ExportedModel(
@@ -109,9 +109,11 @@ def _obstacle(model: AveragingModel) -> str | None:
     """What an export could not repeat, in words."""
     tokenizer, settings = model.tokenizer, model.settings
     if not averaging.opens_in_stock(tokenizer):
-        return f"of {tokenizer.kind} ids, which the tokenizers library cannot make"
+        return f"of {tokenizer.kind} ids, which the tokenizers library cannot produce"
     if tokenizer.options.get("segmentation", Segmentation.NONE.value) != Segmentation.NONE.value:
-        return f"whose texts {tokenizer.options['segmentation']} segments, which the tokenizers library cannot do"
+        return (
+            f"whose texts are segmented by {tokenizer.options['segmentation']}, which the tokenizers library cannot do"
+        )
     default = settings.get("default_prompt_name")
     if (settings.get("prompts") or {}).get(default or ""):
         return f"with the prompt {default!r} before every text, which an export would leave out"

@@ -116,9 +116,7 @@ def _read(folder: Path, kind: str, settings: ExportSettings) -> ExportedModel:
     model = Encoder(folder).model
     check_components(settings.truncate_dim, model.table.dimension)
     if settings.dtype == TableType.INT4:
-        raise SettingsError(
-            f"no reader of {kind} knows 4-bit tables; choose int8, which holds the numbers of an int4 model"
-        )
+        raise SettingsError(f"{kind} readers do not support 4-bit tables; choose int8, which can hold an int4 model")
     own = TableType.INT8 if model.table.kind is TableType.INT4 else None
     table = stored_table(model.table, settings.dtype or own, settings.truncate_dim)
     model = replace(model, table=table, unit_vectors=model.unit_vectors or settings.normalize)

@@ -52,7 +52,7 @@ def onnx_model(model: ExportedModel) -> ModelProto:
     helper: Any = require("onnx", "onnx", "an export to ONNX").helper
     if model.table.nbytes > _LARGEST:
         size = f"{model.table.nbytes / 2**30:.1f} GiB"
-        raise SettingsError(f"a table of {size} does not fit a file of ONNX; export it with --dtype int8 or --dim")
+        raise SettingsError(f"a table of {size} does not fit into an ONNX file; export it with --dtype int8 or --dim")
     number = helper.np_dtype_to_tensor_dtype
     ids, floats = number(np.dtype("int64")), number(np.dtype("float32"))
     inputs = [helper.make_tensor_value_info(name, ids, ["batch", "tokens"]) for name in ("input_ids", "attention_mask")]

@@ -35,7 +35,7 @@ _IGNORED = "embedding_fr.weight"
 _UNREADABLE = (pickle.UnpicklingError, zipfile.BadZipFile, struct.error, AssertionError, MemoryError, *DAMAGED)
 _REFUSED = re.compile(r"GLOBAL (\S+) was not an allowed|unsupported GLOBAL (\S+) whose")
 _LARGEST = 1e15  # of a number of the table: sums of many such, and squares of their means, are finite in float32
-_BETTER = "download the file again from the place where its authors offer it"
+_BETTER = "download the file again from its authors"
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _load(path: Path) -> Any:  # noqa: ANN401 - whatever the restricted unpickle
     except _UNREADABLE as error:
         if found := _REFUSED.search(str(error)):
             name = printable(found[1] or found[2], 100)
-            reason = f"it asks for {name}, which no checkpoint of P-SP or SP needs; nothing of it was executed"
+            reason = f"it requests {name}, which no P-SP or SP checkpoint needs; nothing was executed"
             raise ModelDirectoryError(f"{path}: {reason}. Do not use this file") from error
         if (isinstance(error, MemoryError) or "llocate memory" in str(error)) and (said := ran_out(error)):
             raise _error(path, f"it needs more memory than there is: {said}") from error
@@ -174,7 +174,7 @@ def _table(path: Path, state: object) -> Tensor:
     if not bool((finite := torch.isfinite(table).all(dim=1)).all()):
         raise _error(path, f"{TABLE}, row {int((~finite).nonzero()[0])}: NaN or infinite")
     if float(largest := table.abs().max()) > _LARGEST:
-        raise _error(path, f"{TABLE} has numbers up to {largest:.1e}, of which no mean can be made")
+        raise _error(path, f"{TABLE} has numbers up to {largest:.1e}, too large for a mean")
     return table
 
 
@@ -185,12 +185,12 @@ def _vocabulary(path: Path, vocabulary: object, rows: int) -> dict[str, int]:
         ModelDirectoryError: it is no such dictionary, names rows that are not there, or has no row of `UUUNKKK`.
     """
     if not isinstance(vocabulary, dict) or UNKNOWN not in vocabulary:
-        raise _error(path, f"its vocab is no dictionary of strings with a row of {UNKNOWN}")
+        raise _error(path, f"its vocab is not a dictionary of strings with a row for {UNKNOWN}")
     for name, row in vocabulary.items():
         if not isinstance(name, str) or type(row) is not int:
             raise _error(path, f"vocab maps {short(name)} to {short(row)}; strings and rows are expected")
         if any("\ud800" <= character <= "\udfff" for character in name):
-            raise _error(path, f"vocab names {ascii(name)[:80]}, which is no text (half a character)")
+            raise _error(path, f"vocab names {ascii(name)[:80]}, which is not text (half a character)")
         if not 0 <= row < rows:
             raise _error(path, f"vocab maps {short(name)} to row {short(row)}, but there are {rows:,}")
     return vocabulary

@@ -36,7 +36,7 @@ def import_checkpoint(
         sentencepiece: the sentencepiece model that came with the checkpoint; None for words and trigrams.
         settings: how the model shall read texts; by default as the checkpoint's arguments say.
         name: of the model, in its card; by default that of the directory.
-        overwrite: replace a model directory that exists.
+        overwrite: replace an existing model directory.
 
     Raises:
         ModelDirectoryError: the output is refused; the checkpoint is damaged, unsafe or of another kind; or the

@@ -47,8 +47,8 @@ class ImportReport:
         done = [f"{self.rows - self.left_out:,} rows{epoch}, {self.dimension:,} components"]
         if self.left_out:
             done.append(
-                f"{self.left_out:,} of {self.rows:,} rows ({self.left_out_share:.2%}) are left out: they stand for "
-                f"strings that are no token of this model ({self.tokens}); an exact import keeps them"
+                f"{self.left_out:,} of {self.rows:,} rows ({self.left_out_share:.2%}) are left out, because "
+                f"their strings are not tokens of this model ({self.tokens}); an exact import keeps them"
             )
         if self.pieces_without_row:
             count = f"{self.pieces_without_row:,} pieces have" if self.pieces_without_row > 1 else "one piece has"

@@ -73,8 +73,8 @@ def shared_rows(checkpoint: OriginalCheckpoint, reading: Reading) -> ImportedRow
     """
     if reading.moses and (reading.trigrams or reading.sentencepiece is not None):
         raise ModelDirectoryError(
-            f"{checkpoint.path}: texts go through Moses before they are cut up, which only an exact import does; give "
-            "--exact, or --moses none to leave Moses out"
+            f"{checkpoint.path}: texts are tokenized by Moses first, which only an exact import supports; "
+            "give --exact, or --moses none to skip Moses"
         )
     if reading.sentencepiece is not None:
         return _piece_rows(checkpoint, reading)
@@ -140,7 +140,9 @@ def _strings(checkpoint: OriginalCheckpoint) -> list[str]:
     vocabulary = checkpoint.vocabulary
     strings = sorted((string for string in vocabulary if string != UNKNOWN), key=vocabulary.__getitem__)
     if not strings:
-        raise SettingsError(f"{checkpoint.path}: the vocabulary has no string but {UNKNOWN}; give another checkpoint")
+        raise SettingsError(
+            f"{checkpoint.path}: the vocabulary has no strings except {UNKNOWN}; give another checkpoint"
+        )
     return strings
 
 

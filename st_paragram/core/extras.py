@@ -17,8 +17,8 @@ def missing_from_light(error: ImportError) -> str | None:
     if package not in _FULL:
         return None
     return (
-        f"{package.replace('_', '-')} is not installed, which the light installation leaves out; install everything, "
-        "in a clone with: pip install -e ."
+        f"{package.replace('_', '-')} is not installed, which the light installation leaves out; for a full "
+        "installation in a clone: pip install -e ."
     )
 
 

@@ -43,7 +43,9 @@ def cache_folder() -> Path:
             return Path(named).expanduser().absolute()
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "st_paragram"
     except RuntimeError as error:  # as in a container, for a user without an entry in /etc/passwd
-        raise ParagramError(f"no cache: this user has no home folder; set {CACHE_VARIABLE} to a folder") from error
+        raise ParagramError(
+            f"no cache folder, because this user has no home folder; set {CACHE_VARIABLE} to a folder"
+        ) from error
 
 
 def writable_cache(folder: str = "") -> Path:
@@ -58,7 +60,7 @@ def writable_cache(folder: str = "") -> Path:
     except OSError:  # a folder above may not be looked into
         writable = False
     if not writable:
-        raise ParagramError(f"{path}: the cache cannot be written; set {CACHE_VARIABLE} to a folder that can")
+        raise ParagramError(f"{path}: the cache is not writable; set {CACHE_VARIABLE} to a writable folder")
     return path
 
 
@@ -191,7 +193,7 @@ def check_output(path: Path, overwrite: bool) -> None:
         if wrong := folder_for_file(path):
             raise ParagramError(f"{wrong}; name a file")
         if not path.is_file():
-            raise ParagramError(f"{path} is no regular file; name a file")
+            raise ParagramError(f"{path} is not a regular file; name a file")
         if not overwrite:
             raise ParagramError(f"{path} exists; choose another name or give --overwrite")
     if refusal := _not_writable(path):
@@ -214,7 +216,7 @@ def check_output_folder(
         ParagramError: it exists, and is of another kind or must not be overwritten; or it cannot be made.
     """
     if not path.name:
-        raise error(f"{path}: no folder can be made there; choose another place")
+        raise error(f"{path}: the folder cannot be created; choose another place")
     if refusal := _not_writable(path):
         raise error(refusal)
     if not path.exists():
@@ -222,7 +224,7 @@ def check_output_folder(
     if wrong := file_for_folder(path):
         raise error(f"{wrong}; choose another name")
     if not (path / marker).is_file():
-        raise error(f"{path} exists and is no {kind}; choose another name")
+        raise error(f"{path} exists and is not a {kind}; choose another name")
     if not overwrite:
         raise error(f"{path} exists; choose another name or give --overwrite")
 
@@ -302,7 +304,7 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 
     make_folder(folder)
     lock = FileLock(folder / _LOCK, timeout=-1 if wait else 0)
-    with _held(lock, f"{folder}: another run is at work there; wait for it, or name another folder"):
+    with _held(lock, f"{folder}: another run is using it; wait for it, or name another folder"):
         yield
 
 

@@ -59,7 +59,7 @@ def parse_json(data: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
     else:
         if not _deeper(value, MOST_DEPTH):
             return value
-    raise ValueError(f"nested more than {MOST_DEPTH} deep")
+    raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
 
 
 def _deeper(value: object, depth: int) -> bool:

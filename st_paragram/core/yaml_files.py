@@ -47,7 +47,7 @@ def read_yaml(path: str | Path, loader: type[yaml.SafeLoader] = yaml.SafeLoader)
         finally:
             reader.dispose()
     except RecursionError as error:
-        raise ValueError(f"nested more than {MOST_DEPTH} deep") from error
+        raise ValueError(f"nested more than {MOST_DEPTH} levels deep") from error
     except (yaml.YAMLError, *DAMAGED) as error:
         raise ValueError(one_line(error)) from error
 
@@ -59,14 +59,14 @@ def _weigh(node: yaml.Node, known: dict[int, tuple[int, int]], depth: int = 0) -
         ValueError: too many, too deep (as a node that holds itself is), or a number of too many digits.
     """
     if depth > MOST_DEPTH:
-        raise ValueError(f"nested more than {MOST_DEPTH} deep")
+        raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
     if id(node) not in known:
         parts = [_weigh(part, known, depth + 1) for part in _parts(node)]
         count, height = 1 + sum(count for count, _ in parts), 1 + max((height for _, height in parts), default=0)
         if count > MOST_VALUES:
-            raise ValueError(f"it stands for more than {MOST_VALUES:,} values")
+            raise ValueError(f"it expands to more than {MOST_VALUES:,} values")
         if height > MOST_DEPTH + 1:
-            raise ValueError(f"nested more than {MOST_DEPTH} deep")
+            raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
         known[id(node)] = count, height
     return known[id(node)]
 

@@ -16,17 +16,15 @@ from st_paragram.errors import ParagramError
 _TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")
 
 _BY_STATUS = {
-    401: "the hub does not accept the token; make one with the right to write on the hub's page of settings, "
-    "and put it into HF_TOKEN",
+    401: "the hub rejects the token; create a token with write access in the hub's settings, and put it into HF_TOKEN",
     402: "the account may not have this repository without payment; choose another kind of repository or account",
-    403: "the token may not write there; give a name of your own or of an organisation of yours, and a token with the "
-    "right to write",
+    403: "the token has no write access there; use your own or your organization's name, and a token with write access",
     404: "there is no such repository, or the token may not see it; check the name and the token",
-    409: "it exists already where this token cannot see it, or another change is under way; choose another name, or "
-    "try again",
-    412: "it was changed by somebody else meanwhile, and nothing was committed; look at it, and push again",
-    413: "a file is larger than the hub takes; make the model smaller with `st-paragram export`",
-    429: "too many requests; wait some minutes, and push again: what has arrived is not sent twice",
+    409: "it already exists but is invisible to this token, or another change is in progress; choose another "
+    "name, or try again",
+    412: "it was changed in the meantime, and nothing was committed; check it, and push again",
+    413: "a file is too large for the hub; make the model smaller with `st-paragram export`",
+    429: "too many requests; wait a few minutes and push again: files that arrived are not sent twice",
 }
 
 
@@ -62,7 +60,7 @@ def _reason(error: BaseException) -> str:
     causes = list(_causes(error))
     for one in causes:
         if isinstance(one, OfflineModeIsEnabled):
-            return "HF_HUB_OFFLINE is set, so that nothing is sent; unset it, and push again"
+            return "HF_HUB_OFFLINE is set, so nothing is sent; unset it and push again"
         if isinstance(one, HfHubHTTPError) or _is_of_client(one, "HTTPStatusError"):
             return _refusal(one)
         if _is_of_client(one, "TransportError"):
@@ -83,7 +81,7 @@ def _refusal(error: Any) -> str:  # noqa: ANN401 - of the hub's client, or of wh
     said = getattr(error, "server_message", None)
     known = _BY_STATUS.get(status)
     if known is None:
-        known = "the hub has an error of its own; push again later" if status >= 500 else "the hub refuses the request"
+        known = "the hub has an internal error; push again later" if status >= 500 else "the hub refuses the request"
     return f"{known} (HTTP {status}{f': {printable(said, 200)}' if said else ''})"
 
 

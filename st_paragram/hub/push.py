@@ -94,8 +94,8 @@ def push(
     token = token or os.environ.get(TOKEN_VARIABLE, "").strip()
     if not (token or dry_run):
         raise HubError(
-            f"{repository}: there is no token; make one with the right to write on the hub's page of settings, and put "
-            f"it into the environment variable {TOKEN_VARIABLE}"
+            f"{repository}: no token; create a token with write access in the hub's settings, and put it "
+            f"into the environment variable {TOKEN_VARIABLE}"
         )
     with model_files(folder) as files:
         card = hub_card(folder, files, repository, licence, datasets, results)
@@ -114,20 +114,20 @@ def _check(repository: str, branch: str, licence: str | None) -> None:
     """Refuse what no hub has."""
     _check_name(repository, "owner/name")
     if repository.count("/") != 1:
-        raise SettingsError(f"{short(repository)} names no owner; give owner/name, the owner being you or your group")
-    if not _BRANCH.fullmatch(branch) or branch.startswith("refs/") or _COMMIT.fullmatch(branch):
-        raise SettingsError(f"{short(branch)} is no name of a branch; take {DEFAULT_BRANCH}, or a word of your own")
-    if licence is not None and not _LICENCE.fullmatch(licence):
         raise SettingsError(
-            f"{short(licence)} is no licence that the hub knows; give its identifier, such as cc-by-4.0"
+            f"{short(repository)} has no owner; give owner/name, where owner is your user or organization name"
         )
+    if not _BRANCH.fullmatch(branch) or branch.startswith("refs/") or _COMMIT.fullmatch(branch):
+        raise SettingsError(f"{short(branch)} is not a valid branch name; use {DEFAULT_BRANCH} or another word")
+    if licence is not None and not _LICENCE.fullmatch(licence):
+        raise SettingsError(f"{short(licence)} is not a license of the hub; give an identifier such as cc-by-4.0")
 
 
 def _check_name(name: str, wanted: str) -> None:
     try:
         validate_repo_id(name)
     except HFValidationError as error:
-        raise SettingsError(f"{short(name)} is no name on the hub ({one_line(error)}); give {wanted}") from error
+        raise SettingsError(f"{short(name)} is not a valid hub name ({one_line(error)}); give {wanted}") from error
 
 
 def _pushed(

@@ -65,16 +65,16 @@ def opened(api: HfApi, name: str, branch: str, public: bool) -> Repository:
         info = api.model_info(name)
     if not public and not info.private:
         raise HubError(
-            f"{name}: the repository is there and everybody can read it; push with --public (public=True) if that is "
-            "meant, or choose another name"
+            f"{name}: the repository exists and is public; push with --public (public=True) if intended, or "
+            "choose another name"
         )
     if public and info.private:
-        logger.warning(f"{name} is private and stays so; make it public in its settings on the hub")
+        logger.warning(f"{name} is private and remains private; make it public in its settings on the hub")
     info = _of_branch(api, name, branch)
     files = {sibling.rfilename: sibling for sibling in info.siblings or []}
     strange = [one for one in files if not _OF_ANY_REPOSITORY.fullmatch(one)]
     if strange and CONFIG_FILE not in files:
-        raise HubError(f"{name}: holds {printable(strange[0], 80)} and no model of st_paragram; choose another name")
+        raise HubError(f"{name}: holds {printable(strange[0], 80)} but not a model of st_paragram; choose another name")
     return Repository(name, branch, str(info.sha), bool(info.private), created, files)
 
 

@@ -82,4 +82,4 @@ def read_development(
 def _refuse_test_set(name: str, pairs: GradedPairs | Translations) -> None:
     if match := known_test_set_in(pairs.first, pairs.second):
         seen = f"{name}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
-        raise EvaluationError(f"{seen}; text that is chosen by it is no longer measured by it, give development pairs")
+        raise EvaluationError(f"{seen}; a test set that selects text no longer measures it; give development pairs")

@@ -77,7 +77,7 @@ class MixRun:
             check_output(path, self.overwrite)
         groups = {each.group for each in self.sources}
         if len(groups) < 2:
-            raise SettingsError(f"{len(groups)} sources to compare; name at least two")
+            raise SettingsError(f"{len(groups)} sources; give at least two to compare")
         if low := [each for each in self.temperatures if not each >= 1]:
             raise SettingsError(f"temperatures has {low[0]:g}; give numbers of at least 1")
         for text in (text for each in self.sources for text in each.source.paths):

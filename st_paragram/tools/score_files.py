@@ -67,7 +67,7 @@ def score_pairs(
             report.pairs += 1
             report.blank += not (first.strip() and second.strip())
             if not math.isfinite(score):
-                raise MiningError(f"pair {report.pairs}: its score is {score}; the model is damaged, take another")
+                raise MiningError(f"pair {report.pairs}: its score is {score}; the model is damaged; use another")
             yield float(score), first, second
 
 

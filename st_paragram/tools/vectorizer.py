@@ -95,7 +95,7 @@ class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_is_fitted(self, "encoder_")
         if isinstance(X, str):
-            raise SettingsError("one text; give a list of texts")
+            raise SettingsError("a single text; give a list of texts")
         return self._encode(X)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401

@@ -175,11 +175,11 @@ class TestCollect:
         values = json.loads(path.read_text())
         del values["run"]["models"]["base"]["runs"]
         path.write_text(json.dumps(values))
-        with pytest.raises(EvaluationError, match=r"models\.base\.runs: .*make the record anew"):
+        with pytest.raises(EvaluationError, match=r"models\.base\.runs: .*create the record again"):
             read_sources([path])
         values["run"]["models"] = 3
         path.write_text(json.dumps(values))
-        with pytest.raises(EvaluationError, match=r"broken\.json: .*make the record anew"):
+        with pytest.raises(EvaluationError, match=r"broken\.json: .*create the record again"):
             read_sources([path])
 
     def test_every_kind_of_record_is_read_back(self, tmp_path):

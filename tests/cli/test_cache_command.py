@@ -62,5 +62,5 @@ def test_training_on_text_is_refused_early_where_the_cache_cannot_be_written(tmp
     for plan in ([], ["--plan"]):
         assert main(["train", "bitext", "--lang", "es", "--data", data, *plan]) == 1
         (line,) = capsys.readouterr().err.splitlines()
-        assert "the cache cannot be written; set ST_PARAGRAM_CACHE to a folder that can" in line
+        assert "the cache is not writable; set ST_PARAGRAM_CACHE to a writable folder" in line
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]

@@ -107,7 +107,7 @@ REFUSED = [
         r"w\.h5: a store of word ids, and the encoder sp reads sentencepiece ids; choose the encoder word",
     ),
     (["--data", "w.h5", "--encoder", "trigram"], r"the encoder trigram reads trigram ids"),
-    (["--data", "d.h5", "--encoder", "blstm"], r"a vocabulary of each language; blstm reads a joint one"),
+    (["--data", "d.h5", "--encoder", "blstm"], r"separate vocabularies per language"),
     (["--data", "pairs.tsv", "--encoder", "blstm", "--init", "one"], r"init is 'one', but only an averaging model"),
 ]
 
@@ -139,17 +139,17 @@ def test_what_does_not_fit_is_refused_in_one_line(stores, monkeypatch, capsys, o
 
 def test_preparations_that_cannot_be_are_refused(text, capsys):
     assert main(["prepare", "--lang", "en", "--text", "pairs.tsv", "--output", "x.h5", "--sharing", "disjoint"]) == 1
-    assert "vocabularies of their own are for two languages" in capsys.readouterr().err
+    assert "separate vocabularies need two languages" in capsys.readouterr().err
     assert (
         main(["prepare", "--lang", "fr-es", "--text", "en-fr:pairs.tsv", "--output", "x.h5", "--sharing", "string"])
         == 1
     )
-    assert "vocabularies of their own are for two languages" in capsys.readouterr().err
+    assert "separate vocabularies need two languages" in capsys.readouterr().err
 
 
 def test_segmentation_is_for_sentencepiece(text, capsys):
     assert prepare("--output", "x.h5", "--segment", "jieba", "--tokens", "word") == 1
-    assert "segmentation is jieba for tokens word; only models of sentencepiece segment" in capsys.readouterr().err
+    assert "segmentation is jieba for tokens word; only sentencepiece models segment" in capsys.readouterr().err
 
 
 def test_moses_is_for_words_and_asked_for_early(text, capsys, monkeypatch):

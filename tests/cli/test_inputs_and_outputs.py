@@ -164,7 +164,7 @@ def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
         ("embed en.txt --output x.npy --with-text", "--with-text is for --format jsonl"),
         ("embed en.txt es.txt --sharded --output - --format jsonl", "leave --sharded out"),
         ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
-        ("mine --source t.csv --target en.txt --output x", "name the one that has the text: --columns NAME"),
+        ("mine --source t.csv --target en.txt --output x", "name the text column with --columns NAME"),
         (
             "mine --source t.csv --target t.csv --columns english spanish --ids --output x",
             "ids are read from plain text",

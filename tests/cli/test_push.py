@@ -84,8 +84,8 @@ def test_test_scores_go_on_the_card(hub, tmp_path, capsys):
     ("arguments", "said"),
     [
         (["nowhere", NAME], "no model 'nowhere'"),
-        (["p-sp-xx", "me"], "names no owner"),
-        (["p-sp-xx", "others/p-sp-xx"], "may not write there"),
+        (["p-sp-xx", "me"], "has no owner"),
+        (["p-sp-xx", "others/p-sp-xx"], "has no write access there"),
         (["p-sp-xx", NAME, "--scores", "none.json"], "none.json"),
     ],
 )

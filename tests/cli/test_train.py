@@ -57,7 +57,7 @@ REFUSED = {
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
     "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, the last 'c', where 2 are expected",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
-    "train bitext --lang es --teacher none": "none: has no embeddings.json; name a folder that st-paragram embed",
+    "train bitext --lang es --teacher none": "none: no embeddings.json; give a folder from st-paragram embed",
     "train bitext --lang es --teacher bad.yaml": "bad.yaml is a file, where a folder of embeddings is expected",
     "train bitext --lang es --margin-weight 0": "margin_weight is 0, and there is no teacher to learn from; name one",
     "train bitext --lang es --matryoshka-dims 4,x": "matryoshka_dims is '4,x'; give numbers with commas between them",
@@ -257,7 +257,7 @@ def test_help_shows_the_defaults_of_the_configuration(capsys):
         main(["train", "paraphrase", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert read_yaml(config_path("paraphrase", FOLDERS))["megabatch_size"] == 20
-    assert "negatives are sought (default: 20)" in shown
+    assert "are searched for negatives (default: 20)" in shown
     assert "--tune" not in shown
 
 

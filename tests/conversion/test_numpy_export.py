@@ -59,7 +59,7 @@ def test_a_table_of_int4_goes_along_as_int8_with_the_same_numbers(vocabulary, tm
     np.testing.assert_allclose(rows, native, rtol=1e-4, atol=2e-6)
     capsys.readouterr()
     assert main(["export", str(source), str(tmp_path / "x"), "--to", kind, "--dtype", "int4"]) == 1
-    assert f"no reader of {kind} knows 4-bit tables; choose int8" in capsys.readouterr().err
+    assert f"{kind} readers do not support 4-bit tables; choose int8" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

@@ -174,7 +174,7 @@ def test_what_is_not_text_is_refused_with_its_position(encoder, inputs, message)
         ({"precision": "int4"}, "choose float32, int8"),
         ({"precision": "int8"}, "give several"),
         ({"prompt_name": "x"}, "no prompt 'x'; this model has query, document"),
-        ({"prompt": "a", "prompt_name": "query"}, "given at once"),
+        ({"prompt": "a", "prompt_name": "query"}, "both given"),
         ({"language": "es"}, "one vocabulary"),
     ],
 )

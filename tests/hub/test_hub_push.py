@@ -296,18 +296,18 @@ def test_without_a_token(hub, folder, monkeypatch):
 
 
 def test_refusals_of_the_hub(hub, folder, monkeypatch):
-    assert "may not write there" in refused(folder, "others/p-sp-xx")
+    assert "has no write access there" in refused(folder, "others/p-sp-xx")
     hub.new("others/open", private=False, **{"st_paragram.json": b"{}"})
-    assert "may not write there" in refused(folder, "others/open", public=True)
+    assert "has no write access there" in refused(folder, "others/open", public=True)
     hub.new("others/closed")
     assert "HTTP 403" in refused(folder, "others/closed")
     hub.new("me/open", private=False)
-    assert "everybody can read it" in refused(folder, "me/open")
+    assert "is public" in refused(folder, "me/open")
     hub.new("me/else", **{"pytorch_model.bin": b"pickled"})
     assert "holds pytorch_model.bin and no model of st_paragram" in refused(folder, "me/else")
     assert "license" in refused(folder, licence="nonsense")
     monkeypatch.setenv("HF_TOKEN", "hf_wrongwrong")
-    assert "does not accept the token" in refused(folder, "me/new") and "wrongwrong" not in refused(folder, "me/new")
+    assert "rejects the token" in refused(folder, "me/new") and "wrongwrong" not in refused(folder, "me/new")
     assert {name: len(one.commits) for name, one in hub.repositories.items() if name != NAME} == {
         "others/open": 1,
         "others/closed": 1,
@@ -318,7 +318,7 @@ def test_refusals_of_the_hub(hub, folder, monkeypatch):
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(409, "exists already"), (412, "changed by somebody else"), (429, "too many requests"), (503, "error of its own")],
+    [(409, "already exists"), (412, "changed in the meantime"), (429, "too many requests"), (503, "internal error")],
 )
 def test_what_the_hub_answers_is_told(hub, folder, status, said):
     hub.new(NAME)

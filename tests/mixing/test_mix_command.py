@@ -185,7 +185,7 @@ def test_the_plan_says_how_many_trainings(folder, capsys):
     ("command", "message"),
     [
         (["one.tsv", "two.tsv"], "the language of one.tsv is not given; add --lang"),
-        (["one.tsv", "--lang", "es"], "1 sources to compare; name at least two"),
+        (["one.tsv", "--lang", "es"], "1 sources to compare; give at least two"),
         (["one.tsv", "none.tsv", "--lang", "es"], "none.tsv: no such file"),
         (["one.tsv", "one.tsv", "--lang", "es"], "two sources are named one.en-es"),
         ([*TEXTS, "--seeds", "1"], "seeds is 1"),

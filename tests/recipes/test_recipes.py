@@ -198,7 +198,7 @@ def test_resuming_with_a_store_of_other_pairs_and_with_damaged_checkpoints(folde
         (checkpoint / "optimizer.pt").write_bytes(b"")
     assert recipe("train_bitext", *data, "--resume") == 1
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "no checkpoint to resume from that is whole; remove this folder, and train without --resume" in last
+    assert "no complete checkpoint to resume from; remove this folder, and train without --resume" in last
     (older / "optimizer.pt").write_bytes(whole)
     assert recipe("train_bitext", *data, "--resume") == 0
 

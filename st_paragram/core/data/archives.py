@@ -19,7 +19,7 @@ SMALL = 1 << 24  # bytes; the ratio of smaller members is not checked
 #: What Python's readers of archives raise where one is damaged.
 DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, MemoryError, *DAMAGED)
 _LOCAL_HEADER = 30  # bytes before the name of a member (APPNOTE.TXT 4.3.7)
-_REFUSED = "the archive is refused, fetch it again from its source"
+_REFUSED = "the archive is refused; fetch it again from its source"
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -42,7 +42,9 @@ def check_archive(
         with zipfile.ZipFile(path) as archive:
             check_members(archive, where, most_bytes, most_ratio)
     except DAMAGED_ARCHIVE as error:
-        raise TextError(f"{where}: zip archive cut off or damaged ({one_line(error)}); fetch the file again") from error
+        raise TextError(
+            f"{where}: truncated or damaged zip archive ({one_line(error)}); fetch the file again"
+        ) from error
 
 
 def check_members(
@@ -79,7 +81,7 @@ def check_name(name: str, where: str) -> None:
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or _DRIVE.match(name):
-        raise TextError(f"{where}: member {name!r} leads out of the archive; {_REFUSED}")
+        raise TextError(f"{where}: member {name!r} points outside the archive; {_REFUSED}")
 
 
 def check_total(unpacked: int, most_bytes: int, where: str) -> None:

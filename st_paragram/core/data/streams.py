@@ -85,11 +85,11 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
     raw: Any = _Rewound(stdin) if path == STDIN else stack.enter_context(_open_file(path))
     head = raw.peek(16)[:16]
     if head.startswith(_ZIP):
-        raise TextError(f"{path}: a zip archive cannot be read here; unpack it first")
+        raise TextError(f"{path}: zip archives cannot be read here; unpack it first")
     if head.startswith(_ZSTD):
-        raise TextError(f"{path}: packed by zstd, which cannot be read here; unpack it first: zstd -d")
+        raise TextError(f"{path}: compressed with zstd, which is not supported here; unpack it first with zstd -d")
     if head.startswith(_UTF16):
-        raise TextError(f"{path}: begins like UTF-16; convert it first: iconv -f UTF-16 -t UTF-8")
+        raise TextError(f"{path}: looks like UTF-16; convert it first with iconv -f UTF-16 -t UTF-8")
     if head.startswith(_GZIP):
         return stack.enter_context(gzip.GzipFile(fileobj=raw))
     if head.startswith(_XZ):
@@ -120,7 +120,9 @@ def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
         archive = stack.enter_context(zipfile.ZipFile(path))
         check_members(archive, path)
     except DAMAGED_ARCHIVE as error:
-        raise TextError(f"{path}: zip archive cut off or damaged ({one_line(error)}); fetch the file again") from error
+        raise TextError(
+            f"{path}: truncated or damaged zip archive ({one_line(error)}); fetch the file again"
+        ) from error
     return archive
 
 
@@ -165,7 +167,7 @@ def _read(name: str, stream: ByteStream) -> bytes:
     try:
         return stream.read(BLOCK_BYTES)
     except EOFError as error:
-        raise TextError(f"{name}: compressed file cut off before its end; fetch the file again") from error
+        raise TextError(f"{name}: truncated compressed file; fetch the file again") from error
     except DAMAGED_ARCHIVE as error:
         raise TextError(
             f"{name}: cannot be read ({one_line(error)}); if it is damaged, fetch the file again"

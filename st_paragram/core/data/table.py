@@ -61,7 +61,7 @@ class Table:
         like = get_close_matches(column.lower(), lower, n=1)
         guess = f" (did you mean {printable(lower[like[0]], 80)}?)" if like else ""
         seen = f"has no column {printable(column, 80)!r}{guess}, only {named(columns)}"
-        return Unreadable(seen, "name columns that it has")
+        return Unreadable(seen, "use existing column names")
 
     def refusal(self, found: Unreadable, place: str = "") -> TextError:
         """The error for a row, or for the whole table."""

@@ -131,7 +131,7 @@ def check_plain(path: str) -> None:
     if form is None or form is TableForm.TSV:
         return
     seen = f"is a table ({form.value}) with the columns {named(column_names(path))}"
-    raise TextError(f"{path}: {seen}; name the one that has the text: --columns NAME")
+    raise TextError(f"{path}: {seen}; name the text column with --columns NAME")
 
 
 def one_for_each(columns: Sequence[str | None], texts: Sequence[str]) -> tuple[str | None, ...]:
@@ -141,7 +141,9 @@ def one_for_each(columns: Sequence[str | None], texts: Sequence[str]) -> tuple[s
         SettingsError: There are more or fewer than texts.
     """
     if columns and len(columns) != len(texts):
-        raise SettingsError(f"{len(columns)} columns for {len(texts)} texts; name one for each, or None for plain text")
+        raise SettingsError(
+            f"{len(columns)} columns for {len(texts)} texts; name one column per text, or None for plain text"
+        )
     return tuple(columns) or (None,) * len(texts)
 
 

@@ -136,7 +136,9 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     others = languages[1].split("-")
     if match is None:
         if len(others) > 1:
-            raise SettingsError(f"{spec}: which of {', '.join(others)} is it? Write {languages[0]}-{others[0]}:{spec}")
+            raise SettingsError(
+                f"{spec}: ambiguous language, one of {', '.join(others)}; write {languages[0]}-{others[0]}:{spec}"
+            )
         return TextSource((spec,), languages)
     first, second, path = match.groups()
     if _fits(first, languages[0]) and (any(_fits(second, other) for other in others) or first == second):
@@ -144,7 +146,7 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     if any(_fits(first, other) for other in others) and _fits(second, languages[0]):
         return TextSource((path,), (first, second), swapped=True)
     expected = "-".join(languages)
-    raise SettingsError(f"{spec}: columns {first}-{second}, but the pairs wanted are {expected}; correct one of them")
+    raise SettingsError(f"{spec}: columns {first}-{second}, but {expected} is expected; correct one of the two")
 
 
 def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSource:
@@ -190,7 +192,7 @@ def read_rows(
         if len(texts) == 1:
             rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns, drop_invalid)
         elif source.further_columns:
-            raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
+            raise TextError(f"{source.name}: a pair of files has no further columns; give one file with columns")
         else:
             rows = _moses_pairs(*texts[0], *texts[1], counts)
         yield from ((second, first, *rest) for first, second, *rest in rows) if source.swapped else rows
@@ -317,9 +319,9 @@ def wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) 
     """
     found = f"{len(columns)} columns" if len(columns) > 1 else "1 column"
     last = columns[-1] if len(columns[-1]) <= 30 else columns[-1][:27] + "..."
-    remedy = "keep the two text columns alone, as `cut -f1,2 FILE` does"
+    remedy = "keep only the two text columns, e.g. with `cut -f1,2 FILE`"
     if len(columns) < expected or expected > 2:
-        remedy = "put one tab between the texts" if expected == 2 else "correct the row, or say which columns there are"
+        remedy = "put one tab between the texts" if expected == 2 else "correct the row, or name the columns"
     seen = f"row {row} has {found}, the last {last!r}, where {expected} are expected"
     return f"{name}: {seen}; {remedy}"
 

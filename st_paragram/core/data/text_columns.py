@@ -37,10 +37,10 @@ def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]
         return list(sources)
     for names in columns:
         if len(names) != 2:
-            raise SettingsError(f"columns {named(names)}: {len(names)}, where two are needed, one for each language")
+            raise SettingsError(f"columns {named(names)}: {len(names)}; give two, one per language")
     if len(columns) not in (1, len(sources)):
-        seen = f"--columns is given {len(columns)} times for {len(sources)} text{'s' * (len(sources) != 1)}"
-        raise SettingsError(f"{seen}; give it once for all, or once for each")
+        seen = f"{len(columns)} --columns options for {len(sources)} text{'s' * (len(sources) != 1)}"
+        raise SettingsError(f"{seen}; give one for all, or one for each")
     each = columns if len(columns) == len(sources) else [columns[0]] * len(sources)
     return [replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)]
 
@@ -59,7 +59,7 @@ def _check_plain(source: TextSource) -> None:
         form = form if form is TableForm.CSV or form is TableForm.JSONL else _looks_like(lines)
     if form is not None:
         seen = f"is a table ({form.value}) with the columns {named(column_names(path))}"
-        raise TextError(f"{path}: {seen}; name the two that have the texts: --columns NAME NAME")
+        raise TextError(f"{path}: {seen}; name the two text columns with --columns NAME NAME")
 
 
 def _looks_like(lines: Sequence[str]) -> TableForm | None:

@@ -38,7 +38,9 @@ def check_architecture(name: str, folder: Path) -> None:
     """
     if name not in FILES and entry_of_architecture(name) is None:
         known = ", ".join([*FILES, *(known for _, entry in entries() for known in entry.architectures)])
-        raise ModelDirectoryError(f"{folder}: architecture {short(name)}, this st_paragram knows {known}; update it")
+        raise ModelDirectoryError(
+            f"{folder}: architecture {short(name)}, this version of st_paragram knows {known}; update it"
+        )
 
 
 def files_of(folder: Path) -> tuple[str, ...]:

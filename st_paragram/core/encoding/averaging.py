@@ -292,7 +292,7 @@ def check_dimension(truncate_dim: int | None) -> None:
         SettingsError: it is.
     """
     if truncate_dim is not None and truncate_dim < 1:
-        raise SettingsError(f"truncate_dim is {truncate_dim}; keep at least 1 component")
+        raise SettingsError(f"truncate_dim is {truncate_dim}; give at least 1")
 
 
 def check_components(dim: int | None, dimension: int) -> None:

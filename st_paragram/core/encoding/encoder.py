@@ -124,9 +124,9 @@ class Encoder:
             SettingsError: a text that is not a string, with its position, or a wrong setting.
         """
         if precision not in PRECISIONS:
-            raise SettingsError(f"no precision {precision!r}; choose {', '.join(PRECISIONS)}")
+            raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
         if type(batch_size) is not int or batch_size < 1:
-            raise SettingsError(f"batch_size is {batch_size!r}; a whole number of at least 1 is expected")
+            raise SettingsError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
         averaging.check_dimension(truncate_dim)
         single = isinstance(texts, str)
         rows = Embedding(
@@ -241,7 +241,7 @@ class Encoder:
     def _prompt(self, prompt: str | None, name: str | None) -> str | None:
         if prompt is not None:
             if name is not None:
-                raise SettingsError("prompt and prompt_name are given at once; give one of them")
+                raise SettingsError("prompt and prompt_name are both given; give only one")
             return prompt
         name = self.default_prompt_name if name is None else name
         if name is None:

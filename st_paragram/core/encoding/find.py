@@ -142,7 +142,9 @@ def _from_hub(name: str, places: list[Path]) -> Path:
         patterns = [*files_of(folder), *_BESIDE]
         folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
-        raise ModelDirectoryError(f"{printable(name)} is on the hub, but no model of st_paragram: {error}") from error
+        raise ModelDirectoryError(
+            f"{printable(name)} is on the hub, but is not a model of st_paragram: {error}"
+        ) from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
         reason = printable(str(error).strip().split("\n")[0], 300)
         raise ModelDirectoryError(

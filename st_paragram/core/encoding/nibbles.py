@@ -26,7 +26,9 @@ def check_even(dimension: int) -> None:
         SettingsError: it is odd.
     """
     if dimension % 2:
-        raise SettingsError(f"int4 holds two components a byte, and the table has {dimension}; choose an even number")
+        raise SettingsError(
+            f"int4 stores two components per byte, but the table has {dimension}; choose an even number"
+        )
 
 
 def pack(rows: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:

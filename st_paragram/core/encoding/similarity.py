@@ -53,8 +53,8 @@ def similarity(a: Any, b: Any, name: str = "cosine") -> Vectors:  # noqa: ANN401
         SettingsError: no such similarity, or vectors of different dimensions.
     """
     if name not in _FUNCTIONS:
-        raise SettingsError(f"no similarity {name!r}; choose {', '.join(_FUNCTIONS)}")
+        raise SettingsError(f"unknown similarity {name!r}; choose {', '.join(_FUNCTIONS)}")
     a, b = (np.atleast_2d(np.asarray(each, dtype=np.float32)) for each in (a, b))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
-        raise SettingsError(f"vectors of shapes {a.shape} and {b.shape}; give rows of one dimension")
+        raise SettingsError(f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension")
     return _FUNCTIONS[name](a, b)

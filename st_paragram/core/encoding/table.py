@@ -104,7 +104,7 @@ class Table:
             return self._in_nibbles()
         packed = pack(Packed(self.weight, self.scale), NumberType(kind.value))
         if kind is TableType.FLOAT16 and not is_finite(packed.numbers):
-            raise SettingsError("components above 65,504 do not fit float16; choose int8 or float32")
+            raise SettingsError("components above 65,504 do not fit in float16; choose int8 or float32")
         return Table(packed.numbers, packed.scales)
 
     def _in_nibbles(self) -> Table:
@@ -157,7 +157,7 @@ class Table:
     def _means_in_numpy(self, ids: Ids, offsets: NDArray[np.int64], out: Vectors) -> None:
         counts = np.diff(offsets)
         if len(counts) and (offsets[0] != 0 or offsets[-1] != len(ids) or counts.min() < 0):
-            raise ValueError("offsets do not grow from 0 to the number of ids")
+            raise ValueError("offsets do not increase from 0 to the number of ids")
         if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
             raise ValueError(f"ids from {ids.min()} to {ids.max()}, and a table of {len(self)} rows")
         step = max(1, _BLOCK_BYTES // (4 * self.dimension))  # ids

@@ -43,7 +43,7 @@ def load_kernels() -> Any:  # noqa: ANN401 - a module without type stubs
             raise
         module = found_elsewhere
     if (found := getattr(module, "interface", None)) != INTERFACE:
-        raise ImportError(f"built from other sources: interface {found}, st_paragram needs {INTERFACE}")
+        raise ImportError(f"built from a different version: interface {found}, st_paragram needs {INTERFACE}")
     return module
 
 

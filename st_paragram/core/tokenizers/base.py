@@ -161,7 +161,9 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
         MissingExtraError: the options need a package that is not installed.
     """
     if kind not in KINDS:
-        raise SettingsError(f"no tokenizer of kind {kind!r}; this st_paragram knows {', '.join(KINDS)}; update it")
+        raise SettingsError(
+            f"no tokenizer of kind {kind!r}; this version of st_paragram knows {', '.join(KINDS)}; update it"
+        )
     module, _, name = KINDS[kind].partition(":")
     try:
         tokenizer: Tokenizer = getattr(importlib.import_module(module), name)(content, **options)

@@ -135,10 +135,10 @@ def train_trigrams(texts: Iterable[str], size: int = 200_000, lower_case: bool =
         SettingsError: a size below 1, or `lower_case` is neither true nor false.
     """
     if size < 1:
-        raise SettingsError(f"a vocabulary of {size} trigrams; keep at least 1")
+        raise SettingsError(f"vocabulary size is {size} trigrams; give at least 1")
     keys, counts = _counted(map(str.lower, texts) if checked_switch("lower_case", lower_case) else texts)
     if not len(keys):
-        raise TextError("no trigram to make a vocabulary of; give more text")
+        raise TextError("no trigrams to build a vocabulary from; give more text")
     text = _text(keys[np.argsort(-counts, kind="stable")[:size]])
     return write_strings([text[start : start + 3] for start in range(0, len(text), 3)])
 

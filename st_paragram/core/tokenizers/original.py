@@ -70,7 +70,7 @@ class OriginalTokenizer(Tokenizer):
         #: The surfaces in the order of their ids.
         self.surfaces, model = _parts(content)
         if trigrams and model is not None:
-            raise SettingsError("trigrams are made of text, not of sentencepiece pieces; leave one of them out")
+            raise SettingsError("trigrams are built from text, not from sentencepiece pieces; leave one of the two out")
         self._processor = None if model is None else SentencePieceTokenizer(model).processor
         self._normalize = normalizer(lower_case, self.segmentation)
         self._cased = str.lower if lower_case else str
@@ -169,7 +169,7 @@ def _parts(content: bytes) -> tuple[list[str], bytes | None]:
         values = parse_json(content)
         surfaces, model = values["surfaces"], values["sentencepiece"]
         if not isinstance(surfaces, list):
-            raise TypeError(f"{short(surfaces)} is no list")
+            raise TypeError(f"{short(surfaces)} is not a list")
         strings = read_strings(write_strings(surfaces), "surfaces")
         return strings, None if model is None else base64.b64decode(model, validate=True)
     except DAMAGED as error:

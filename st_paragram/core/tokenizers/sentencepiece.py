@@ -196,11 +196,11 @@ def train_vocabulary(
     stream = iter(sentences)
     first = next(stream, None)
     if first is None:
-        raise TextError("no sentence to train a vocabulary on; give more text")
+        raise TextError("no sentences to train a vocabulary on; give more text")
     if room.granted(num_threads) < num_threads:
         raise SettingsError(
-            f"there is no room for {num_threads} threads that train a vocabulary; set vocab_threads to fewer, "
-            "or allow this process more memory or threads (ulimit -v, ulimit -u)"
+            f"not enough resources for {num_threads} vocabulary training threads; lower vocab_threads, or "
+            "allow this process more memory or threads (ulimit -v, ulimit -u)"
         )
     import sentencepiece
 

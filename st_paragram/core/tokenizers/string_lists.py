@@ -30,7 +30,7 @@ def read_strings(content: bytes, what: str) -> list[str]:
     try:
         strings = parse_json(content)
         if not isinstance(strings, list):
-            raise ValueError(f"{short(strings)} is no list")
+            raise ValueError(f"{short(strings)} is not a list")
         _check(strings)
     except ValueError as error:
         raise SettingsError(f"not a list of {what} ({len(content):,} bytes): {one_line(error)}") from error
@@ -41,7 +41,7 @@ def _check(strings: list[Any]) -> None:
     if not strings:
         raise ValueError("an empty list")
     if others := [each for each in strings if not isinstance(each, str)]:
-        raise ValueError(f"{short(others[0])} is no string")
+        raise ValueError(f"{short(others[0])} is not a string")
     "".join(strings).encode("utf-8")  # a lone surrogate, which JSON can hold, raises a ValueError
     if len(set(strings)) < len(strings):
         raise ValueError(f"{short(Counter(strings).most_common(1)[0][0])} is there more than once")

@@ -169,10 +169,10 @@ def train_words(
         MissingExtraError: Moses is asked for and not installed.
     """
     if size < 1:
-        raise SettingsError(f"a vocabulary of {size} words; keep at least 1")
+        raise SettingsError(f"vocabulary size is {size} words; give at least 1")
     counts = count_words(texts, lower_case, splitter, language)
     if not counts:
-        raise TextError("no word to make a vocabulary of; give more text")
+        raise TextError("no words to build a vocabulary from; give more text")
     return write_strings(sorted(counts, key=lambda word: (-counts[word], word))[:size])
 
 

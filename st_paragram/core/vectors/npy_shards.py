@@ -113,4 +113,4 @@ class NpyShard:
         Raises:
             SettingsError: Always.
         """
-        raise SettingsError("these embeddings stand without their lines; embed with --format parquet --with-text")
+        raise SettingsError("these embeddings have no lines; embed with --format parquet --with-text")

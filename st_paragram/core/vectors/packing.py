@@ -41,7 +41,7 @@ class NamedType(str, Enum):
             return cls(name)
         except ValueError:
             raise SettingsError(
-                f"no type of numbers {name!r}; choose {', '.join(kind.value for kind in cls)}"
+                f"unknown number type {name!r}; choose {', '.join(kind.value for kind in cls)}"
             ) from None
 
 
@@ -167,9 +167,9 @@ def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:
         bits = np.packbits(vectors > 0, axis=-1)
         return bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
     if precision not in PRECISIONS:
-        raise SettingsError(f"no precision {precision!r}; choose {', '.join(PRECISIONS)}")
+        raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
     if len(vectors) == 1:
-        raise SettingsError(f"precision {precision} takes the range of each component from the texts; give several")
+        raise SettingsError(f"precision {precision} needs several texts, to find the range of each component")
     if not len(vectors):
         return np.zeros(vectors.shape, dtype=precision)
     begin = vectors.min(axis=0)

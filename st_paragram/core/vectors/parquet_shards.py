@@ -82,7 +82,7 @@ class ParquetShard:
         found, wanted = self._file.schema_arrow, _schema(shape)
         if not found.equals(wanted):
             columns = ", ".join(f"{field.name}: {field.type}" for field in found)
-            raise ValueError(f"a table of columns ({columns}), which are not those that its description tells")
+            raise ValueError(f"a table with columns ({columns}) that differ from its description")
         metadata = self._file.metadata
         if metadata.num_rows != shape.rows:
             raise ValueError(f"{metadata.num_rows} rows where {shape.rows} are expected")
@@ -112,7 +112,7 @@ class ParquetShard:
             SettingsError: They were not kept.
         """
         if not self._shape.with_text:
-            raise SettingsError("these embeddings stand without their lines; embed with --with-text")
+            raise SettingsError("these embeddings have no lines; embed with --with-text")
         begin, end, _ = rows.indices(self._shape.rows)
         lines: list[str] = []
         for group, first in enumerate(self._starts[:-1]):

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 _ROWS_LOOKED_AT = 1000  # by a plan
 
 DESCRIPTION = (
-    "Write a new sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same order. The "
-    "model must be one that `st-paragram train bgt` has made. It can write the sentence again (reconstruct), write "
-    "what it means in the other language (translate), or write what it means in the style of another sentence "
-    "(transfer). A blank line gives a blank line."
+    "Write a new sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same "
+    "order. The model must come from `st-paragram train bgt`. It can reproduce the sentence (reconstruct), "
+    "write its meaning in the other language (translate), or write its meaning in the style of another "
+    "sentence (transfer). A blank line gives a blank line."
 )
 EPILOG = """\
   st-paragram generate bgt-es --task reconstruct --from es sentences.es
@@ -54,34 +54,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="model directory, name or hub id")
-    add("file", metavar="FILE", help="the sentences, one a line; - for standard input")
+    add("file", metavar="FILE", help="sentences, one per line; - for standard input")
     add("--task", choices=TASKS, required=True, help="what to write")
-    add("--from", dest="source", metavar="LANG", help="language of the sentences (default: the one that --to is not)")
+    add(
+        "--from",
+        dest="source",
+        metavar="LANG",
+        help="language of the sentences (default: the language other than --to)",
+    )
     add(
         "--to",
         dest="target",
         metavar="LANG",
         help="language to write (default: the first language of the model; for a translation, the second)",
     )
-    add("--style", metavar="SENTENCE", help="for a transfer: a sentence whose style everything is written in")
+    add("--style", metavar="SENTENCE", help="for a transfer: sentence whose style is used for all outputs")
     add(
         "--styles",
         metavar="FILE",
-        help="for a transfer: a file with a sentence for each line of FILE, in whose style that line is written",
+        help="for a transfer: file with one style sentence per line of FILE",
     )
     add("--output", type=Path, metavar="OUT.txt", help="output file (default: standard output)")
-    add("--overwrite", action="store_true", help="replace an output that exists")
+    add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("search"), GenerationSettings)
     add = parser.add_argument_group("measures").add_argument
-    add("--measures", action="store_true", help="print measures of what was written to standard error")
+    add("--measures", action="store_true", help="print measures of the outputs to standard error")
     add(
         "--scorer",
         metavar="MODEL",
         default=SHIPPED,
-        help="the model that embeds sentences for the cosines (default: %(default)s)",
+        help="model for the cosines (default: %(default)s)",
     )
     add(
-        "--references", metavar="FILE", help="for a translation: a file with the right translation of each line of FILE"
+        "--references",
+        metavar="FILE",
+        help="for a translation: file with the reference translation of each line of FILE",
     )
     add_plan_option(parser)
 

@@ -53,7 +53,9 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
 def _tokenizer(store: PairStore) -> Tokenizer:
     first, second = store.tokenizers
     if not first.shares_rows(second):
-        raise SettingsError(f"{store.path}: a vocabulary for each side; prepare the text with a joint one")
+        raise SettingsError(
+            f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
+        )
     languages = store.languages
     if languages[0] == languages[1]:
         raise SettingsError(f"{store.path}: pairs of {languages[0]} alone; a generative model needs two languages")

@@ -109,7 +109,10 @@ class GenerativeTrainer(StoreTrainer):
         self.store = train_dataset
         first, second = train_dataset.tokenizers
         if not first.shares_rows(second):
-            raise SettingsError(f"{train_dataset.path}: a vocabulary for each side; prepare the text with a joint one")
+            raise SettingsError(
+                f"{train_dataset.path}: separate vocabularies for the two sides; prepare the text with a joint "
+                "vocabulary"
+            )
         self._max_length = loss.generator.max_length
         rows = len(train_dataset) - min(args.held_out, len(train_dataset) // 20)
         self._held_out = np.arange(rows, len(train_dataset))

@@ -66,7 +66,7 @@ class ConvolutionEncoder(Module):
         if min(embedding_dimension, filters) < 1:
             raise SettingsError(f"{embedding_dimension} components and {filters} filters; both must be at least 1")
         if not 1 <= layers <= _MOST_LAYERS:
-            raise SettingsError(f"{layers} layers of convolutions; 1 or {_MOST_LAYERS} can be had")
+            raise SettingsError(f"{layers} layers of convolutions; choose 1 or {_MOST_LAYERS}")
         if not self.widths or self.widths != sorted(set(self.widths) & set(range(1, _WIDEST + 1))):
             raise SettingsError(f"widths are {self.widths}; give increasing numbers from 1 to {_WIDEST}")
         channels = filters * len(self.widths)

@@ -31,9 +31,9 @@ A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
 _BITEXT = (
-    "a pair store (.h5) with all the languages, a folder of files en-LANG.tsv (also .gz, .xz), texts LANG-LANG:FILE "
-    "(repeatable), or `built-in` for one language (default: data/en-LANG.h5, or the built-in bitext if there is no "
-    "such file)"
+    "a pair store (.h5) of all languages, a folder of files en-LANG.tsv (also .gz, .xz), texts "
+    "LANG-LANG:FILE (repeatable), or `built-in` for one language (default: data/en-LANG.h5, or the "
+    "built-in bitext if there is no such file)"
 )
 _TASKS = (
     ("--qa", "qa", "question TAB answer TAB context"),
@@ -56,11 +56,11 @@ class MuseData:
 
 
 def _add_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
-    languages = "the languages other than English, e.g. es de"
+    languages = "languages other than English, e.g. es de"
     parser.add_argument("--langs", nargs="+", required=True, metavar="LANG", help=languages)
     group = parser.add_argument_group("tasks other than translation")
     for option, task, rows in _TASKS:
-        about = f"a folder of files LANG.tsv with rows `{rows}`"
+        about = f"folder of files LANG.tsv with rows `{rows}`"
         group.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
     files = FileHelp(_BITEXT, "muse-cnn or muse-transformer", "--bitext")
     add_training_options(parser, FAMILY, files, default_config)
@@ -91,8 +91,8 @@ class DualEncoderFamily(Family):
     built_in_config: ClassVar[str] = "muse_small"
     kinds: ClassVar[Mapping[str, TrainingKind]] = {
         "muse": TrainingKind(
-            "Train an encoder of sentences in many languages on several tasks. Questions and answers get towers of "
-            "their own.",
+            "Train an encoder of sentences in many languages on several tasks. Questions and answers get "
+            "separate towers.",
             _EPILOG,
             _add_options,
             _run,

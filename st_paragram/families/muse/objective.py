@@ -69,7 +69,9 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
 def _tokenizer(store: PairStore) -> Tokenizer:
     first, second = store.tokenizers
     if not first.shares_rows(second):
-        raise SettingsError(f"{store.path}: a vocabulary for each side; prepare the text with a joint one")
+        raise SettingsError(
+            f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
+        )
     try:
         special_ids(first)
     except SettingsError as error:

@@ -157,7 +157,7 @@ class DualEncoder(SentenceTransformer):
     def _sentences(self, texts: Sequence[str], batch_size: int, show_progress_bar: bool | None = False) -> Tensor:
         """Unit vectors of sentences, of all components, float (n, D)."""
         if isinstance(texts, str):
-            raise SettingsError("one text; give a list of texts")
+            raise SettingsError("a single text; give a list of texts")
         if not len(texts):
             return torch.zeros(0, self.values.dim, device=self.device)
         found: Any = self.encode(

@@ -81,7 +81,7 @@ def _table(embedding: TokenEmbedding, ends: int, max_length: int) -> Transformer
     tokenizer = embedding.tokenizer
     special = special_ids(tokenizer)
     if not isinstance(embedding.embedding, nn.Embedding):
-        raise SettingsError("a compact table cannot stand before convolutions; load the float32 model it was made of")
+        raise SettingsError("a compact table cannot feed convolutions; load the original float32 model")
     if tokenizer.options["segmentation"] != "none":
         raise SettingsError(
             "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segmentation jieba"

@@ -49,12 +49,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.families.muse.public_files.rows import ConvertSettings
 
     add = parser.add_argument
-    add("files", nargs="*", type=Path, metavar="FILE", help="the files to read, all of one kind and language")
-    add("--kind", choices=KINDS, help="the kind of the files, as listed in this help")
-    add("--lang", help="the language of the rows, e.g. es")
-    add("--output", type=Path, metavar="FOLDER", help="the folder of a task, in which LANG.tsv is made")
-    add("--overwrite", action="store_true", help="replace a LANG.tsv that exists")
-    add("--list", action="store_true", help="only show public sources, their licences and where they are")
+    add("files", nargs="*", type=Path, metavar="FILE", help="input files, all of one kind and language")
+    add("--kind", choices=KINDS, help="kind of the files, as listed below")
+    add("--lang", help="language of the rows, e.g. es")
+    add("--output", type=Path, metavar="FOLDER", help="task folder for the output LANG.tsv")
+    add("--overwrite", action="store_true", help="replace an existing LANG.tsv")
+    add("--list", action="store_true", help="only list public sources with their licenses and addresses")
     add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
     add_setting_options(parser, ConvertSettings)
     add_plan_option(parser)
@@ -101,7 +101,7 @@ def _plan(arguments: argparse.Namespace, settings: ConvertSettings) -> Plan:
     kinds = {path: ", packed" if is_packed(str(path)) else "" for path in arguments.files}
     files = [f"{path}: {size(path.stat().st_size)}{kind}" for path, kind in kinds.items()]
     return Plan(
-        f"make rows of a task out of {arguments.kind}",
+        f"convert {arguments.kind} to task rows",
         files,
         [f"{output}: the rows", *([f"{arguments.json}: the numbers"] if arguments.json else [])],
         [in_words(dataclasses.asdict(settings))],

@@ -62,7 +62,7 @@ def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
         )
     if encoder == "blstm" and isinstance(tokenizer, BilingualTokenizer):
         raise SettingsError(
-            f"{store}: a vocabulary of each language; blstm reads a joint one, prepare the text with it"
+            f"{store}: separate vocabularies per language; prepare the text with a joint vocabulary for blstm"
         )
 
 

@@ -85,7 +85,9 @@ def _modules_of(model: SentenceTransformer) -> tuple[TokenEmbedding, BiLSTM]:
     modules = recurrent_modules(model)
     if modules is None:
         kinds = " and ".join(type(module).__name__ for module in model)
-        raise ModelDirectoryError(f"a pipeline of {kinds} is no recurrent model: TokenEmbedding, BiLSTM and MeanPool")
+        raise ModelDirectoryError(
+            f"a pipeline of {kinds} is not a recurrent model: TokenEmbedding, BiLSTM and MeanPool"
+        )
     return modules
 
 

@@ -16,25 +16,21 @@ _TEXTS = 2  # columns before the further ones
 class ParanmtSettings:
     """The filters of paraphrases; the defaults are those of EMNLP 2022, section 3. Columns are counted from 1."""
 
-    sim_low: float = setting(ParaphraseScore.low, "lowest score that stays")
-    sim_high: float = setting(ParaphraseScore.high, "highest score that stays")
-    overlap: float = setting(
-        Overlap.max_overlap, "largest share of word trigrams that the two sentences may have in common", least=0, most=1
-    )
-    min_length: int = setting(5, "fewest words that a side may have", least=1)
-    max_length: int = setting(40, "most words that a side may have", least=1)
+    sim_low: float = setting(ParaphraseScore.low, "minimum score")
+    sim_high: float = setting(ParaphraseScore.high, "maximum score")
+    overlap: float = setting(Overlap.max_overlap, "maximum share of word trigrams in common", least=0, most=1)
+    min_length: int = setting(5, "minimum words per side", least=1)
+    max_length: int = setting(40, "maximum words per side", least=1)
     columns: int | None = setting(
-        None, "number of columns of the texts; if it is not given: as many as the other options need", least=_TEXTS
+        None, "number of columns of the texts; default: as many as the other options need", least=_TEXTS
     )
-    score_column: int = setting(3, "number of the column that has the score", least=_TEXTS + 1)
-    model: str | None = setting(None, "compute the scores with this model (a directory or a name) instead")
+    score_column: int = setting(3, "number of the score column", least=_TEXTS + 1)
+    model: str | None = setting(None, "model (directory or name) to compute the scores with instead")
     label_column: int | None = setting(
-        None, "number of a column that has a language label; only rows whose label is --label stay", least=_TEXTS + 1
+        None, "number of a language label column; only rows with the label --label stay", least=_TEXTS + 1
     )
-    label: str = setting("en", "the label that rows must have in --label-column")
-    lid: bool = setting(
-        False, "also drop rows that are in another language according to fastText (needs the extra lid)"
-    )
+    label: str = setting("en", "label that rows must have in --label-column")
+    lid: bool = setting(False, "also drop rows in another language according to fastText (needs the extra lid)")
 
     @property
     def further_columns(self) -> int:

@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.families.sp.paranmt import ParanmtSettings
 
     add = parser.add_argument
-    add("--text", action="append", required=True, metavar="FILE", help="a text of scored paraphrases; repeatable")
+    add("--text", action="append", required=True, metavar="FILE", help="text of scored paraphrases; repeatable")
     add(
         "--output",
         type=Path,
@@ -51,8 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.h5",
         help="output pair store (default: %(default)s)",
     )
-    add("--lang", default="en", help="the language of both sides (default: %(default)s)")
-    add("--cap", type=int, metavar="N", help="take at most N pairs of each text, drawn at random (default: all)")
+    add("--lang", default="en", help="language of both sides (default: %(default)s)")
+    add("--cap", type=int, metavar="N", help="maximum pairs per text, drawn at random (default: all)")
     add_setting_options(parser.add_argument_group("filters"), ParanmtSettings)
     add_store_options(parser)
     add_work_options(parser)

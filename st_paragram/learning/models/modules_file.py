@@ -46,7 +46,7 @@ def read_modules(folder: Path, packages: tuple[str, ...]) -> list[ModuleEntry]:
     """
     entries = read_json(file_of(folder, MODULES_FILE))
     if not isinstance(entries, list) or not entries:
-        raise ValueError(f"{MODULES_FILE} is no list of modules")
+        raise ValueError(f"{MODULES_FILE} is not a list of modules")
     for path in folder.rglob("pytorch_model*.bin"):
         if not (path.parent / "model.safetensors").is_file():
             raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
@@ -55,11 +55,11 @@ def read_modules(folder: Path, packages: tuple[str, ...]) -> list[ModuleEntry]:
 
 def _kind(name: str, packages: tuple[str, ...]) -> type[Module]:
     if not name.startswith(packages):
-        raise ValueError(f"{MODULES_FILE} names {_shown(name)}, no module of st_paragram or sentence-transformers")
+        raise ValueError(f"{MODULES_FILE} names {_shown(name)}, not a module of st_paragram or sentence-transformers")
     package, _, attribute = name.rpartition(".")
     found = getattr(importlib.import_module(package), attribute)
     if not (isinstance(found, type) and issubclass(found, Module)):
-        raise ValueError(f"{MODULES_FILE} names {_shown(name)}, which is no module of a pipeline")
+        raise ValueError(f"{MODULES_FILE} names {_shown(name)}, which is not a module of a pipeline")
     return found
 
 

@@ -39,8 +39,8 @@ def check(model: SentenceTransformer) -> None:
         kind = type(module)
         if not f"{kind.__module__}.".startswith(PACKAGES):
             raise ModelDirectoryError(
-                f"{kind.__module__}.{kind.__name__} is no module of st_paragram or sentence-transformers; a model "
-                f"directory holds those alone"
+                f"{kind.__module__}.{kind.__name__} is not a module of st_paragram or "
+                "sentence-transformers; model directories can hold only these"
             )
 
 

@@ -42,7 +42,7 @@ def check_sizes(folder: Path, module: ModuleEntry) -> None:
         return
     values = read_json(settings)
     if not isinstance(values, dict):
-        raise ValueError(f"{settings.relative_to(folder)} is no object")
+        raise ValueError(f"{settings.relative_to(folder)} is not an object")
     with safe_open(weights, "pt") as file:
         shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 - no mapping
     largest = max((max(shape, default=1) for shape in shapes), default=0)

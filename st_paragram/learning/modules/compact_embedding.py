@@ -36,8 +36,8 @@ class CompactEmbedding(nn.Module):
         if weight.ndim != 2 or weight.dtype not in types or (scale is not None and scale.shape != weight.shape[:1]):
             raise SettingsError(
                 f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with "
-                f"{'no scales' if scale is None else f'scales of shape {tuple(scale.shape)}'}; "
-                "give float16 without scales, or int8 or int4 (as uint8) with one scale a row"
+                f"{'no scales' if scale is None else f'scales of shape {tuple(scale.shape)}'}; give float16 "
+                "without scales, or int8 or int4 (as uint8) with one scale per row"
             )
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)

@@ -112,7 +112,7 @@ class TokenEmbedding(InputModule):
         """
         if mode and isinstance(self.embedding, CompactEmbedding):
             raise SettingsError(
-                f"a table of {self.embedding.kind.value} cannot be trained; load the float32 model that it was made of"
+                f"a table of {self.embedding.kind.value} cannot be trained; load the original float32 model"
             )
         return super().train(mode)
 

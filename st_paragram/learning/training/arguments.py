@@ -51,7 +51,7 @@ class StoreTrainingArguments(SentenceTransformerTrainingArguments):
         """
         if self.row_lazy_adam and self.weight_decay:
             raise SettingsError(
-                f"weight_decay is {self.weight_decay}, which RowLazyAdam does not have; set row_lazy_adam=False"
+                f"weight_decay is {self.weight_decay}, which RowLazyAdam does not support; set row_lazy_adam=False"
             )
         if self.gradient_accumulation_steps != 1:
             raise SettingsError(
@@ -127,7 +127,7 @@ class MixedPrecisionArguments(StoreTrainingArguments):
         """
         super().__post_init__()
         if self.precision == "bfloat16" and self.device.type == "cuda" and not torch.cuda.is_bf16_supported():
-            raise SettingsError("precision is bfloat16, which this GPU has not; set it to float32")
+            raise SettingsError("precision is bfloat16, which this GPU does not support; set it to float32")
 
     @property
     def in_bfloat16(self) -> bool:

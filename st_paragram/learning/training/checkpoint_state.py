@@ -52,7 +52,7 @@ def load_losses(losses: Mapping[str, nn.Module], model: nn.Module, folder: Path)
     state, saved = _own_tensors(losses, model), load_file(path) if path.is_file() else {}
     shapes, found = ({name: tensor.shape for name, tensor in tensors.items()} for tensors in (state, saved))
     if shapes != found:
-        raise SettingsError(f"{folder}: a checkpoint of other losses than this run's; resume with the same losses")
+        raise SettingsError(f"{folder}: the checkpoint has different losses; resume with the same losses")
     with torch.no_grad():
         for name, tensor in state.items():
             tensor.copy_(saved[name])

@@ -83,8 +83,8 @@ def newest_whole(folder: Path) -> tuple[Path, FileList]:
         try:
             return path, _checked(path)
         except DAMAGED as error:
-            logger.warning("WARNING: %s: %s, and is passed over", path, _not_whole(error))
-    seen = "no checkpoint to resume from that is whole"
+            logger.warning("WARNING: %s: %s; skipped", path, _not_whole(error))
+    seen = "no complete checkpoint to resume from"
     raise SettingsError(f"{folder}: {seen}; remove this folder, and train without --resume")
 
 

@@ -102,7 +102,7 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
     translations = read_translations(TextSource((str(path),), ("en", language)), name)
     if len(translations) > MOST_TRANSLATIONS:
         raise EvaluationError(
-            f"{path}: {len(translations)} translations; cut them down to {MOST_TRANSLATIONS}, 1,000 will do"
+            f"{path}: {len(translations)} translations; use at most {MOST_TRANSLATIONS}; 1,000 are enough"
         )
     remedy = "--dev-bitext with translations held out of the training data"
     _refuse_test_set(path, translations.first, translations.second, remedy, force)
@@ -116,8 +116,8 @@ def _refuse_test_set(path: str | Path, first: list[str], second: list[str], reme
     seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
     reason = "scores watched in training choose the model, so they no longer measure it"
     if not force:
-        raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to do it all the same")
-    logger.warning(f"{seen}; {reason}; used all the same, as forced: do not report this model's score on it")
+        raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to use it anyway")
+    logger.warning(f"{seen}; {reason}; used anyway, as forced: do not report this model's score on it")
 
 
 def _translation_evaluator(translations: Translations, at_once: int) -> TranslationEvaluator:

@@ -37,11 +37,11 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     loaded = model_directory.load(model, device="cpu")
     embedding = averaging_embedding(loaded)
     if embedding is None:
-        logger.info(f"all pieces begin with what {model} makes of them")
+        logger.info(f"all pieces begin with their embeddings by {model}")
         return rows_of_pieces(tokenizer, loaded, dim)
     own = embedding.embedding_dimension
     if own != dim:
-        raise SettingsError(f"dim is {dim}, but {model} has {own} components; choose as many (--dim {own})")
+        raise SettingsError(f"dim is {dim}, but {model} has {own} components; set --dim {own}")
     known = {piece: row for row in range(len(embedding.tokenizer)) if (piece := embedding.tokenizer.piece(row))}
     found = [(row, known[piece]) for row in range(len(tokenizer)) if (piece := tokenizer.piece(row)) and piece in known]
     found.append((tokenizer.unknown_id, embedding.tokenizer.unknown_id))

@@ -60,7 +60,7 @@ def add_training_options(
     """
     default_config = default_config or family.default_config
     _add_file_options(parser, files)
-    shown = f"Each option overrides the configuration. The defaults shown are those of `{default_config}`."
+    shown = f"Each option overrides the configuration. Defaults shown are from `{default_config}`."
     group = parser.add_argument_group("settings", shown)
     built_in = family.built_in_config
     note = f"; {built_in} for the built-in bitext" if built_in != default_config else ""
@@ -69,7 +69,7 @@ def add_training_options(
     group.add_argument(
         "--config",
         metavar="NAME|FILE.yaml",
-        help=f"the configuration: {names}, or a YAML file of settings (default: {default_config}{note})",
+        help=f"configuration: {names}, or a YAML file of settings (default: {default_config}{note})",
     )
     add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, folders)))
     parser.set_defaults(default_config=default_config, tune=False)
@@ -89,7 +89,7 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"what to train on: {files.data}",
+        help=f"training data: {files.data}",
     )
     add(
         "--columns",
@@ -97,28 +97,32 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
         default=[],
         nargs=2,
         metavar="NAME",
-        help="of texts that are tables (CSV, JSON lines, Parquet, or TSV with a header): the columns of the two "
-        "languages, once for all texts or once for each",
+        help="for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, once "
+        "for all texts or once per text",
     )
     add_setting_options(group, PrepareSettings, only=("vocab_size", "drop_invalid"))
-    add("--workers", type=int, default=1, metavar="N", help="processes that prepare texts (default: %(default)s)")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="worker processes for text preparation (default: %(default)s)",
+    )
     add(
         "--dev",
         type=Path,
         metavar="FILE.tsv",
-        help="graded pairs to score during the training, rows `grade TAB sentence TAB sentence` (default: built-in "
-        "ones)",
+        help="graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default: built-in pairs)",
     )
     add(
         "--dev-bitext",
         type=Path,
         metavar="FILE.tsv",
-        help="held-out translations, rows `english TAB other`; the share of them that is found is shown during the "
-        "training",
+        help="held-out translations, rows `english TAB other`; training shows the share found",
     )
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
     add("--output", type=Path, metavar="DIR", help=f"output model directory (default: {files.output})")
-    add("--overwrite", action="store_true", help="replace a model directory that exists")
+    add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_no_checks(group)
     add_plan_option(parser)

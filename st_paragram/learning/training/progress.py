@@ -107,7 +107,7 @@ def _read(folder: Path) -> Progress:
         progress = Progress(**read_json(folder / _FILE))
         progress.settings.keys()
         if not all(math.isfinite(number) for number in (progress.seconds, progress.step_seconds, progress.pairs)):
-            raise ValueError("times that are no numbers")
+            raise ValueError("times that are not numbers")
     except DAMAGED as error:
         seen = f"not readable, or written by another version ({one_line(error)})"
         raise SettingsError(f"{folder / _FILE}: {seen}; remove {folder} and train again") from error

@@ -102,7 +102,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         step = int(state["step"])
         slept = step - int(state["moves_from"])
         if not 0 <= slept <= _LONGEST_SLEEP:
-            raise SettingsError(f"step {step}, of which {slept} are remembered: the optimiser's state was changed")
+            raise SettingsError(f"step {step}, of which {slept} are remembered: the optimizer's state was changed")
         wake_all = slept == _LONGEST_SLEEP
         early = step < window(group["betas"]) // 8
         # In the first steps ε's weight changes too fast for the rule that stands for a sleep: there, no row sleeps.
@@ -165,7 +165,9 @@ class RowLazyAdam(torch.optim.Optimizer):
         """Moves of rows, float (n, D), from their moments and the steps `last`, int64 (n,), of their last gradients."""
         moves, columns = self.state[table]["moves"], last - int(self.state[table]["moves_from"])
         if bool(((columns < 0) | (columns >= moves.shape[1])).any()):
-            raise SettingsError("rows sleep since steps that are forgotten: the optimiser's state was changed")
+            raise SettingsError(
+                "the optimizer state is inconsistent, with missing steps; resume from another checkpoint"
+            )
         total, nodes, weights = _gauss_rule(moves[:, columns])
         nodes, weights = (nodes * self._group(table)["eps"]).float(), (weights * total).float()
         root = square.sqrt()

@@ -29,50 +29,44 @@ class TrainingSettings:
 
     encoder: Encoder = setting(
         "sp",
-        "what the embedding of a sentence is: the mean of the embeddings of its sentencepiece pieces (sp), of its "
-        "words (word) or of its character trigrams (trigram), or the mean of the states of a bidirectional LSTM over "
-        "its sentencepiece pieces (blstm)",
+        "encoder: the mean of sentencepiece embeddings (sp), word embeddings (word) or character trigram "
+        "embeddings (trigram), or the mean of the states of a bidirectional LSTM over sentencepiece pieces "
+        "(blstm)",
     )
     dim: int = setting(1024, "components of an embedding", least=1)
-    hidden_dim: int = setting(
-        150, "units of the LSTM in each direction; an embedding of blstm has twice as many components", least=1
-    )
+    hidden_dim: int = setting(150, "LSTM units per direction; blstm embeddings have twice as many components", least=1)
     scramble: float = setting(
         0.0,
-        "probability that the pieces of a sentence are put into random order in training, drawn anew in each epoch; "
-        "for blstm alone, because a mean knows no order",
+        "probability of shuffling the pieces of a sentence in training, drawn again in each epoch; only "
+        "for blstm, because a mean ignores order",
         least=0,
         most=1,
     )
-    dropout: float = setting(
-        0.0, "probability that a component of a piece's embedding is dropped in training", least=0, below=1
-    )
+    dropout: float = setting(0.0, "dropout probability of the components of a piece's embedding", least=0, below=1)
     margin: float = setting(
-        0.4, "margin of the loss: how much higher the cosine with a translation must be than with a negative", above=0
+        0.4, "margin of the loss: minimum difference between the cosine with a translation and with a negative", above=0
     )
-    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, its largest value", above=0)
+    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, its maximum", above=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "constant",
-        "what the learning rate does after its warm-up: it stays (constant), falls to 0 at the last step (linear, "
-        "cosine), or falls as 1 / the square root of the number of the step (inverse_sqrt)",
+        "learning rate schedule after warm-up: constant, falling to 0 at the last step (linear, cosine), "
+        "or proportional to 1 / sqrt(step) (inverse_sqrt)",
     )
     warmup: float = setting(
-        0.0, "share of the steps, at the beginning, in which the learning rate grows from 0", least=0, below=1
+        0.0, "share of the steps, at the start, over which the learning rate grows from 0", least=0, below=1
     )
     epochs: float = setting(25.0, "passes over the pairs; fractions are allowed", above=0)
     batch_size: int = setting(128, "pairs of a mini-batch", least=2)
-    megabatch_size: int = setting(
-        60, "largest M; M is the number of mini-batches among which negatives are sought", least=1
-    )
+    megabatch_size: int = setting(60, "maximum M, the number of mini-batches that are searched for negatives", least=1)
     anneal_interval: int = setting(
         150,
-        "M begins with 1 and grows by one after this many mini-batches; 0: M is at its largest from the start",
+        "mini-batches after which M, which starts at 1, grows by one; 0: maximum M from the start",
         least=0,
     )
     negatives: Literal["opposite", "both", "random"] = setting(
         "opposite",
-        "where negatives come from: the most similar sentences of the other side of the pairs (opposite), those of "
-        "both sides (both, the paper's choice for paraphrases), or any sentences of the other side (random)",
+        "source of negatives: the most similar sentences of the other side (opposite) or of both sides "
+        "(both, the paper's choice for paraphrases), or random sentences of the other side (random)",
     )
     mask_duplicates: bool = setting(
         True,
@@ -82,47 +76,45 @@ class TrainingSettings:
     )
     optimizer: Literal["row-lazy", "dense"] = setting(
         "row-lazy",
-        "which rows of the table Adam moves: those of the batch alone (row-lazy), or all (dense, slower); without "
-        "dropout, both give the same model up to rounding",
+        "rows of the embedding matrix that Adam updates per step: only the batch's rows (row-lazy), or all "
+        "(dense, slower); without dropout, both give the same model up to rounding",
     )
     mining_precision: Literal["auto", "float32", "tf32", "bfloat16", "int8"] = setting(
         "auto",
-        "type of the numbers in which similarities are computed while negatives are sought; auto: the fastest that the "
-        "device has",
+        "number type for similarities in the search for negatives; auto: the fastest on the device",
     )
     init: str = setting(
         "",
-        "a model to continue from, or to begin with for another language: pieces that are also in its vocabulary begin "
-        "with its rows, all others at random; or a model that does not average, of at least `dim` components, whose "
-        "vectors of the pieces training begins with",
+        "model to continue from, or to start another language from: pieces in its vocabulary start with "
+        "its rows, other pieces at random; or a non-averaging model of at least `dim` components, whose "
+        "embeddings of the pieces are the start",
         metavar="MODEL",
     )
     teacher: str = setting(
         "",
-        "a folder of vectors of the store's sentences, which another model made: the student's vectors are drawn to "
-        "them",
+        "folder of another model's embeddings of the store's sentences, which the student learns to match",
         metavar="FOLDER",
     )
     teacher_weight: float = setting(
-        1.0, "weight of the teacher in the loss: of the mean of 1 - the cosine with its vectors", above=0
+        1.0, "weight of the teacher's loss, the mean of 1 - cosine with its vectors", above=0
     )
     teacher_every: int = setting(
-        1, "compare every Nth pair of a mini-batch with the teacher, which takes an Nth of the time", least=1
+        1, "stride: every Nth pair of a mini-batch is compared with the teacher, which takes 1/N of the time", least=1
     )
     margin_weight: float = setting(
-        1.0, "weight of the margin loss; 0 with a teacher: the teacher alone, and no negatives are sought", least=0
+        1.0, "weight of the margin loss; 0 with a teacher: only the teacher's loss, without negatives", least=0
     )
     matryoshka_dims: str = setting(
         "",
-        "rising numbers of components, with commas between them: the loss is the mean of that of the first so many and "
-        "of all, so that embeddings can be cut to them",
+        "comma-separated, increasing numbers of components that embeddings can be cut to: the loss is "
+        "averaged over these prefixes and the full embedding",
         metavar="N,N",
     )
     seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
     evaluate_steps: int = setting(
-        0, "steps between evaluations on the development pairs; 0: one at the end of each epoch", least=0
+        0, "steps between evaluations on the development pairs; 0: at the end of each epoch", least=0
     )
-    device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU where there is one")
+    device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 
     def __post_init__(self) -> None:
         """Check what concerns several settings.

@@ -295,7 +295,7 @@ def _losses(
     if isinstance(loss, nn.Module):
         return loss
     if set(loss) != set(stores):
-        seen = f"losses for {', '.join(sorted(loss))}, stores {', '.join(sorted(stores))}"
+        seen = f"losses are named {', '.join(sorted(loss))}, stores {', '.join(sorted(stores))}"
         raise SettingsError(f"{seen}; give losses and stores the same names")
     if bad := [name for name in loss if not name or "." in name]:
         raise SettingsError(f"a store is named {bad[0]!r}; give it a name without a dot")

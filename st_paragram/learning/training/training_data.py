@@ -164,7 +164,7 @@ def choose_data(
         TextError: A text is missing, or its first row is refused.
     """
     if not _LANGUAGE.fullmatch(language):
-        raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
+        raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
     standard = Path("data") / f"en-{language}.h5"
     chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
     if columns and (chosen == [BUILT_IN] or any(path.endswith(_STORE) for path in chosen)):

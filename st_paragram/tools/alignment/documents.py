@@ -98,7 +98,7 @@ def check_documents(
         ParagramError: As `mine_documents`.
     """
     if isinstance(settings, MiningSettings) and (settings.paraphrase or settings.with_ids):
-        raise SettingsError("within pairs of documents neither paraphrases nor ids can be had; leave these options out")
+        raise SettingsError("--documents cannot be combined with --paraphrase or --ids; leave these options out")
     check_output(output, overwrite)
     pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
     return pairs, *check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))

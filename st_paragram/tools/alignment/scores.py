@@ -95,7 +95,7 @@ def unit_vectors(texts: Sequence[str], embed: Embed, name: str) -> Vectors:
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
     if len(bad):
         seen = f"the embedding of {name} {texts[bad[0]][:40]!r} has length {float(lengths[bad[0], 0]):.3g}"
-        raise MiningError(f"{seen}; the model is damaged or was not trained properly, take another")
+        raise MiningError(f"{seen}; the model is damaged or was not trained properly; use another")
     return vectors / lengths
 
 

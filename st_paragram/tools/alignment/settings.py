@@ -17,14 +17,13 @@ class AlignmentSettings:
     margin: Margin = setting(Margin.RATIO, MARGIN_HELP)
     k: int = setting(
         DEFAULT_K,
-        "neighbours that make the background of a margin; fewer if a document is smaller",
+        "neighbors that form the background of a margin; fewer in a smaller document",
         least=1,
         option="--neighbours",
     )
     skip: float | None = setting(
         None,
-        "skip sentences whose score with each other is below this; if it is not given: 1 (ratio), 0 (distance) or 0.3 "
-        "(absolute)",
+        "score below which sentences are skipped; default: 1 (ratio), 0 (distance) or 0.3 (absolute)",
         option="--skip-below",
         metavar="SCORE",
     )

@@ -62,11 +62,11 @@ class Background:
             if index.content is not Content.SENTENCES:
                 raise MiningError(f"{index.folder}: an index of {index.content.value}; make one without --answers")
             if len(index) < self.k:
-                seen = f"{len(index)} distinct sentences, but {self.k} neighbours are wanted"
+                seen = f"{len(index)} distinct sentences, but {self.k} neighbors are needed"
                 raise MiningError(f"{index.metadata.source}: {seen}; give more text or a smaller k")
         if self.source.metadata.fingerprint != self.target.metadata.fingerprint:
             names = f"{self.source.metadata.source} and {self.target.metadata.source}"
-            raise MiningError(f"{names} are embedded with two models; index both with one")
+            raise MiningError(f"{names} are embedded with different models; index both with the same model")
 
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
         """Scores of pairs of embeddings of length 1, float32 (n, D) twice to float64 (n,)."""
@@ -154,7 +154,7 @@ def check_pairs(pairs: TextSource) -> None:
         SettingsError: They cannot be read twice.
     """
     if not all(Path(path).is_file() for path in pairs.paths):
-        raise SettingsError(f"{pairs.name}: must be read twice for a background of its own; give a file")
+        raise SettingsError(f"{pairs.name}: must be read twice to serve as its own background; give a file")
 
 
 def check_texts(source: str, target: str, model: Path | None, settings: MarginSettings) -> None:
@@ -182,7 +182,7 @@ def _check_sides(source: str, target: str) -> None:
 
 def _check_margin(margin: Margin) -> None:
     if margin is Margin.ABSOLUTE:
-        raise SettingsError("an absolute score has no background; leave it out, or take ratio or distance")
+        raise SettingsError("absolute scores have no background; leave it out, or choose ratio or distance")
 
 
 def _index(text: str, folder: Path, model: Path, settings: MarginSettings) -> SearchIndex:

@@ -76,7 +76,7 @@ def read_labels(path: str) -> LabelledPairs:
         right.append(label.strip() == "1")
     if len(set(right)) < 2:
         seen = f"all {len(right)} pairs have one label"
-        raise TextError(f"{path}: {seen}; a threshold needs good pairs and bad ones, taken at random from the file")
+        raise TextError(f"{path}: {seen}; a threshold needs both good and bad pairs, sampled at random from the file")
     return LabelledPairs(pairs, np.array(right))
 
 
@@ -119,7 +119,7 @@ def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: 
         SettingsError: The precision is no share above 0.
     """
     if not 0 < precision <= 1:
-        raise SettingsError(f"precision is {precision}; it is a share, above 0 and at most 1")
+        raise SettingsError(f"precision is {precision}; give a share above 0, at most 1")
     gold = int(right.sum())
     thresholds = {
         f"precision {precision:g}": lowest_threshold(sample, right, precision),

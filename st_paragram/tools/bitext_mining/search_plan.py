@@ -25,7 +25,7 @@ def neighbours_of(text: str, sentences: int, k: int, within: bool) -> int:
         MiningError: There are not as many sentences.
     """
     if k + within > sentences:
-        seen = f"{text}: {sentences} distinct sentences, but {k} neighbours are wanted"
+        seen = f"{text}: {sentences} distinct sentences, but {k} neighbors are needed"
         raise MiningError(f"{seen}; give more text or a smaller k")
     return k + within
 

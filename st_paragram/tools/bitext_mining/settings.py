@@ -8,8 +8,8 @@ from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Ma
 from st_paragram.tools.search.settings import QUERY_BLOCK, SearchSettings
 
 MARGIN_HELP = (
-    "what the score of a pair is: its cosine divided by the background (ratio), its cosine minus the background "
-    "(distance), or its cosine alone (absolute)"
+    "score of a pair: cosine divided by the background (ratio), cosine minus the background (distance), or "
+    "the cosine alone (absolute)"
 )
 
 
@@ -19,7 +19,7 @@ class MarginSettings(SearchSettings):
 
     k: int = setting(
         DEFAULT_K,
-        "neighbours that are searched for each sentence; they also make the background of a margin",
+        "neighbors searched per sentence, which also form the background of a margin",
         least=1,
         option="-k",
     )
@@ -32,17 +32,17 @@ class MiningSettings(MarginSettings):
 
     candidates: Candidates = setting(
         Candidates.MAX,
-        "which pairs are considered: the best neighbour of each source sentence (forward), that of each target "
-        "sentence (backward), the pairs that are both (intersection), either of them with each sentence once and the "
-        "best pairs first (max), or every pair of neighbours (all, the command's default for paraphrases)",
+        "candidate pairs: the best neighbor of each source sentence (forward) or target sentence "
+        "(backward), pairs that are both (intersection), either, best pairs first, with each sentence once "
+        "(max), or every pair of neighbors (all, the command's default for paraphrases)",
     )
-    threshold: float | None = setting(None, "lowest score of a pair that is kept")
-    paraphrase: bool = setting(False, "look for paraphrases within one text")
+    threshold: float | None = setting(None, "minimum score of a pair")
+    paraphrase: bool = setting(False, "find paraphrases within one text")
     shard_rows: int = setting(
         1 << 15, f"sentences that one task embeds, or searches for; rounded up to a multiple of {QUERY_BLOCK}", least=1
     )
     with_ids: bool = setting(
-        False, "lines are `id TAB sentence`, as in BUCC, and the output has ids in place of sentences", option="--ids"
+        False, "lines are `id TAB sentence`, as in BUCC, and the output has ids instead of sentences", option="--ids"
     )
 
     @property

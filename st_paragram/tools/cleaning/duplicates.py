@@ -30,8 +30,8 @@ class Duplicates:
 
     name: ClassVar[str] = "duplicates"
 
-    on: AnyOf[Key] = setting((Key.PAIR,), "what makes rows the same, one after the other; an empty list keeps all rows")
-    copies: Copies = setting(Copies.ONE, "how many of the rows that are the same stay")
+    on: AnyOf[Key] = setting((Key.PAIR,), "criteria for equal rows, applied in order; an empty list keeps all rows")
+    copies: Copies = setting(Copies.ONE, "equal rows to keep")
 
     def as_json(self) -> dict[str, Any]:
         """The options as JSON values."""

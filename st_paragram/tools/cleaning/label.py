@@ -17,8 +17,8 @@ class Label(RowFilter):
     name: ClassVar[str] = "label"
     reasons: ClassVar[tuple[str, ...]] = ("other label",)
 
-    column: int = setting(..., "the column to look at; 0 is the first column after the two texts", least=0)
-    value: str = setting(..., "what it must say, letter by letter")
+    column: int = setting(..., "column of the label; 0: the first column after the two texts", least=0)
+    value: str = setting(..., "required label, compared exactly")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "other label" for rows with another value.

@@ -63,11 +63,15 @@ class Language(RowFilter):
     reasons: ClassVar[tuple[str, ...]] = (WRONG_LANGUAGE,)
 
     languages: Languages
-    sides: Sides = setting(Sides.BOTH, "the sides to look at")
-    min_probability: float = setting(0.1, "least probability of the right language", least=0, most=1)
-    min_other: float = setting(0.7, "least probability of a wrong language; lower ones are guesses", least=0, most=1)
-    min_characters: int = setting(30, "shorter sides pass, for names and exclamations have no language", least=0)
-    model: Path | None = setting(None, "file of the model; if not given: lid/lid.176.bin or .ftz in the cache folder")
+    sides: Sides = setting(Sides.BOTH, "sides to check")
+    min_probability: float = setting(0.1, "minimum probability of the right language", least=0, most=1)
+    min_other: float = setting(
+        0.7, "minimum probability of a wrong language; below it, the language is a guess", least=0, most=1
+    )
+    min_characters: int = setting(
+        30, "minimum length of a side to check; names and exclamations have no language", least=0
+    )
+    model: Path | None = setting(None, "model file; default: lid/lid.176.bin or .ftz in the cache folder")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it.

@@ -38,12 +38,12 @@ class Length(RowFilter):
     name: ClassVar[str] = "length"
     reasons: ClassVar[tuple[str, ...]] = (EMPTY, SHORT, LONG)
 
-    min_length: int = setting(3, "fewest words that a side may have, or characters in a script without spaces", least=1)
-    max_length: int = setting(100, "most words that a side may have", least=1)
-    max_characters: int = setting(200, "most characters that a side may have in a script without spaces", least=1)
+    min_length: int = setting(3, "minimum words per side, or characters in a script without spaces", least=1)
+    max_length: int = setting(100, "maximum words per side", least=1)
+    max_characters: int = setting(200, "maximum characters per side in a script without spaces", least=1)
     length_on: LengthOn = setting(
         LengthOn.BOTH,
-        "sides whose length counts; english is the first side; a row with an empty side is dropped in any case",
+        "sides whose length is checked; english is the first side; rows with an empty side are always dropped",
     )
 
     def __post_init__(self) -> None:

@@ -56,7 +56,7 @@ class Markup(RowFilter):
     name: ClassVar[str] = "markup"
     reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
 
-    which: SomeOf[Kind] = setting(tuple(Kind), "the kinds to look for")
+    which: SomeOf[Kind] = setting(tuple(Kind), "kinds to look for")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""

@@ -43,11 +43,13 @@ class NearDuplicates:
 
     name: ClassVar[str] = "near_duplicates"
 
-    on: Key = setting(Key.PAIR, "the sides that are compared; of a pair, the words of both sides together")
-    threshold: float = setting(0.8, "least share of shingles in common that makes rows near", above=0, most=1)
-    copies: int = setting(1, "how many rows of a family stay", least=1)
-    shingle: int = setting(1, "words of a shingle; a row with fewer words is never near another", least=1)
-    bands: int = setting(6, "how often rows are sorted anew to bring near ones together; more find more", least=1)
+    on: Key = setting(Key.PAIR, "sides to compare; pair: the words of both sides together")
+    threshold: float = setting(
+        0.8, "minimum share of shingles in common for rows to be near-duplicates", above=0, most=1
+    )
+    copies: int = setting(1, "rows of a family to keep", least=1)
+    shingle: int = setting(1, "words per shingle; a row with fewer words is never a near-duplicate", least=1)
+    bands: int = setting(6, "sorting passes to bring near-duplicates together; more find more", least=1)
 
     @property
     def minima(self) -> int:

@@ -29,8 +29,8 @@ class Overlap(RowFilter):
     name: ClassVar[str] = "overlap"
     reasons: ClassVar[tuple[str, ...]] = ("n-gram overlap",)
 
-    max_overlap: float = setting(0.7, "largest share of word trigrams that both texts may have", least=0, most=1)
-    lower_case: bool = setting(True, "make no difference between upper and lower case")
+    max_overlap: float = setting(0.7, "maximum share of word trigrams in common", least=0, most=1)
+    lower_case: bool = setting(True, "ignore case")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "n-gram overlap" for rows above the limit."""

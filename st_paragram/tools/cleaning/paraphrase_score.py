@@ -33,12 +33,12 @@ class ParaphraseScore(RowFilter):
     name: ClassVar[str] = "paraphrase_score"
     reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high")
 
-    low: float = setting(0.4, "least score that stays")
-    high: float = setting(1.0, "largest score that stays")
+    low: float = setting(0.4, "minimum score")
+    high: float = setting(1.0, "maximum score")
     column: int | None = setting(
-        0, "column of the score; 0 is the first after the two texts; ignored if a model is given", least=0
+        0, "column of the score; 0: the first after the two texts; ignored if a model is given", least=0
     )
-    model: str | None = setting(None, "directory, name or hub id of a model of ours that is to score the texts")
+    model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
 
     def __post_init__(self) -> None:
         """Check that the options fit together.

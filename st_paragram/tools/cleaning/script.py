@@ -78,7 +78,7 @@ class Script(RowFilter):
 
     languages: Languages
     min_share: float = setting(
-        0.25, "least share of the letters of a side that must be of the scripts of its language", least=0, most=1
+        0.25, "minimum share of a side's letters in the scripts of its language", least=0, most=1
     )
 
     def __post_init__(self) -> None:

@@ -49,8 +49,8 @@ class KnownTestSentences(RowFilter):
     reasons: ClassVar[tuple[str, ...]] = (TEST, NEAR)
 
     languages: Languages
-    sets: SomeOf[SetFamily] = setting(DEFAULT_FAMILIES, "the families of test sets")
-    folder: Path | None = setting(None, "a folder of test sets whose sentences must not be in the text either")
+    sets: SomeOf[SetFamily] = setting(DEFAULT_FAMILIES, "families of test sets")
+    folder: Path | None = setting(None, "folder of further test sets to exclude")
 
     def __post_init__(self) -> None:
         """Check that the folder has files of test sets.

@@ -104,7 +104,8 @@ def load_catalogue(path: Path = PATH) -> Catalogue:
     for code, names in languages.items():
         if unknown := [name for name in names if name not in corpora]:
             raise SettingsError(
-                f"{path}: language {code} names {', '.join(unknown)}, which is no corpus of the catalogue; add it there"
+                f"{path}: language {code} names {', '.join(unknown)}, which is not a corpus of the "
+                "catalogue; add it there"
             )
     return Catalogue(top["opus"], corpora, languages, sets)
 
@@ -131,7 +132,7 @@ def _entry(path: Path, name: str, kind: type[_Kind], values: Any) -> _Kind:  # n
 
 def _mapping(path: Path, where: str, values: Any) -> dict[str, Any]:  # noqa: ANN401
     if not isinstance(values, dict):
-        raise SettingsError(f"{path}: {where} is no mapping of keys to values; correct it")
+        raise SettingsError(f"{path}: {where} is not a mapping of keys to values; correct it")
     return values
 
 

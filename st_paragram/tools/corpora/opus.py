@@ -88,7 +88,7 @@ def _rows(body: bytes, url: str) -> list[_Row]:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise DownloadError(f"{url}: the answer is no JSON (it begins {body[:30]!r}); try again later") from error
+        raise DownloadError(f"{url}: the answer is not JSON (it begins {body[:30]!r}); try again later") from error
     return [_Row.model_validate(row) for row in answer["corpora"]]
 
 

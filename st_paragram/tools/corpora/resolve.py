@@ -84,7 +84,7 @@ def set_files(
     """
     catalogue = load_catalogue() if catalogue is None else catalogue
     if name not in catalogue.sets:
-        raise SettingsError(f"there is no set {name}; there are {', '.join(sorted(catalogue.sets))}")
+        raise SettingsError(f"unknown set {name}; there are {', '.join(sorted(catalogue.sets))}")
     entry = catalogue.sets[name]
     wanted = [code for code in languages if code != "en"] or list(entry.codes)
     if entry.codes and (unknown := [code for code in wanted if code not in entry.codes]):

@@ -50,32 +50,30 @@ class DeduplicationSettings:
     """What counts as a duplicate, and which one of several stays."""
 
     methods: tuple[Method, ...] = (Method.EXACT, Method.MINHASH)
-    sides: Sides = setting(
-        Sides.BOTH, "sides of a pair that must be duplicates of those of another pair for the pair to be removed"
-    )
-    keep: Keep = setting(Keep.FIRST, "which duplicate stays: the first, or the longest (in bytes)")
+    sides: Sides = setting(Sides.BOTH, "sides of a pair that must duplicate those of another pair for it to be removed")
+    keep: Keep = setting(Keep.FIRST, "duplicate to keep: the first, or the longest (in bytes)")
     normalize: bool = setting(
         True,
         "exact duplicates have the same letters and digits",
-        option_help="let exact duplicates be equal in every character; otherwise, case, spaces and punctuation do not "
-        "count",
+        option_help="require exact duplicates to be equal in every character; by default, case, spaces and punctuation "
+        "are ignored",
     )
     threshold: float = setting(
-        0.8, "minhash: lowest Jaccard similarity of near-duplicates, the share of n-grams in common", above=0, most=1
+        0.8, "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common", above=0, most=1
     )
-    unit: Unit = setting(Unit.WORD, "minhash: what n-grams are made of")
+    unit: Unit = setting(Unit.WORD, "minhash: unit of n-grams")
     ngram: int | None = setting(
         None, "minhash: length of an n-gram (default: 1 for words, 5 for characters)", least=1, most=100
     )
     bands: int = setting(
         20,
-        "minhash: keys per text; with more keys, fewer pairs are compared in vain, but this takes more disk",
+        "minhash: keys per text; more keys save comparisons but take more disk space",
         least=1,
         most=200,
     )
-    cosine: float = setting(0.95, "embeddings: lowest cosine of near-duplicates", above=0, most=1)
+    cosine: float = setting(0.95, "embeddings: minimum cosine of near-duplicates", above=0, most=1)
     neighbors: int = setting(
-        16, "embeddings: nearest neighbors with which a sentence is compared", least=1, option="-k --neighbors"
+        16, "embeddings: nearest neighbors compared per sentence", least=1, option="-k --neighbors"
     )
 
     def __post_init__(self) -> None:

@@ -78,7 +78,7 @@ class Models:
             SettingsError: there is no such label.
         """
         if label not in self.choices:
-            raise SettingsError("No such model is shown here. Please pick one from the list.")
+            raise SettingsError("Unknown model. Please pick one from the list.")
         return self.choices[label]
 
     def model(self, label: str | None) -> TextEncoder:

@@ -91,7 +91,7 @@ def served(names: Sequence[str], host: str = LOOPBACK, port: int | None = None, 
             )
         except (OSError, ValueError) as error:
             where = f"{host}, port {port}" if port else host
-            seen = f"the page cannot listen at {where}{_reason(host, port)}"
+            seen = f"the page cannot listen on {where}{_reason(host, port)}"
             raise SettingsError(f"{seen}; choose another --port or --host") from error
         try:
             yield str(local)

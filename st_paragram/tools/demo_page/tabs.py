@@ -57,8 +57,8 @@ LINES, MARKS = "Each line is a sentence", "Cut after full stops, question marks 
 NOTHING = "–"  # a dash, where there is no sentence
 
 _ALIGNED = (
-    "The score sets the cosine of two sentences against the cosines of their neighbours: above 1 they are more alike "
-    "than their surroundings are. A sentence that fits nowhere has a dash beside it."
+    "The score sets the cosine of two sentences against the cosines of their neighbours: above 1 they are "
+    "more alike than their surroundings are. A sentence without a match has a dash."
 )
 
 
@@ -117,7 +117,7 @@ def as_message(error: Exception) -> str:
     if reason := ran_out(error):
         return message(reason)
     logger.error("the demo page: %s", type(error).__name__, exc_info=error)
-    return message("Something went wrong here; the terminal that the page was started from says what.")
+    return message("Something went wrong; see the terminal that started the page.")
 
 
 def answering(answer: Callable[..., str]) -> Callable[..., str]:
@@ -212,7 +212,7 @@ def upload_list(path: str | None, text: str) -> tuple[str, str]:
 
 def _build_nearest(page: Page) -> None:
     query = page.text("Sentence to look for", QUERY, elem_id="query")
-    info = f"One sentence a line, in any language that the model knows: at most {LIST_LINES:,} lines."
+    info = f"One sentence per line, in any language that the model knows: at most {LIST_LINES:,} lines."
     lines = page.text("List of sentences", LIST, 8, max_lines=12, info=info, elem_id="list")
     with page.gradio.Row():
         upload = page.gradio.UploadButton(

@@ -86,7 +86,7 @@ def checked_lines(text: str | None) -> list[str]:
         raise TextError(f"The list has {size:,} bytes, and the page takes {LIST_BYTES:,}. Please shorten it.")
     lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()]
     if not lines:
-        raise TextError("The list is empty. Please write or upload a sentence a line.")
+        raise TextError("The list is empty. Please write or upload one sentence per line.")
     if len(lines) > LIST_LINES:
         seen = f"The list has {len(lines):,} sentences, and the page takes {LIST_LINES:,}"
         raise TextError(f"{seen}. Please shorten it, or use the command st-paragram index.")
@@ -138,7 +138,7 @@ def read_upload(path: str | Path) -> str:
     if len(content) > LIST_BYTES:
         raise TextError(f"The file is larger than {LIST_BYTES:,} bytes. Please upload a smaller one.")
     if b"\0" in content:
-        raise TextError("The file is no plain text. Please upload a .txt file with a sentence a line.")
+        raise TextError("The file is not plain text. Please upload a .txt file with one sentence per line.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -127,11 +127,9 @@ def read_description(folder: Path) -> Description:
     """
     path = folder / DESCRIPTION_FILE
     if wrong := file_for_folder(folder, "a folder of embeddings"):
-        raise StoreError(f"{wrong}; name the folder that st-paragram embed --sharded has made")
+        raise StoreError(f"{wrong}; give a folder from st-paragram embed --sharded")
     if not path.is_file():
-        raise StoreError(
-            f"{folder}: has no {DESCRIPTION_FILE}; name a folder that st-paragram embed --sharded has made"
-        )
+        raise StoreError(f"{folder}: no {DESCRIPTION_FILE}; give a folder from st-paragram embed --sharded")
     try:
         values = read_json(path)
         version = values["format_version"]
@@ -153,7 +151,7 @@ def _check(description: Description) -> None:
     names = [shard.file for shard in description.shards]
     suffix = f".{description.format.value}"
     if any(Path(name).name != name or Path(name).suffix != suffix for name in names) or len(set(names)) < len(names):
-        raise ValueError("names of shards that are no names of files, or occur twice")
+        raise ValueError("names of shards that are not file names, or occur twice")
     if description.dimension < 1 or any(shard.rows < 1 for shard in description.shards):
         raise ValueError("shards without rows or components")
     if sum(shard.rows for shard in description.shards) != description.rows:

@@ -136,7 +136,7 @@ def check_one_file(settings: RowSettings) -> None:
         SettingsError: The type is int8.
     """
     if settings.dtype is NumberType.INT8:
-        seen = "dtype is int8, which needs the scale of each row beside the matrix"
+        seen = "dtype is int8, which needs a separate scale for each row"
         raise SettingsError(
             f"{seen}; choose float16 or float32, or make a folder (--sharded, or embed_collection in Python)"
         )

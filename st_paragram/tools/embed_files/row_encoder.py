@@ -84,12 +84,12 @@ def pack_lines(rows: NDArray[np.float32], kind: NumberType, where: str, first: i
     line = _first_that_is_not_finite(rows, first)
     if line is not None:
         seen = f"{where}: the embedding of line {line} is not finite"
-        raise ParagramError(f"{seen}; the model is damaged or was not trained properly, take another")
+        raise ParagramError(f"{seen}; the model is damaged or was not trained properly; use another")
     packed = pack(Packed(rows), kind)
     line = _first_that_is_not_finite(packed.numbers, first) if kind is NumberType.FLOAT16 else None
     if line is not None:
         seen = f"{where}: the embedding of line {line} has components above 65,504, which float16 cannot hold"
-        raise SettingsError(f"{seen}; choose float32 or int8, or normalise the embeddings")
+        raise SettingsError(f"{seen}; choose float32 or int8, or normalize the embeddings")
     return packed
 
 

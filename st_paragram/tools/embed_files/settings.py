@@ -24,10 +24,10 @@ class RowSettings:
 
     dtype: NumberType = setting(
         NumberType.FLOAT32,
-        "type of the numbers on disk; int8 has one float32 scale for each row, and needs --sharded",
+        "number type on disk; int8 has one float32 scale per row and needs --sharded",
     )
-    dim: int | None = setting(None, "keep only the first D components of an embedding", least=1, metavar="D")
-    normalize: bool = setting(False, "scale embeddings to length 1, after they were cut to --dim components")
+    dim: int | None = setting(None, "number of leading components to keep", least=1, metavar="D")
+    normalize: bool = setting(False, "scale embeddings to length 1, after cutting to --dim components")
 
 
 @settings
@@ -35,11 +35,11 @@ class CollectionSettings(RowSettings):
     """What a folder of shards is like."""
 
     format: ShardFormat = setting(
-        ShardFormat.NPY, "format of a shard: a NumPy matrix, or a Parquet table, which needs st_paragram[parquet]"
+        ShardFormat.NPY, "format of a shard: a NumPy matrix, or a Parquet table (needs st_paragram[parquet])"
     )
     with_text: bool = setting(False, "keep each line with its embedding, as `text` of a Parquet table or of JSON lines")
     shard_lines: int = setting(
-        SHARD_LINES, "most lines of a shard; one process embeds one shard at a time", least=1, most=100_000_000
+        SHARD_LINES, "maximum lines per shard; each process embeds one shard at a time", least=1, most=100_000_000
     )
 
     def __post_init__(self) -> None:

@@ -146,7 +146,7 @@ def read_span(path: Path, span: Span, name: str) -> Iterator[str]:
 
 def changed(name: str) -> TextError:
     """The error for a text that changed while it was read."""
-    return TextError(f"{name}: the file changed while it was being read; start again when nobody writes it")
+    return TextError(f"{name}: the file changed while it was being read; start again when no one is writing to it")
 
 
 class _Part:

@@ -101,7 +101,7 @@ def check_data(name: str, data: Path | None) -> None:
         SettingsError: there is no folder, and the benchmark's data are not read from the hub.
     """
     if data is None and name not in OWN and not BENCHMARKS[name].on_hub:
-        raise SettingsError(f"{name}: its data are not read from the hub; give --data DIR")
+        raise SettingsError(f"{name}: its data is not read from the hub; give --data DIR")
 
 
 def run_benchmark(name: str, request: Request) -> BenchmarkRun:

@@ -43,7 +43,7 @@ def resampled_pearson(
     if gold.ndim != 1 or values.ndim not in (1, 2) or values.shape[-1] != len(gold) or len(gold) < 2:
         raise EvaluationError(f"bootstrap: scores of shape {values.shape} do not fit grades of shape {gold.shape}")
     if resamples < 1:
-        raise EvaluationError(f"bootstrap: {resamples} resamples; take at least 1, better 10000")
+        raise EvaluationError(f"bootstrap: {resamples} resamples; give at least 1, ideally 10000")
     x = np.atleast_2d(values)
     x, y = x - x.mean(axis=1, keepdims=True), gold - gold.mean()
     columns = np.concatenate([x, x * x, x * y, [y, y * y]]).T  # (n, 3 K + 2)

@@ -120,7 +120,9 @@ def read_records(path: str | Path, kinds: Mapping[str, type[Any]] | None = None)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise EvaluationError(f"{path}: results that no benchmark writes ({reason}); make the record anew") from error
+        raise EvaluationError(
+            f"{path}: results that no benchmark writes ({reason}); create the record again"
+        ) from error
     except DAMAGED as error:
         reason = one_line(error, about=path)
         raise EvaluationError(f"{path}: not a benchmark's record ({reason}); make it with --json") from error

@@ -33,7 +33,7 @@ def retrieval_set(name: str, corpus: Mapping[str, str], pairs: Iterable[tuple[st
     groups = groups_of(len(rows), [(rows[first], rows[second]) for first, second in pairs])
     members = {row: group for group in groups for row in group}
     if not members:
-        raise EvaluationError(f"{name}: no pairs of different sentences; give pairs of equivalent ones")
+        raise EvaluationError(f"{name}: no pairs of different sentences; give pairs of equivalent sentences")
     queries = {key: corpus[key] for key, row in rows.items() if row in members}
     relevant = tuple(np.array([other for other in members[rows[key]] if other != rows[key]]) for key in queries)
     return RetrievalSet(name, queries, dict(corpus), ("",) * len(corpus), relevant)

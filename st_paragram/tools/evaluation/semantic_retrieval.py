@@ -105,7 +105,7 @@ def own_rows(found: RetrievalSet) -> list[set[int]]:
     own = [by_text.get(text, set()) | ({by_id[key]} if key in by_id else set()) for key, text in found.queries.items()]
     for key, same, relevant in zip(found.queries, own, found.relevant, strict=True):
         if same.issuperset(relevant.tolist()):
-            raise EvaluationError(f"{found.name}: query {short(key)} finds nothing but itself; drop it from queries")
+            raise EvaluationError(f"{found.name}: query {short(key)} finds only itself; drop it from queries")
     return own
 
 

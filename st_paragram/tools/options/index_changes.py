@@ -73,21 +73,21 @@ def _check_settings(arguments: argparse.Namespace, allowed: Iterable[str], what:
     others += [name for name in ("answers", "overwrite") if getattr(arguments, name)]
     if others:
         name = {"vector_type": "precision"}.get(others[0], others[0])
-        raise SettingsError(f"--{name.replace('_', '-')} has no meaning with {what}; leave it out")
+        raise SettingsError(f"--{name.replace('_', '-')} does not apply to {what}; leave it out")
 
 
 def _check_unused(arguments: argparse.Namespace, names: Iterable[str], what: str) -> None:
     for name in names:
         if getattr(arguments, name):
             seen = "a file" if name == "file" else f"--{name}"
-            raise SettingsError(f"{seen} has no meaning with {what}; leave it out")
+            raise SettingsError(f"{seen} does not apply to {what}; leave it out")
 
 
 def _check_text(arguments: argparse.Namespace, what: str) -> None:
     if arguments.file is None:
-        raise SettingsError(f"{what} needs a text; give a file with a sentence a line, or -")
+        raise SettingsError(f"{what} needs a text; give a file with one sentence per line, or -")
     if arguments.metadata and not arguments.columns:
-        raise SettingsError("--metadata names columns of a table; name the one with the text by --columns, too")
+        raise SettingsError("--metadata names columns of a table; also name the text column with --columns")
     check_input(arguments.file)
     constant_tags(arguments.tag or [])
 

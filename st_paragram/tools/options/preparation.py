@@ -41,7 +41,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.preparation.settings import PrepareSettings
 
     group = parser.add_argument_group("store")
-    group.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+    group.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(group, PrepareSettings, leave_out=_OF_THE_VOCABULARY)
     group = parser.add_argument_group("vocabulary")
     group.add_argument(

@@ -38,61 +38,60 @@ class PrepareSettings:
         True, "lower-case the text", option="--keep-case", option_help="do not lower-case the text"
     )
     segmentation: Segmentation = setting(
-        Segmentation.NONE, "how Chinese is cut into words before sentencepiece sees it", option="--segment"
+        Segmentation.NONE, "word segmentation of Chinese before sentencepiece", option="--segment"
     )
     drop_invalid: bool = setting(
         False,
         "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
     )
-    tokens: Tokens = setting(
-        "sentencepiece", "what sentences are cut into: sentencepiece's pieces, words, or character trigrams"
-    )
+    tokens: Tokens = setting("sentencepiece", "tokens: sentencepiece pieces, words, or character trigrams")
     sharing: Sharing = setting(
         Sharing.JOINT,
-        "one vocabulary for both languages (joint), or one for each, in which equal pieces share an embedding (string) "
-        "or no pieces do (disjoint)",
+        "one vocabulary for both languages (joint), or one per language, where equal pieces share an "
+        "embedding (string) or none do (disjoint)",
     )
     splitter: Splitter = setting(
         Splitter.REGEX,
-        "how words are told apart: by a regular expression (regex), or as the tokenizer of Moses does it for English "
-        "(moses), which no reader without this package can do",
+        "word splitter: a regular expression (regex), or Moses' English tokenizer (moses), which only this "
+        "package can read",
     )
     temperature: float = setting(
         1.0,
-        "balances several languages: the share of each is in proportion to its number of pairs to the power of "
-        "1 / temperature; rows of large languages are left out, and those of small ones repeated; 1 changes nothing",
+        "balance of several languages: each share is proportional to the number of pairs to the power of 1 "
+        "/ temperature; rows of large languages are dropped, rows of small languages repeated; 1: no change",
         least=1,
     )
     vocab_size: int | None = setting(
         None,
-        "pieces of the vocabulary that is trained; if it is not given: 8,000 for up to 50,000 pairs, 20,000 for up to "
-        "1,000,000, and for more 50,000 (the paper's) or 12,000 for each language if that is more; or the 200,000 most "
-        "frequent words or trigrams; little text may give fewer",
+        "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that "
+        "50,000 (as in the paper) or 12,000 per language, whichever is more; for words or trigrams, the "
+        "200,000 most frequent; little text may give fewer",
         least=8,
     )
     character_coverage: float | None = setting(
         None,
-        "share of the characters of the text that the vocabulary must cover; the rarest beyond it are dropped; if it "
-        "is not given: 0.9995, or 0.9999 with Chinese or Japanese, or 0.99995 with several languages beside English",
+        "share of the text's characters that the vocabulary must cover; rarer characters are dropped; "
+        "default: 0.9995, 0.9999 with Chinese or Japanese, 0.99995 with several languages other than "
+        "English",
         least=0.9,
         most=1,
     )
     sample_pairs: int = setting(
-        300_000, "pairs, drawn at random, on which the vocabulary is trained; each takes 4 KB of memory", least=1
+        300_000, "random pairs on which the vocabulary is trained; 4 KB of memory per pair", least=1
     )
     vocab_sample: VocabSample = setting(
         "even",
-        "what a vocabulary of several languages is trained on: as many sentences of each language (even), so that none "
-        "takes the pieces of another, or the first rows of the store as they come (rows)",
+        "training sample for a vocabulary of several languages: equally many sentences per language "
+        "(even), or the first rows of the store (rows)",
     )
-    max_sentence_bytes: int = setting(
-        4192, "sentences of more bytes than this are not used to train the vocabulary", least=16
-    )
+    max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", least=16)
     vocab_threads: int = setting(
-        8, "threads that train the vocabulary; another number of them gives slightly different pieces", least=1
+        8, "threads for vocabulary training; a different number gives slightly different pieces", least=1
     )
     max_pieces: int = setting(
-        100, "sentences are cut at this many pieces or words, or at four times as many trigrams", least=1
+        100,
+        "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut",
+        least=1,
     )
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", least=0, below=1 << 32)
 
@@ -108,10 +107,10 @@ class PrepareSettings:
         first, second = self.languages
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
-            raise SettingsError(f"{seen}; vocabularies of their own are for two languages, take joint")
+            raise SettingsError(f"{seen}; separate vocabularies need two languages; use joint")
         if self.segmentation is not Segmentation.NONE and self.tokens != "sentencepiece":
             seen = f"segmentation is {self.segmentation.value} for tokens {self.tokens}"
-            raise SettingsError(f"{seen}; only models of sentencepiece segment the texts that they read, leave it out")
+            raise SettingsError(f"{seen}; only sentencepiece models segment texts; leave it out")
         if self.splitter is not Splitter.REGEX and self.tokens != "word":
             raise SettingsError(f"splitter is {self.splitter.value} for tokens {self.tokens}; it is for tokens word")
 

@@ -40,7 +40,7 @@ class Content(str, Enum):
         """
         if self is Content.ANSWERS and not has_towers(model):
             seen = f"{printable(name)} has no question and answer towers"
-            raise SettingsError(f"{seen}; train a model that has with st-paragram train muse, or leave out --answers")
+            raise SettingsError(f"{seen}; train a model with towers by st-paragram train muse, or leave out --answers")
 
     def embed_texts(self, model: TextEncoder, texts: Sequence[str]) -> Vectors:
         """Vectors of what is searched, float32 (n, D), of any length."""

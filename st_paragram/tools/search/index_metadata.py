@@ -265,7 +265,7 @@ def _segment(values: dict[str, Any]) -> Segment:
 def _instead(folder: Path) -> str:
     """What there is in place of an index."""
     if folder.is_dir():
-        return "has no index.json: it is no index, or was never finished"
+        return "has no index.json: it is not an index, or was never finished"
     return "no such index folder"
 
 
@@ -385,7 +385,7 @@ def _check_sizes(folder: Path, metadata: IndexMetadata) -> None:
         if size != wanted:
             raise MiningError(f"{folder}: {name} has {size} bytes where index.json says {short(wanted)}; {_AGAIN}")
     if unknown := set(metadata.files).difference(file_names(metadata)):
-        raise ValueError(f"it names {short(min(unknown))}, which is no file of such an index")
+        raise ValueError(f"it names {short(min(unknown))}, which is not a file of such an index")
 
 
 def _check_vectors(path: Path, metadata: IndexMetadata, rows: int) -> None:

@@ -60,16 +60,18 @@ def _sides(queries: Vectors, corpus: Vectors) -> tuple[Vectors, Vectors]:
 
 def _check(k: int, corpus: Vectors) -> None:
     if not 1 <= k <= len(corpus):
-        raise SettingsError(f"{k} neighbours asked for in a corpus of {len(corpus)} sentences; ask for 1 .. its size")
+        raise SettingsError(
+            f"{k} neighbors requested in a corpus of {len(corpus)} sentences; give a number from 1 to its size"
+        )
 
 
 def _checked(vectors: Vectors, name: str) -> Vectors:
     if vectors.ndim != 2 or 0 in vectors.shape:
-        raise EvaluationError(f"{name}: vectors of shape {vectors.shape}; one vector a row is needed, at least one")
+        raise EvaluationError(f"{name}: vectors of shape {vectors.shape}; give one vector per row, at least one")
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     squares = np.einsum("nd,nd->n", vectors, vectors)
     bad = np.flatnonzero(~(np.abs(squares - 1) < _LENGTH_TOLERANCE))  # NaN fails the comparison
     if len(bad):
         seen = f"vector {bad[0] + 1} of {len(vectors)} has length {float(squares[bad[0]]) ** 0.5:.4g}"
-        raise EvaluationError(f"{name}: {seen}, not 1; normalise the embeddings, or train another model if it is nan")
+        raise EvaluationError(f"{name}: {seen}, not 1; normalize the embeddings, or train another model if it is nan")
     return vectors

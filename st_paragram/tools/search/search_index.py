@@ -249,7 +249,7 @@ class SearchIndex:
     def _nearest(self, opened: OpenIndex, queries: Vectors, k: int, where: Where | None) -> Neighbours:
         metadata = opened.metadata
         if k < 1:
-            raise SettingsError(f"{k} neighbours are wanted; ask for at least 1")
+            raise SettingsError(f"k is {k}; give at least 1")
         if queries.ndim != 2 or queries.shape[1] != metadata.dimension:
             seen = f"vectors of shape {queries.shape} for an index of {metadata.dimension} components"
             raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(metadata.model)}")
@@ -301,7 +301,7 @@ class SearchIndex:
             ParagramError: Another process is changing the index.
         """
         if sum(each is not None for each in (lines, sentences, where)) != 1:
-            raise SettingsError("say what to delete either by lines, by sentences, or by where")
+            raise SettingsError("select what to delete by exactly one of lines, sentences and where")
         if sentences is not None:
             count = index_update.delete_sentences(self.folder, tagged(sentences, None), self._check_model)
         elif lines is not None:

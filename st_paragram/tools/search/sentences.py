@@ -189,7 +189,7 @@ def _write(
     hashes = kept.hashes()
     first = _first_occurrences(hashes, counts, most_repeats)
     if not len(first):
-        raise MiningError(f"{path}: no sentence in {counts.lines} lines; give a text with a sentence a line")
+        raise MiningError(f"{path}: no sentences in {counts.lines} lines; give a text with one sentence per line")
     for name, array in kept.arrays(with_ids).items():
         with atomic(folder / f"{name}.npy") as handle:
             np.save(handle, array[first])

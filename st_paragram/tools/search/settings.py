@@ -58,20 +58,18 @@ class SearchSettings:
         "such as IVF2048,SQfp16 or HNSW32",
     )
     recall: float = setting(
-        0.9, "share of the sentences of a sample whose nearest neighbour an inexact index must find", above=0, most=1
+        0.9, "share of sampled sentences whose nearest neighbor an approximate index must find", above=0, most=1
     )
-    vector_type: VectorType = setting(
-        VectorType.FLOAT16, "type of the numbers in which embeddings are stored", option="--precision"
-    )
+    vector_type: VectorType = setting(VectorType.FLOAT16, "number type of stored embeddings", option="--precision")
     memory: Annotated[int, BeforeValidator(parse_memory)] = setting(
         Size(4 << 30),
-        "most memory for vectors and indexes at a time, of all processes together; libraries take some 500 MB on top "
-        "of it",
+        "maximum memory for vectors and indexes, for all processes together; libraries take about 500 MB more",
         metavar="SIZE",
     )
     most_repeats: int | None = setting(
         None,
-        "leave out sentences that occur more often than this, such as menus and headers",
+        "maximum number of times that a sentence may occur; more frequent sentences, such as menus and "
+        "headers, are left out",
         least=1,
         option="--most-repeats --max-repeats",
     )

@@ -55,7 +55,7 @@ def unit_rows(vectors: Vectors, where: str) -> Vectors:
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
     if len(bad):
         seen = f"the embedding of number {bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
-        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly, take another")
+        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly; use another")
     return vectors / lengths
 
 

@@ -38,7 +38,7 @@ def listen(host: str, port: int, is_shared: bool = False) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
-        seen = f"cannot listen at {host}, port {port} ({reason})"
+        seen = f"cannot listen on {host}, port {port} ({reason})"
         raise SettingsError(f"{seen}; choose another --host or --port") from error
 
 

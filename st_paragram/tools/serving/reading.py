@@ -39,7 +39,7 @@ _OPENAI = {"user"}  # fields of OpenAI's API that have no meaning here: they are
 
 #: Fields that have several forms; pydantic says what is wrong with each of them.
 _FORMS = {
-    "input": "must be a text, a list of texts, or token numbers",
+    "input": "must be a text, a list of texts, or token ids",
     "inputs": "must be a text or a list of texts",
     "where": "must be a filter such as lang=es, a list of at most 32 of them, or an object of fields and their values",
     "metadata": "must be an object of fields, or a list of them; values are text, numbers, true or false",
@@ -75,7 +75,9 @@ def read_json(request: Request) -> dict[str, Any]:
     try:
         value = orjson.loads(request.body)
     except orjson.JSONDecodeError as error:
-        raise Refused(400, f"the body is not JSON, from character {error.pos} on") from None  # it holds the body
+        raise Refused(
+            400, f"the body is not valid JSON (error at character {error.pos})"
+        ) from None  # it holds the body
     if not isinstance(value, dict):
         raise Refused(400, "the body must be a JSON object with the fields of a request")
     return value

@@ -18,19 +18,17 @@ class ServingSettings:
     """Limits of a server; what is beyond them is refused with the status that docs/serving.md names."""
 
     max_body: Annotated[int, BeforeValidator(parse_memory)] = setting(
-        Size(4 << 20), "largest body of a request", metavar="SIZE"
+        Size(4 << 20), "maximum body of a request", metavar="SIZE"
     )
-    max_texts: int = setting(2048, "most texts of a request; a pair has two", least=1)
-    max_characters: int = setting(20_000, "most characters of a text", least=1)
-    max_hits: int = setting(100, "most sentences that a query may ask a search for", least=1)
-    max_waiting: int = setting(32_768, "most texts that wait to be encoded; requests beyond get status 503", least=1)
+    max_texts: int = setting(2048, "maximum texts per request; a pair has two", least=1)
+    max_characters: int = setting(20_000, "maximum characters per text", least=1)
+    max_hits: int = setting(100, "maximum sentences per search query", least=1)
+    max_waiting: int = setting(32_768, "maximum texts waiting to be encoded; further requests get status 503", least=1)
     batch_texts: int = setting(
-        4096, "most texts that are encoded together; a request is never cut, so one larger than that is alone", least=1
+        4096, "maximum texts encoded together; a request is never split, so a larger request is encoded alone", least=1
     )
-    body_seconds: float = setting(
-        30.0, "seconds in which the header of a request must have come, and then its body", above=0
-    )
-    stop_seconds: int = setting(30, "seconds that a server which is stopped gives to requests under way", least=1)
+    body_seconds: float = setting(30.0, "timeout in seconds for a request's header, and again for its body", above=0)
+    stop_seconds: int = setting(30, "seconds that a stopping server waits for pending requests", least=1)
 
 
 @dataclass(frozen=True)

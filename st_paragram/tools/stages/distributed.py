@@ -43,7 +43,7 @@ def refuse_pipes(there_are: bool) -> None:
         ParagramError: There are pipes.
     """
     if there_are:
-        raise ParagramError("a pipe can be read on this machine alone; give files, or choose the local executor")
+        raise ParagramError("a pipe can be read only on this machine; give files, or choose the local executor")
 
 
 @dataclass(frozen=True)

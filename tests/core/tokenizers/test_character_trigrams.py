@@ -152,7 +152,7 @@ def test_equality_and_pickle():
     ("damaged", "message"),
     [
         (b"\xff\xfe", "not a list of trigrams"),
-        (b'"abc"', "is no list"),
+        (b'"abc"', "is not a list"),
         (b"[]", "an empty list"),
         (b"[1]", "1 is no string"),
         (b'["abc", "ab"]', "'ab' has 2 characters"),

@@ -116,7 +116,7 @@ def test_equality_and_pickle(tokenizer):
     [
         (b"\xff", "not a list of words"),
         (b"{", "not a list of words"),
-        (b'{"a": 1}', "is no list"),
+        (b'{"a": 1}', "is not a list"),
         (b"[]", "an empty list"),
         (b'["a", 1]', "1 is no string"),
         (b'["a", null]', "None is no string"),

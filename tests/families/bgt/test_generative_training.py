@@ -379,7 +379,10 @@ def test_pairs_of_one_language_are_refused(tmp_path, vocabulary):
 def test_a_vocabulary_for_each_side_is_refused(tmp_path, vocabulary, small):
     both = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
     store = written_store(tmp_path / "x.h5", vocabulary, ("en", "xx"), (both, both.in_language("xx")))
-    message = "a vocabulary for each side; prepare the text with a joint one|sentencepiece ids, not bilingual ids"
+    message = (
+        "separate vocabularies for the two sides; prepare the text with a joint vocabulary|sentencepiece ids, "
+        "not bilingual ids"
+    )
     refused(message, lambda: translation_vae.new_model(store, tiny()))
     model = translation_vae.new_model(small, tiny())
     refused(message, lambda: translation_vae.trainer(model, store, tiny(), tmp_path / "run"))

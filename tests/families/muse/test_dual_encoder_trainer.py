@@ -361,7 +361,10 @@ def test_a_vocabulary_for_each_side_is_refused(tmp_path, vocabulary):
     sides = (both, both.in_language("xx"))
     with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), sides, 100, {}) as writer:
         writer.append(*sides[0].encode(["ba"]), *sides[1].encode(["ce"]))
-    message = "a vocabulary for each side; prepare the text with a joint one|sentencepiece ids, not bilingual ids"
+    message = (
+        "separate vocabularies for the two sides; prepare the text with a joint vocabulary|sentencepiece ids, "
+        "not bilingual ids"
+    )
     refused(message, lambda: dual_encoder.new_model(PairStore(tmp_path / "x.h5"), tiny()))
 
 

@@ -159,7 +159,7 @@ def test_other_json_is_refused_in_one_line(tmp_path, content):
 
 @pytest.mark.parametrize("other", [{"a": 1}, ["Who?"], 3, None, True])
 def test_questions_that_are_no_text_are_refused(tmp_path, other):
-    with pytest.raises(TextError, match=r"a\.json: not in the form of SQuAD .* is no question"):
+    with pytest.raises(TextError, match=r"a\.json: not in the form of SQuAD .* is not a question"):
         converted(tmp_path, "squad", "a.json", squad(question(other, "Roe")))
 
 

@@ -131,7 +131,7 @@ def test_which_pipelines_are_recurrent(model, vocabulary):
         other = SentenceTransformer(modules=modules, device="cpu")
         assert recurrent_modules(other) is None
         assert architecture_of(other) is architecture_named(OWN_MODULES, Path("x"))
-        with pytest.raises(ModelDirectoryError, match="is no recurrent model"):
+        with pytest.raises(ModelDirectoryError, match="is not a recurrent model"):
             architecture_named(RECURRENT, Path("x")).check(other)
 
 

@@ -55,9 +55,9 @@ def test_weights_fill_a_pipeline_of_the_same_shape_and_no_other(model, saved, vo
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"type": "os.path.join"}, "names os.path.join, no module of st_paragram or sentence-transformers"),
-        ({"type": "st_paragram_evil.Module"}, "names st_paragram_evil.Module, no module of"),
-        ({"type": "st_paragram.core.files.write_text"}, "which is no module of a pipeline"),
+        ({"type": "os.path.join"}, "names os.path.join, not a module of st_paragram or sentence-transformers"),
+        ({"type": "st_paragram_evil.Module"}, "names st_paragram_evil.Module, not a module of"),
+        ({"type": "st_paragram.core.files.write_text"}, "which is not a module of a pipeline"),
         ({"type": "st_paragram.learning.modules.nothing.Nothing"}, "No module named"),
         ({"path": "../elsewhere"}, "names the folder ../elsewhere, which is outside the model's"),
         ({"path": "/etc"}, "which is outside the model's"),
@@ -84,7 +84,7 @@ def test_modules_of_others_and_smaller_types_are_refused(model, vocabulary, tmp_
         pass
 
     foreign = SentenceTransformer(modules=[*max_pipeline(vocabulary), Mine()], device="cpu")
-    with pytest.raises(ModelDirectoryError, match="Mine is no module of st_paragram or sentence-transformers"):
+    with pytest.raises(ModelDirectoryError, match="Mine is not a module of st_paragram or sentence-transformers"):
         model_directory.save(foreign, tmp_path / "foreign")
     with pytest.raises(SettingsError, match="only averaging models"):
         model_directory.save(model, tmp_path / "half", dtype="float16")

@@ -95,7 +95,7 @@ def test_modules_that_a_stock_reader_would_not_import_are_refused(model, tmp_pat
         pass
 
     model.append(Own(32))
-    with pytest.raises(ModelDirectoryError, match="Own is no module of st_paragram or sentence-transformers"):
+    with pytest.raises(ModelDirectoryError, match="Own is not a module of st_paragram or sentence-transformers"):
         model_directory.check_savable(model)
     with pytest.raises(ModelDirectoryError, match="Own is no module"):
         model_directory.save(model, tmp_path / "x")

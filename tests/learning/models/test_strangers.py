@@ -47,11 +47,11 @@ def refused(folder, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"type": "os.path.join"}, "names os.path.join, no module of st_paragram or sentence-transformers"),
-        ({"type": "modeling.Evil"}, "names modeling.Evil, no module of"),
-        ({"type": "st_paragram.learning.modules.mean_pool.MeanPool"}, "no module of"),
-        ({"type": "sentence_transformers.base.model.pickle"}, "which is no module of a pipeline"),
-        ({"type": "sentence_transformers.SentenceTransformer"}, "which is no module of a pipeline"),
+        ({"type": "os.path.join"}, "names os.path.join, not a module of st_paragram or sentence-transformers"),
+        ({"type": "modeling.Evil"}, "names modeling.Evil, not a module of"),
+        ({"type": "st_paragram.learning.modules.mean_pool.MeanPool"}, "not a module of"),
+        ({"type": "sentence_transformers.base.model.pickle"}, "which is not a module of a pipeline"),
+        ({"type": "sentence_transformers.SentenceTransformer"}, "which is not a module of a pipeline"),
         ({"type": 3}, "cannot read it"),
         ({"path": "../averaging"}, "names the folder ../averaging, which is outside the model's"),
         ({"path": "/etc"}, "outside the model's"),

@@ -140,7 +140,7 @@ def test_any_damage_to_any_file_is_told_and_an_earlier_one_is_taken(folder, kind
         with caplog.at_level(logging.WARNING, logger="st_paragram"):
             assert checkpoints.newest_whole(folder)[0] == folder / "checkpoint-4", name
         (line,) = caplog.messages
-        assert line.startswith(f"WARNING: {newest}: not a whole checkpoint (") and line.endswith("and is passed over")
+        assert line.startswith(f"WARNING: {newest}: not a whole checkpoint (") and line.endswith("skipped")
         with pytest.raises(SettingsError) as caught:
             checkpoints.whole(newest)
         assert one_line(caught, newest, "not a whole checkpoint", "resume from another")
@@ -173,7 +173,7 @@ def test_where_none_is_whole_one_line_says_so(folder, small):
         (path / "files.json").unlink()
     with pytest.raises(SettingsError) as caught:
         mega_batches(folder, small).train(resume_from_checkpoint=True)
-    assert one_line(caught, folder, "no checkpoint to resume from that is whole", "train without --resume")
+    assert one_line(caught, folder, "no complete checkpoint to resume from", "train without --resume")
 
 
 @pytest.mark.parametrize(

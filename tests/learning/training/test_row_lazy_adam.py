@@ -180,5 +180,5 @@ def test_a_state_that_was_changed_is_not_used(name, value):
     if name == "last_step":  # such rows count as never touched
         optimizer.step()
     else:
-        with pytest.raises(SettingsError, match="the optimiser's state was changed"):
+        with pytest.raises(SettingsError, match="the optimizer's state was changed"):
             optimizer.step()

@@ -138,5 +138,5 @@ def test_a_tokenizer_for_each_side_is_refused(tmp_path, pairs, vocabulary):
     other = SentencePieceTokenizer(vocabulary.content, lower_case=False)
     with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), (vocabulary, other)) as writer:
         writer.append(*vocabulary.encode(["ba", "ce"]), *other.encode(["di", "fo"]))
-    with pytest.raises(StoreError, match=r"x\.h5: each side has a tokenizer and rows of its own"):
+    with pytest.raises(StoreError, match=r"x\.h5: the sides have separate tokenizers and rows"):
         make_trainer(tmp_path, PairStore(tmp_path / "x.h5"), pairs)

@@ -202,7 +202,10 @@ def test_stores_losses_and_stock_weights_resume_to_the_bit(tmp_path, stores, pai
         assert torch.equal(loss.state_dict()[name], tensor), name
     assert second.pairs_trained == whole.pairs_trained - first.pairs_trained
 
-    for data, message in ((stores["large"], "of a run on other data than"), (stores, "a checkpoint of other losses")):
+    for data, message in (
+        (stores["large"], "of a run on other data than"),
+        (stores, "the checkpoint has different losses"),
+    ):
         other = StoreTrainer(new_lstm(pairs), arguments(tmp_path, row_lazy_adam=False), data, _Nothing())
         with pytest.raises(SettingsError, match=message):
             other.train(resume_from_checkpoint=str(checkpoint))
@@ -284,5 +287,5 @@ def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, 
             return features
 
     lstm.append(Own())
-    with pytest.raises(ModelDirectoryError, match="Own is no module of st_paragram"):
+    with pytest.raises(ModelDirectoryError, match="Own is not a module of st_paragram"):
         StoreTrainer(lstm, arguments(tmp_path), store, MultipleNegativesRankingLoss(lstm))

@@ -231,7 +231,7 @@ def test_a_folder_of_another_store_is_refused(tmp_path, taught, store, pairs, vo
     fewer = write_vectors(tmp_path / "fewer", texts(taught), vectors[:, :-1], lines=ROWS)
     with pytest.raises(StoreError, match=r"118 vectors of 120 lines; make the embeddings again"):
         TeacherVectors(fewer, taught)
-    with pytest.raises(StoreError, match=r"name a folder that st-paragram embed --sharded has made"):
+    with pytest.raises(StoreError, match=r"give a folder from st-paragram embed --sharded"):
         TeacherVectors(tmp_path, taught)
 
 

@@ -201,7 +201,7 @@ def test_names_that_opus_sends_make_no_paths(server):
     ("reply", "says"),
     [
         (Answer(body=b'{"corpora": []}'), "OPUS has no NLLB for en-es .*zh_CN"),
-        (Answer(body=b"<html>"), "the answer is no JSON"),
+        (Answer(body=b"<html>"), "the answer is not JSON"),
         (Answer(body=b"[]"), "the index of OPUS has changed"),
         (Answer(body=b'{"corpora": [{"corpus": "NLLB"}]}'), "the index of OPUS has changed"),
         (Answer(status=503), "the index of OPUS does not answer .*HTTP 503.*mtdata:OPUS-nllb-VERSION"),

@@ -89,7 +89,7 @@ def test_a_wrong_list_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"a: .* but the pairs wanted are en-de"):
         read_mixture(written(tmp_path, a=entry), ("en", "de"))
     (tmp_path / "a.csv").write_text("english,spanish\none,uno\n")
-    with pytest.raises(TextError, match="name the two that have the texts"):
+    with pytest.raises(TextError, match="name the two text columns"):
         read_mixture(written(tmp_path, a=entry | {"path": "a.csv"}))
 
 

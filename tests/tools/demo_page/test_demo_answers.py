@@ -67,7 +67,7 @@ def test_models_are_read_when_they_are_picked_and_once():
     assert not read
     assert models.model(MINI) is models.model(MINI)
     assert read == [shipped_folder()]
-    with pytest.raises(SettingsError, match="No such model"):
+    with pytest.raises(SettingsError, match="Unknown model"):
         models.model("other")
     with pytest.raises(ModelDirectoryError, match="no model 'nobody'"):
         Models(["nobody"])

@@ -79,7 +79,7 @@ def test_an_upload_is_read_and_removed(tmp_path):
     [
         (b"", "empty"),
         (b"a\nb\xff\n", "Line 2 of the file is not UTF-8"),
-        (b"PK\0\1", "no plain text"),
+        (b"PK\0\1", "not plain text"),
         (b"a" * ((1 << 20) + 1), "larger than 1,048,576 bytes"),
     ],
 )

@@ -97,7 +97,7 @@ def test_rows_are_the_lines_in_order(model, encoder, texts, lines, tmp_path, mon
     if form == "parquet":
         assert stored.texts(3, 90) == lines[3:]
     else:
-        with pytest.raises(SettingsError, match="without their lines"):
+        with pytest.raises(SettingsError, match="have no lines"):
             stored.texts(0, 1)
     for wrong in (lambda: stored.take([90]), lambda: stored.rows(-1, 3)):
         with pytest.raises(IndexError):
@@ -275,7 +275,7 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
     assert "has no embeddings.json" in refused(lambda folder: (folder / "embeddings.json").unlink())
     assert "damaged" in refused(lambda folder: (folder / "embeddings.json").write_text("{"))
     assert "format 2" in refused(described(format_version=2))
-    assert "no names of files" in refused(renamed)
+    assert "not file names" in refused(renamed)
     assert "rows, which" in refused(described(rows=10**15))
     assert "checksums of its files" in refused(unnamed)
     assert "damaged" in refused(described(dimension=7)) and "checksums" in refused(described(dtype="float32"))
@@ -341,7 +341,7 @@ def test_the_command(model, texts, lines, tmp_path, capsys):
     np.testing.assert_array_equal(matrix, read_embeddings(out).rows(40, 90))
     capsys.readouterr()
     for arguments, message in [
-        ([*texts[:1], "--dtype", "int8"], "needs the scale of each row beside the matrix"),
+        ([*texts[:1], "--dtype", "int8"], "needs a separate scale for each row"),
         (texts, "3 files, which one matrix does not hold; add --sharded"),
         ([*texts[:1], "--workers", "2"], "--workers is for a folder of shards; add --sharded"),
         ([*texts[:1], "--shard-lines", "9"], "--shard-lines is for a folder of shards; add --sharded"),

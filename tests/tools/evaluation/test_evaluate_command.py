@@ -179,7 +179,7 @@ def test_a_missing_package_is_an_error_where_its_benchmark_was_asked_for(data, m
 
 def test_what_the_hub_does_not_have_is_asked_for(model, capsys):
     assert run(model, "--hub", "--benchmarks", "bucc") == 1
-    assert "bucc: its data are not read from the hub; give --data DIR" in capsys.readouterr().err
+    assert "bucc: its data is not read from the hub; give --data DIR" in capsys.readouterr().err
 
 
 def test_pairs_and_languages_choose(data, model, capsys):

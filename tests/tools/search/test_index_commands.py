@@ -93,7 +93,7 @@ def test_values_of_a_csv_stay_text_where_the_index_has_text(folder):
         (["index", "more.txt", "--add-to", "i", "--where", "a=1"], "--where has no meaning with --add-to"),
         (["index", "more.txt", "--add-to", "j"], "no such index folder"),
         (["index", "more.txt", "--add-to", "i", "--tag", "a"], "write FIELD=VALUE"),
-        (["index", "more.txt", "--add-to", "i", "--metadata", "lang"], "name the one with the text by --columns"),
+        (["index", "more.txt", "--add-to", "i", "--metadata", "lang"], "also name the text column with --columns"),
         (["index", "table.csv", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "did you mean lang"),
         (["index", "table.jsonl", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "did you mean lang"),
         (["index", "table.csv", "--columns", "text", "--metadata", "a=b", "--add-to", "i"], "may not be empty"),

@@ -224,8 +224,8 @@ def test_everything_deleted_is_an_empty_answer_and_is_not_compacted(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "either by lines"),
-        ({"lines": [1], "where": "a=1"}, "either by lines"),
+        ({}, "by exactly one of lines"),
+        ({"lines": [1], "where": "a=1"}, "by exactly one of lines"),
         ({"where": []}, "would delete every sentence"),
         ({"where": "lagn=es"}, "no field lagn; did you mean lang"),
         ({"where": "zzz=es"}, "no field zzz; fields are lang, year"),

@@ -386,7 +386,7 @@ def test_commands(tmp_path, source, model, texts, flat, capsys, monkeypatch):
         ([" "], "blank"),
         (["ba", "-k", "0"], "k is 0"),
         (["ba", "--effort", "0"], "effort is 0"),
-        (["--queries", "/dev/null"], "no query"),
+        (["--queries", "/dev/null"], "no queries"),
         (["ba", "--memory", "much"], "memory"),
     ],
 )

@@ -164,7 +164,7 @@ def test_tasks_left_undone_are_told(tmp_path: Path) -> None:
     executor = ClusterExecutor(Cluster.LOCAL, tmp_path / "logs", workers=1)
     with pytest.raises(ParagramError, match="3 of 3 tasks of stage undone were not done; see "):
         executor.run([Undone(tmp_path)])
-    with pytest.raises(ParagramError, match="a pipe can be read on this machine alone"):
+    with pytest.raises(ParagramError, match="a pipe can be read only on this machine"):
         executor.run([Undone(tmp_path, pipe=True)])
 
 

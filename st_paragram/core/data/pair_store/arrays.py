@@ -56,7 +56,7 @@ class MappedFile:
         """
         if (size := self._watch.size()) != self._size:
             seen = f"changed while in use, from {self._size:,} bytes to {size:,}"
-            raise StoreError(f"{self._path}: {seen}; leave a store alone while it is read, and start again")
+            raise StoreError(f"{self._path}: {seen}; do not change a store while it is read, and start again")
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """An array, to be read at once.
@@ -105,7 +105,7 @@ def check_rows(path: Path, header: Header, maps: MappedFile, tokenizers: tuple[T
     for start, chunk in maps.chunks(LABELS) if LABELS in header.extents else ():
         if not (finite := np.isfinite(chunk)).all():
             row = int(np.argmin(finite))
-            raise StoreError(f"{path}: row {start + row}: the label {chunk[row]} is no finite number; {REMAKE}")
+            raise StoreError(f"{path}: row {start + row}: the label {chunk[row]} is not a finite number; {REMAKE}")
 
 
 def check_languages(where: str, numbers: NDArray[Any], known: int, first_row: int = 0) -> None:
@@ -116,7 +116,7 @@ def check_languages(where: str, numbers: NDArray[Any], known: int, first_row: in
     """
     if (wrong := numbers >= known).any():
         row = int(np.argmax(wrong))
-        seen = f"pair of languages {numbers[row]}, but there are only {known}, counted from 0"
+        seen = f"unknown language pair {numbers[row]}; there are {known}, counted from 0"
         raise StoreError(f"{where}: row {first_row + row}: {seen}; {REMAKE}")
 
 
@@ -128,7 +128,7 @@ def _check_offsets(where: str, side: str, maps: MappedFile) -> None:
         piece = maps[f"{side}/offsets"][start : start + CHUNK + 1]
         if (piece[1:] <= piece[:-1]).any():
             row = start + int(np.argmax(piece[1:] <= piece[:-1]))
-            raise StoreError(f"{where}, row {row}: offsets do not grow; {REMAKE}")
+            raise StoreError(f"{where}, row {row}: offsets do not increase; {REMAKE}")
 
 
 def _check_ids(where: str, side: str, maps: MappedFile, most: int) -> None:

@@ -53,7 +53,7 @@ def dataset(file: h5py.File, name: str) -> h5py.Dataset | None:
             raise ValueError(f"{part} is a link to another place")
         place = place[part]
     if not isinstance(place, h5py.Dataset):
-        raise ValueError(f"{name} is no data set")
+        raise ValueError(f"{name} is not a data set")
     return place
 
 

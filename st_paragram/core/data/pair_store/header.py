@@ -79,9 +79,9 @@ def read_header(path: Path) -> Header:
             its tokenizer is of an unknown kind, or an array has another length than it must have.
     """
     if wrong := folder_for_file(path, "a pair store, which is a file,"):
-        raise StoreError(f"{wrong}; name its file")
+        raise StoreError(f"{wrong}; give its file")
     if not path.is_file():
-        raise StoreError(f"{path}: no such pair store; make it with `st-paragram prepare`")
+        raise StoreError(f"{path}: no such pair store; create it with `st-paragram prepare`")
     try:
         with h5py.File(path, "r") as file:
             header = _header(path, file)
@@ -89,7 +89,9 @@ def read_header(path: Path) -> Header:
         raise StoreError(f"{path}: not a readable pair store ({one_line(error, about=path)}); {REMAKE}") from error
     for tokenizer in header.tokenizers:
         if tokenizer.kind not in KINDS:
-            seen = f"its tokenizer is of the kind {tokenizer.kind!r}, this st_paragram knows {', '.join(KINDS)}"
+            seen = (
+                f"its tokenizer is of the kind {tokenizer.kind!r}; this version of st_paragram knows {', '.join(KINDS)}"
+            )
             raise StoreError(f"{path}: {seen}; update st_paragram")
     _check_lengths(path, header)
     return header
@@ -158,7 +160,7 @@ def _check_root(path: Path, file: h5py.File) -> int:
     version = hdf5.attribute(file, "format_version", int)
     if version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
-        seen = f"pair store of format version {version}, this st_paragram reads versions {known}"
+        seen = f"pair store of format version {version}, this version of st_paragram reads {known}"
         raise StoreError(f"{path}: {seen}; {REMAKE}")
     if "complete" not in file.attrs or not hdf5.attribute(file, "complete", bool):
         raise StoreError(f"{path}: incomplete, its preparation did not finish; {REMAKE}")

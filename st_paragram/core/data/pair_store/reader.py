@@ -50,7 +50,7 @@ class PairStore:
             MissingExtraError: its tokenizer needs a package that is not installed.
         """
         if limit is not None and limit < 1:
-            raise SettingsError(f"a limit of {limit} pairs; at least 1 is needed")
+            raise SettingsError(f"the limit is {limit} pairs; give at least 1")
         self.path = Path(path)
         self._header = header = read_header(self.path)
         self.pairs = header.pairs if limit is None else min(header.pairs, limit)
@@ -148,7 +148,7 @@ class PairStore:
         ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
         begin, end = edges[rows].astype(np.int64), edges[rows + 1].astype(np.int64)
         if len(begin) and not (begin.min() >= 0 and (begin < end).all() and end.max() <= len(ids)):
-            raise StoreError(f"{self.path}: side {side}: offsets do not grow, or end beyond the ids; {REMAKE}")
+            raise StoreError(f"{self.path}: side {side}: offsets do not increase, or end beyond the ids; {REMAKE}")
         taken, offsets = _gathered(ids, begin, end - begin, dtype)
         most = len(self.tokenizer(side))
         if len(taken) and not 0 <= taken.min() <= taken.max() < most:
@@ -166,7 +166,7 @@ class PairStore:
         edges = np.asarray(self._maps[f"{side}/offsets"][begin : end + 1]).astype(np.int64)
         lengths = np.diff(edges)
         if len(lengths) and lengths.min() < 1:
-            raise StoreError(f"{self.path}: side {side}: offsets do not grow; {REMAKE}")
+            raise StoreError(f"{self.path}: side {side}: offsets do not increase; {REMAKE}")
         return lengths
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:

@@ -202,7 +202,7 @@ class PairStoreWriter:
         good = np.isfinite(values) if dtype.kind == "f" else values == labels
         if not good.all():
             row = int(np.argmin(good))
-            raise ValueError(f"row {row}: the label {labels[row]} is no finite number of the type {dtype}")
+            raise ValueError(f"row {row}: the label {labels[row]} is not a finite number of the type {dtype}")
         return values
 
     def __len__(self) -> int:

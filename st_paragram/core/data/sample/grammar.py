@@ -58,7 +58,7 @@ class Grammar:
             TextError: a row of the file does not have the declared columns or classes.
         """
         if language not in LANGUAGES:
-            raise SettingsError(f"no built-in sentences in {language!r}: use one of {', '.join(LANGUAGES)}")
+            raise SettingsError(f"no built-in sentences in {language!r}; use one of {', '.join(LANGUAGES)}")
         text = files(__package__).joinpath("phrases").joinpath(f"{language}.yaml").read_text(encoding="utf-8")
         return parse_grammar(language, yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
@@ -114,7 +114,7 @@ def sample_pairs(language: str, count: int | None = None, seed: int = 0) -> Iter
         SettingsError: unknown language, or English.
     """
     if language == "en":
-        raise SettingsError("pairs of English with English are paraphrases: use sample_paraphrases")
+        raise SettingsError("pairs of English with English are paraphrases; use sample_paraphrases")
     english, other = Grammar.load("en"), Grammar.load(language)
     drawn = load_structure().draw(seed)
     return islice(((english.render(*item), other.render(*item)) for item in drawn), count)

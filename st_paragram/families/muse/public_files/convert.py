@@ -75,11 +75,11 @@ def check_convert(kind: str, language: str, files: Sequence[str | Path], folder:
     if kind not in KINDS or not files:
         raise SettingsError(f"{len(files)} files of the kind {kind!r}; give files, of one of {', '.join(KINDS)}")
     if not is_language_code(language):
-        raise SettingsError(f"{language!r} is no language code; give one such as es or zh_cn")
+        raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
     output = Path(folder) / f"{language}.tsv"
     for other in (output.with_name(f"{output.name}{ending}") for ending in (".gz", ".xz")):
         if other.exists():
-            raise ParagramError(f"{other} is of the same language; move it, or choose another folder")
+            raise ParagramError(f"{other} has the same language; move it, or choose another folder")
     check_output(output, overwrite)
     return output
 

@@ -66,7 +66,7 @@ def _questions(articles: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, 
 def _row(context: str, question: dict[str, Any], settings: ConvertSettings) -> tuple[str, str, str] | None:
     asked, answer = question["question"], question["answers"][0]
     if not isinstance(asked, str):
-        raise TypeError(f"{short(asked)} is no question")
+        raise TypeError(f"{short(asked)} is not a question")
     text, begin = answer["text"].strip(), int(answer["answer_start"])
     if not text or not context.startswith(text, max(begin, 0)):
         begin = context.find(text) if text else -1

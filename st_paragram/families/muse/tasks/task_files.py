@@ -80,7 +80,7 @@ class BadRow(str, Enum):
     COLUMNS = "a wrong number of columns"
     EMPTY = "an empty text"
     LABEL = "an unknown label"
-    ENCODING = "bytes that are no UTF-8"
+    ENCODING = "bytes that are not UTF-8"
     NUL = "a NUL byte"
 
 
@@ -136,7 +136,7 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
     """
     check_task(task)
     folder, found = Path(folder), dict[str, Path]()
-    wanted = f"put LANG.tsv of rows `{COLUMNS[task][0]}` there (.gz or .xz will do), as `st-paragram tasks` makes them"
+    wanted = f"put LANG.tsv (or .gz, .xz) with rows `{COLUMNS[task][0]}` there, as written by `st-paragram tasks`"
     if wrong := file_for_folder(folder, f"a folder of the task {task}"):
         raise TextError(f"{wrong}; {wanted}")
     if not folder.is_dir():
@@ -146,9 +146,11 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
         if path.name.startswith(".") or dot + rest not in _SUFFIXES or not path.is_file():
             continue
         if not is_language_code(language):
-            raise TextError(f"{path}: {language!r} is no language code; name the file as in es{dot}{rest}, or move it")
+            raise TextError(
+                f"{path}: unknown language code {language!r}; rename the file, as in es{dot}{rest}, or move it"
+            )
         if language in found:
-            raise TextError(f"{path}: {found[language].name} is of the same language; keep one of them")
+            raise TextError(f"{path}: same language as {found[language].name}; keep one of them")
         found[language] = path
     if not found:
         raise TextError(f"{folder}: no file of the task {task}; {wanted}")

@@ -94,6 +94,6 @@ def _texts_of(store: PairStore) -> Mapping[str, Any]:
     """
     texts = store.settings.get(TEXTS)
     if not isinstance(texts, Mapping) or not all(isinstance(texts.get(side), str) for side in SIDES):
-        seen = f"{store.path}: its text was not kept, so that a teacher's vectors cannot be told to be of it"
+        seen = f"{store.path}: its text was not kept, so a teacher's vectors cannot be matched to it"
         raise StoreError(f"{seen}; prepare it again with `st-paragram prepare --keep-text DIR`")
     return texts

@@ -83,8 +83,8 @@ class MegaBatchTrainer(StoreTrainer):
         first, second = train_dataset.tokenizers
         if not first.shares_rows(second):
             raise StoreError(
-                f"{train_dataset.path}: each side has a tokenizer and rows of its own; mega-batches need ids of one "
-                "table, so prepare the pairs again"
+                f"{train_dataset.path}: the sides have separate tokenizers and rows; mega-batches need ids "
+                "of one table, so prepare the pairs again"
             )
         self.store = train_dataset
         self._teacher = TeacherVectors(args.teacher, train_dataset) if args.teacher else None

@@ -142,7 +142,7 @@ def _pool(scheme: str, place: str, backend: _Backend) -> httpcore.ConnectionPool
     if not found:
         return httpcore.ConnectionPool(ssl_context=context, network_backend=backend)
     if proxy.scheme not in ("http", "https") or not proxy.hostname:
-        raise ValueError(f"{scheme}_proxy of the environment is no proxy of http or https")
+        raise ValueError(f"the environment variable {scheme}_proxy is not an http or https proxy")
     return httpcore.HTTPProxy(
         httpcore.URL(scheme=proxy.scheme, host=proxy.hostname, port=proxy.port, target="/"),
         proxy_auth=(unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None,

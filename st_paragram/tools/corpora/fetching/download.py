@@ -134,7 +134,7 @@ def _check(files: Sequence[CorpusFile], parallel: int) -> None:
     names: dict[str, str] = {}
     for file in files:
         if names.setdefault(file.filename, file.url) != file.url or Path(file.filename).name != file.filename:
-            raise SettingsError(f"{file.label}: cannot be stored as {file.filename}; fetch it into a folder of its own")
+            raise SettingsError(f"{file.label}: cannot be stored as {file.filename}; fetch it into a separate folder")
     if len(names) < len(files):
         raise SettingsError("a file is asked for twice; name each corpus once")
 

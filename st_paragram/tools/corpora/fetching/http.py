@@ -191,7 +191,7 @@ def _followed(place: str, leads_to: str) -> str:
     if place.startswith("https:") and not following.startswith("https:"):
         raise DownloadError(f"{place}: leads to {printable(following)}, which is not https; it is not followed")
     if not following.startswith(("http:", "https:")):
-        raise DownloadError(f"{place}: leads to {printable(following)}, which is no web address; it is not followed")
+        raise DownloadError(f"{place}: leads to {printable(following)}, which is not a web address; it is not followed")
     return following
 
 

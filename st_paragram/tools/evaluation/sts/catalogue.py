@@ -164,7 +164,7 @@ def select_sets(only: Sequence[str] = ()) -> tuple[SetInfo, ...]:
     for name in only:
         benchmark, _, part = name.partition("/")
         if benchmark not in BENCHMARKS:
-            raise SettingsError(f"{name!r} is no STS benchmark; there are {', '.join(BENCHMARKS)}")
+            raise SettingsError(f"{name!r} is not an STS benchmark; there are {', '.join(BENCHMARKS)}")
         names = [info.name for info in BENCHMARKS[benchmark].sets]
         if part and part not in names:
             kind = "tracks" if benchmark == "2017" else "sets"

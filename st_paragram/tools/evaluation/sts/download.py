@@ -184,4 +184,4 @@ def _write(path: Path, rows: list[str], info: SetInfo, where: str) -> None:
         raise EvaluationError(f"{where}: {info.key} is not what was published: {error}") from error
     logger.info(f"{path}: {pairs} pairs")
     if pairs != info.pairs:
-        logger.warning(f"{where}: {info.key} has {pairs} pairs, where officially there are {info.pairs}")
+        logger.warning(f"{where}: {info.key} has {pairs} pairs, but officially {info.pairs}")

@@ -84,7 +84,7 @@ def find_sts(folder: str | Path | None, only: Sequence[str] = (), hub: bool = Fa
         MissingExtraError: the package datasets is needed and not installed.
     """
     if folder is not None and not Path(folder).is_dir():
-        raise EvaluationError(f"{folder}: no such folder; give the one that holds sts2012, STS12-en-test or the like")
+        raise EvaluationError(f"{folder}: no such folder; give a folder with sts2012, STS12-en-test or similar")
     wanted = select_sets(only)
     data = StsData({}, {}, ())
     for name in dict.fromkeys(info.benchmark for info in wanted):
@@ -135,7 +135,9 @@ def _read(info: SetInfo, folders: list[Path]) -> GradedPairs | None:
             sentences = _first(folders, f"{task}.input.{stem}.txt")
             gold = _first(folders, f"{task}.gs.{stem}.txt")
             if sentences and not gold:
-                raise EvaluationError(f"{sentences}: its gold {task}.gs.{stem}.txt is missing; put it beside")
+                raise EvaluationError(
+                    f"{sentences}: its gold {task}.gs.{stem}.txt is missing; put it in the same folder"
+                )
             if sentences and gold:
                 return read_senteval_pairs(sentences, gold)
     return None
@@ -148,7 +150,7 @@ def _first(folders: list[Path], name: str) -> Path | None:
 def _count_notes(found: StsData) -> list[str]:
     infos = {info.key: info for info in select_sets((*BENCHMARKS, *NOT_SCORED))}
     notes = [
-        f"{key}: {len(pairs)} pairs, where officially there are {infos[key].pairs}; figures are not comparable"
+        f"{key}: {len(pairs)} pairs, but officially {infos[key].pairs}; figures are not comparable"
         for key, pairs in found.sets.items()
         if len(pairs) != infos[key].pairs
     ]

@@ -139,10 +139,10 @@ def _texts_of_tokens(lists: Sequence[Sequence[int]], most: int) -> list[str]:
     with _loading:
         encoding = _encoding()
     if encoding is None:
-        raise Refused(400, f"input has token numbers, which this server cannot read; {_ADVICE}", "input")
+        raise Refused(400, f"input has token ids, which this server cannot read; {_ADVICE}", "input")
     for number, tokens in enumerate(lists):
         if tokens and max(tokens) > encoding.max_token_value:
-            seen = f"list {number} of input has a token number that {ENCODING} has not"
+            seen = f"list {number} of input has a token id that {ENCODING} does not have"
             raise Refused(400, f"{seen}; {_ADVICE}", "input")
     texts: list[str] = []
     try:
@@ -151,7 +151,7 @@ def _texts_of_tokens(lists: Sequence[Sequence[int]], most: int) -> list[str]:
             if len(texts[-1]) > most:
                 break
     except KeyError:  # numbers between the special tokens
-        raise Refused(400, f"input has a token number that {ENCODING} has not; {_ADVICE}", "input") from None
+        raise Refused(400, f"input has a token id that {ENCODING} does not have; {_ADVICE}", "input") from None
     return texts
 
 
