@@ -1,7 +1,7 @@
 """Mine translations out of two texts: `python recipes/mine_bitext.py --source a.en --target a.es --model p-sp-es`.
 
-The same as `st-paragram mine`: sentences are embedded, each side searched for the neighbours of the other, pairs scored
-by how much closer they are than their neighbourhoods, and written best first as `score TAB source TAB target`. What is
+The same as `st-paragram mine`: sentences are embedded, each side searched for the neighbors of the other, pairs scored
+by how much closer they are than their neighborhoods, and written best first as `score TAB source TAB target`. What is
 mined can be trained on: `cut -f 2,3 pairs.tsv > mined.tsv; st-paragram prepare --lang es --text mined.tsv ...`.
 """
 

@@ -76,7 +76,7 @@ def show_graded(model: SentenceTransformer, pairs: GradedPairs) -> None:
 
 
 def show_retrieval(model: SentenceTransformer, lang: str, phrases: list[tuple[str, str]]) -> None:
-    """Print how many translations are found by nearest neighbour."""
+    """Print how many translations are found by nearest neighbor."""
     print(RETRIEVAL)
     for name, translations in (("simple", phrases), ("natural", held_out_pairs("en", lang))):
         error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])

@@ -148,7 +148,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever stands there
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
     """Import a public name from where it is defined (PEP 562)."""
     if name == "__version__":
         from st_paragram.core.version import installed_version

@@ -28,7 +28,7 @@ class MissingExtraError(ParagramError):
 
 
 class EvaluationError(ParagramError):
-    """Something to be scored that is missing, or a score that is no number."""
+    """Something to be scored that is missing, or a score that is not a number."""
 
 
 class DownloadError(ParagramError):

@@ -1,1 +1,1 @@
-"""The command line: one subcommand a file."""
+"""The command line: one subcommand per file."""

@@ -84,7 +84,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of evaluation data, as described below",
     )
-    add("--fetch", action="store_true", help="first download missing data into DIR, where licenses allow")
+    add("--fetch", action="store_true", help="first download missing data that may be downloaded into DIR")
     add("--accept-msr-terms", action="store_true", help="agree to the terms of STS 2012 and the STS Benchmark")
     add("--hub", action="store_true", help="take mteb's data, and STS sets missing from DIR, from the Hugging Face hub")
     add(

@@ -104,7 +104,7 @@ def _build(arguments: argparse.Namespace, settings: SearchSettings) -> int:
     from st_paragram.tools.search.search_index import SearchIndex
 
     check_build(arguments)
-    check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "index", MiningError)
+    check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "search index", MiningError)
     if arguments.plan:
         return print_plan(_plan(arguments, settings))
     model, source = model_name(arguments), _source(arguments)

@@ -1,4 +1,4 @@
-"""The command `st-paragram`: a table of commands, each in a file of its own that is imported when it is called.
+"""The command `st-paragram`: a table of commands, each in a separate file that is imported when it is called.
 
 A command's file has `DESCRIPTION`, `EPILOG` (examples; may be empty), `add_options(parser)` and `run(arguments)`, which
 returns the exit status. At its top it imports nothing heavy, so that `--help` answers at once.
@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_script(name: str, command: str, description: str | None, given: Sequence[str] = ()) -> int:
-    """Run a command as a script of its own, which takes the options of that command.
+    """Run a command as a separate script, which takes the options of that command.
 
     Args:
         name: of the script, for errors.

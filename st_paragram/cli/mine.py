@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Find the sentences of two texts that are translations of each other or, with --paraphrase, the paraphrases within "
-    "one text. All sentences are embedded, the nearest neighbours of each are looked up, the pairs of neighbours are "
+    "one text. All sentences are embedded, the nearest neighbors of each are looked up, the pairs of neighbors are "
     "scored by a margin, and the best are written."
 )
 EPILOG = """\
@@ -47,7 +47,7 @@ names the column that has the sentences. The output has rows `score TAB source T
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
 
 The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their k nearest
-neighbours in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). In our
+neighbors in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). In our
 tests, its F1 (the harmonic mean of precision and recall) was from 4 points higher to 8 points lower. A threshold for
 one margin does not carry over to another.
 
@@ -95,7 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Mine and tell the numbers; returns the exit status.
+    """Mine and print the numbers; returns the exit status.
 
     Raises:
         ParagramError: Texts, settings or the model are refused.
@@ -187,7 +187,7 @@ def _plan(
         ],
         [
             search_in_words(settings, *corpus, model),
-            f"margin {settings.margin.value}, {settings.k} neighbours, candidates {settings.candidates.value}, "
+            f"margin {settings.margin.value}, {settings.k} neighbors, candidates {settings.candidates.value}, "
             f"{'no threshold' if settings.threshold is None else f'threshold {settings.threshold:g}'}",
             planned_workers(work.executor, texts),
         ],

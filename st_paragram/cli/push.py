@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--message", metavar="TEXT", help="of the commit")
     parser.add_argument(
-        "--licence", "--license", metavar="ID", help="license of the model, by the hub's identifier, such as cc-by-4.0"
+        "--licence", "--license", metavar="ID", help="licence of the model, by the hub's identifier, such as cc-by-4.0"
     )
     parser.add_argument(
         "--datasets",

@@ -42,12 +42,12 @@ DESCRIPTION = (
 )
 EPILOG = """\
 A cosine means little by itself, because some sentences are close to everything. A margin compares it with the mean
-cosine of both sentences with their k nearest neighbours of the other language, which is called the background of the
+cosine of both sentences with their k nearest neighbors of the other language, which is called the background of the
 pair (Artetxe and Schwenk, 2019). The cosine is divided by that mean (--margin ratio), or the mean is subtracted from it
 (--margin distance).
 
-The neighbours are looked for in sentences of both languages that you name. With --background self, these are the two
-sides of the file, and of the labeled pairs. The partner of a sentence is then one of its neighbours, as in mining.
+The neighbors are looked for in sentences of both languages that you name. With --background self, these are the two
+sides of the file, and of the labeled pairs. The partner of a sentence is then one of its neighbors, as in mining.
 --background-source and --background-target take two texts with one sentence on each line, or two folders that
 `st-paragram index` has made, which saves embedding the texts each time.
 
@@ -212,7 +212,7 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
         "score pairs against a background",
         reads,
         [*makes, f"{work}: the vectors of the background, removed at the end"],
-        [f"margin {settings.margin.value}, {settings.k} neighbours", search_in_words(settings, *sizes, model)],
+        [f"margin {settings.margin.value}, {settings.k} neighbors", search_in_words(settings, *sizes, model)],
         Needs(
             None if seconds is None or more.seconds is None else seconds + more.seconds,
             more.memory,
@@ -222,7 +222,7 @@ def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
 
 
 def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:
-    """Refuse files that are not there, or must not be replaced; returns the labelled pairs, if there are any."""
+    """Refuse files that are not there, or must not be replaced; returns the labeled pairs, if there are any."""
     if output := _file(arguments):
         check_output(output, arguments.overwrite)
     if arguments.plot:

@@ -82,7 +82,7 @@ def _train(kind: TrainingKind, arguments: argparse.Namespace) -> int:
     from st_paragram.learning.training.run import execute
 
     if not is_main_process():
-        logging.getLogger().setLevel(logging.WARNING)  # the first process tells the rest
+        logging.getLogger().setLevel(logging.WARNING)  # the first process sends it to the rest
     plan = kind.run(arguments).plan()
     if arguments.plan:
         if is_main_process():

@@ -1,4 +1,4 @@
-"""`README.md` of an exported folder: how to read it, and the card of the model it was made of."""
+"""`README.md` of an exported folder: how to read it, and the card of the original model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an averaging model is made of, as arrays and a tokenizer of the `tokenizers` library: what exports write."""
+"""The parts of an averaging model, as arrays and a tokenizer of the `tokenizers` library: what exports write."""
 
 from __future__ import annotations
 

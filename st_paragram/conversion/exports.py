@@ -103,9 +103,9 @@ def check_export(output: str | Path, overwrite: bool = False) -> None:
     """Refuse early an output that `export_model` would refuse.
 
     Raises:
-        ModelDirectoryError: it exists and is no export, or must not be overwritten; or it cannot be made.
+        ModelDirectoryError: it exists and is not an export, or must not be overwritten; or it cannot be made.
     """
-    check_output_folder(Path(output), overwrite, EXPORT_FILE, "export of st_paragram", ModelDirectoryError)
+    check_output_folder(Path(output), overwrite, EXPORT_FILE, "model export of st_paragram", ModelDirectoryError)
 
 
 def _read(folder: Path, kind: str, settings: ExportSettings) -> ExportedModel:

@@ -88,13 +88,13 @@ def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
 
 @contextmanager
 def _plain_values_only() -> Iterator[None]:
-    """Allow `argparse.Namespace` beside what torch always allows, and nothing that the process has allowed besides."""
+    """Allow `argparse.Namespace` besides what torch always allows, and nothing that the process has allowed besides."""
     before = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     torch.serialization.add_safe_globals([argparse.Namespace])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about other versions of pickles, which an error tells, too
+            warnings.simplefilter("ignore")  # about other versions of pickles, which an error also says
             yield
     finally:
         torch.serialization.clear_safe_globals()
@@ -182,7 +182,7 @@ def _vocabulary(path: Path, vocabulary: object, rows: int) -> dict[str, int]:
     """The row of each string.
 
     Raises:
-        ModelDirectoryError: it is no such dictionary, names rows that are not there, or has no row of `UUUNKKK`.
+        ModelDirectoryError: it is not such a dictionary, names rows that are not there, or has no row of `UUUNKKK`.
     """
     if not isinstance(vocabulary, dict) or UNKNOWN not in vocabulary:
         raise _error(path, f"its vocab is not a dictionary of strings with a row for {UNKNOWN}")

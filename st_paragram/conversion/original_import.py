@@ -34,7 +34,7 @@ def import_checkpoint(
         checkpoint: a file that the original P-SP code (EMNLP 2022) or SP code (ACL 2019) has saved.
         output: output directory.
         sentencepiece: the sentencepiece model that came with the checkpoint; None for words and trigrams.
-        settings: how the model shall read texts; by default as the checkpoint's arguments say.
+        settings: how the model reads texts; by default as the checkpoint's arguments say.
         name: of the model, in its card; by default that of the directory.
         overwrite: replace an existing model directory.
 

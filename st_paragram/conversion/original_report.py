@@ -17,7 +17,7 @@ class ImportReport:
     Attributes:
         tokens: "sentencepiece", "word" or "trigram", or "original" for an exact import.
         dimension: components of an embedding.
-        rows: of the checkpoint that stand for a string.
+        rows: of the checkpoint that belong to a string.
         left_out: those of them that no text reaches in the imported model.
         pieces_without_row: pieces that are dropped on encoding, as the original code drops them.
         lower_case: whether the model lower-cases texts.

@@ -34,7 +34,7 @@ class ImportedRows:
     Attributes:
         tokenizer: gives ids.
         table: float32 (len(tokenizer), D).
-        rows: of the checkpoint that stand for a string, that of `UUUNKKK` left out.
+        rows: of the checkpoint that belong to a string, that of `UUUNKKK` left out.
         left_out: those of them that no text reaches in the imported model.
         pieces_without_row: pieces that are dropped on encoding, as the original code drops them.
     """
@@ -51,7 +51,7 @@ def exact_rows(checkpoint: OriginalCheckpoint, reading: Reading) -> ImportedRows
 
     Raises:
         ModelDirectoryError: the sentencepiece model is not that of the checkpoint.
-        SettingsError: the vocabulary cannot be kept: it has an empty string, or one that is no text.
+        SettingsError: the vocabulary cannot be kept: it has an empty string, or one that is not text.
     """
     missing = 0
     if reading.sentencepiece is not None:
@@ -68,7 +68,7 @@ def shared_rows(checkpoint: OriginalCheckpoint, reading: Reading) -> ImportedRow
 
     Raises:
         ModelDirectoryError: the sentencepiece model is not that of the checkpoint, or texts go through Moses before
-            pieces or trigrams are made of them, or pieces stand for several rows: only `exact_rows` keeps that.
+            they become pieces or trigrams, or pieces stand for several rows: only `exact_rows` keeps that.
         SettingsError: the vocabulary cannot be kept.
     """
     if reading.moses and (reading.trigrams or reading.sentencepiece is not None):
@@ -152,7 +152,7 @@ def _table(checkpoint: OriginalCheckpoint, strings: Sequence[str]) -> Tensor:
 
 
 def _reached(tokenizer: Tokenizer, strings: Sequence[str]) -> int:
-    """How many strings a tokenizer gives as one token where they stand alone."""
+    """How many strings a tokenizer gives as one token on their own."""
     ids, offsets = tokenizer.encode(strings)
     alone = np.diff(offsets) == 1
     return int((ids[offsets[:-1]][alone] == np.arange(len(strings))[alone]).sum())

@@ -17,10 +17,10 @@ MOSES_LANGUAGE = "en"
 
 @dataclass(frozen=True)
 class ImportSettings:
-    """How an imported model shall read texts; None: as the checkpoint's arguments say.
+    """How an imported model reads texts; None: as the checkpoint's arguments say.
 
     Attributes:
-        exact: keep the rows of strings that are no piece, in a model that only st_paragram reads.
+        exact: keep the rows of strings that are not pieces, in a model that only st_paragram reads.
         lower_case: whether texts are lower-cased.
         moses: the language by whose rules Moses tokenizes texts before all else; "none": it does not.
         segmentation: word segmentation of Chinese (the original code does it before training and scoring).

@@ -112,7 +112,7 @@ def _table(path: Path, groups: int) -> Tensor:
 
 
 def _state(arrays: dict[str, NDArray[Any]], widths: list[int]) -> dict[str, Tensor]:
-    """The state of `PublishedNetwork`, its table apart; torch's linear layers have an output a row."""
+    """The state of `PublishedNetwork`, its table apart; torch's linear layers have one output per row."""
 
     def tensor(*names: str) -> Tensor:
         joined = np.concatenate([arrays[name] for name in names], axis=-1)

@@ -138,7 +138,7 @@ def _is_read(path: Path) -> bool:
 
 def _lock(entry: CacheEntry) -> AbstractContextManager[None]:
     """The lock that a run holds while it makes or reads such an entry; other kinds are read in one go."""
-    if entry.kind == "built-in":  # read while a store is made of it
+    if entry.kind == "built-in":  # read while a store is built from it
         return locked(entry.path.parent / "stores")
     return locked(entry.path.parent) if entry.kind in ("stores", "tasks", "unfinished") else nullcontext()
 

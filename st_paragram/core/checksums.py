@@ -24,7 +24,7 @@ def content_digests(paths: Sequence[Path]) -> list[str]:
         try:
             with ThreadPoolExecutor(_THREADS) as pool:
                 return list(pool.map(content_digest, paths))
-        except RuntimeError:  # no thread can be started; one after another will do
+        except RuntimeError:  # no thread can be started; one after another is enough
             pass
     return list(map(content_digest, paths))
 

@@ -1,4 +1,4 @@
-"""What reading a damaged file can raise, and how it is told in one line."""
+"""What reading a damaged file can raise, and how to report it in one line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class refused:
         """Begin the block."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Raise the one error in place of those of damaged files."""
+        """Raise the one error for damaged files."""
         if error is not None and isinstance(error, self._caught):
             reason = one_line(error, about=self._where)
             raise self._error(f"{self._where}: {self._what} ({reason}); {self._advice}") from error

@@ -1,6 +1,6 @@
 """Parts that all pictures share: one palette, one kind of axes, one way to write a file.
 
-Ours and others' figures differ in colour (of Okabe and Ito's palette for the colour-blind) and in the form of points.
+Ours and others' figures differ in color (of Okabe and Ito's palette for the color-blind) and in the form of points.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OURS, THEIRS = "#0072B2", "#D55E00"
-#: Colours of further lines, in this order, with a form of points for each.
+#: Colors of further lines, in this order, with a form of points for each.
 COLOURS = (OURS, THEIRS, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 SMALL = 9  # pt, of the smallest letters

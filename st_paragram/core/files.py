@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, refused early, told apart, kept to one run at a time."""
+"""Files and folders: written whole or not at all, refused early, distinguished, kept to one run at a time."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(output: Path) -> Iterator[Path]:
-    """An empty folder beside an output, gone at the end."""
+    """An empty folder next to an output, removed at the end."""
     folder = _unfinished(output)
     folder.mkdir(parents=True)
     try:
@@ -106,7 +106,7 @@ def temporary_folder(output: Path) -> Iterator[Path]:
 
 
 def _unfinished(path: Path) -> Path:
-    """A hidden name beside a path that nobody has: a task may run twice, on two machines that lost touch."""
+    """An unused hidden name next to a path: a task may run twice, on two machines that lost touch."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
 
 
@@ -187,7 +187,7 @@ def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an output file before any work is done for it.
 
     Raises:
-        ParagramError: it exists and must not be overwritten, is no regular file, or its folder cannot be written to.
+        ParagramError: it exists and must not be overwritten, is not a regular file, or its folder cannot be written to.
     """
     if path.exists():
         if wrong := folder_for_file(path):
@@ -245,7 +245,7 @@ def _not_writable(path: Path) -> str | None:
 
 
 def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-    """16 hexadecimal digits that tell JSON values apart."""
+    """16 hexadecimal digits that distinguish JSON values."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -321,7 +321,7 @@ def output_lock(
     What killed runs have left of the output is removed first. The thread that has the lock may take it again.
 
     Args:
-        output: what is made; the folder it stands in is made if need be.
+        output: what is made; its folder is created if needed.
         check: refuses the output. It is asked before anything is touched, and again under the lock: another run may
             have made the output meanwhile.
         error: to raise where something cannot be written.
@@ -350,7 +350,7 @@ def output_lock(
                 check()
                 yield
             finally:
-                if not again:  # gone while it is held: who has opened it by then will find that it is no file any more
+                if not again:  # gone while it is held: who has opened it by then will find that it is no longer a file
                     with suppress(OSError):
                         path.unlink()
 

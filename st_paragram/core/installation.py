@@ -13,7 +13,7 @@ from st_paragram.core.version import installed_version
 
 @dataclass(frozen=True)
 class Installation:
-    """What there is to tell of this installation.
+    """Description of this installation.
 
     Args:
         name: of the package, with its version.

@@ -28,7 +28,7 @@ class SettingField:
     Attributes:
         name: Of the field.
         info: What pydantic knows.
-        own_form: Its values are written in a form of their own, such as 4G, which only its class can read.
+        own_form: Its values are written in a special form, such as 4G, which only its class can read.
     """
 
     name: str
@@ -101,10 +101,10 @@ class SettingField:
         return (self.told("option") or f"--{no}{self.name.replace('_', '-')}").split()
 
     def argument(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """What argparse needs to know of its options; `defaults` are shown in place of its own."""
+        """What argparse needs to know of its options; `defaults` are shown instead."""
         text, flag = self.told("option_help") or str(self.info.description), self.kinds == [bool]
         default = defaults.get(self.name, self.info.get_default(call_default_factory=True))
-        if not (flag or default is None or default == ""):  # what there is then, the text tells
+        if not (flag or default is None or default == ""):  # the text names the default
             text += f" (default: {_in_words(default)})"
         known: dict[str, Any] = {"help": text.replace("%", "%%")}
         if flag:
@@ -116,7 +116,7 @@ class SettingField:
         return known | {"type": kind} if kind in (int, float) else known
 
     def told(self, name: str) -> str | None:
-        """What `setting` was told under this name."""
+        """The argument of `setting` with this name."""
         return cast("dict[str, str | None]", self.info.json_schema_extra or {}).get(name)
 
 

@@ -4,12 +4,12 @@ A class of settings has a field for each, with its type, default, help and range
 
     @settings
     class Example:
-        '''What an example is made of.'''
+        '''Settings of an example.'''
 
         dim: int = setting(300, "components of an embedding", least=1)
         rate: float = setting(1e-3, "learning rate", above=0)
         side: Literal["left", "right"] = setting("left", "the side to read")
-        fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="tell cases apart")
+        fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="distinguish case")
 
     Example(dim=100)                              # frozen, and checked when it is made
     read(Example, "example.yaml", {"dim": 100})   # the values of a file, and stronger ones
@@ -17,8 +17,8 @@ A class of settings has a field for each, with its type, default, help and range
     Example(**given(arguments, Example))          # what was given on the command line, and defaults for the rest
     table(Example)                                # a Markdown table
 
-To add a setting, add its field; nothing else need be told. What concerns several settings is checked in
-`__post_init__`, which raises `SettingsError`. A value that is written in a form of its own, such as 4G, has the type
+To add a setting, add its field; nothing else is needed. What concerns several settings is checked in
+`__post_init__`, which raises `SettingsError`. A value that is written in a special form, such as 4G, has the type
 `Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` is a part of the class like any
 other, but no option and no row of the table.
 """
@@ -69,7 +69,7 @@ def setting(
             That of a yes or no takes no value and turns the default into its contrary; for a default of yes it is
             `--no-NAME` if not given here.
         option_help: What the option does, if `help` does not say it.
-        metavar: What stands for the value in the help of the command line, if its type does not say enough.
+        metavar: Placeholder of the value in the help of the command line, if its type does not say enough.
     """
     limits: dict[str, Any] = {"ge": least, "le": most, "gt": above, "lt": below}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
@@ -132,7 +132,7 @@ def read(
         defaults: Values in place of the class's own.
 
     Raises:
-        SettingsError: The file cannot be read or is no mapping, or a name or a value is refused.
+        SettingsError: The file cannot be read or is not a mapping, or a name or a value is refused.
     """
     values = read_yaml(path) if path is not None else {}
     _refuse_unknown(values, fields_of(cls), f"{path}: ")
@@ -143,7 +143,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     """A mapping of settings to values; an empty one if the file is empty.
 
     Raises:
-        SettingsError: The file cannot be read, or is no mapping.
+        SettingsError: The file cannot be read, or is not a mapping.
     """
     from st_paragram.core import yaml_files
 

@@ -1,7 +1,7 @@
 """Read YAML that may be damaged, or a stranger's.
 
 Aliases cost nothing while they are read, but a text of a few lines can stand for billions of values that way, and a
-mapping can hold itself: so what stands behind them is counted before anything is made of it.
+mapping can hold itself: so what they expand to is counted before anything is built from it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_yaml(path: str | Path, loader: type[yaml.SafeLoader] = yaml.SafeLoader)
 
     Args:
         path: of the file.
-        loader: which words stand for which values.
+        loader: which words mean which values.
 
     Raises:
         OSError: the file cannot be read.
@@ -53,7 +53,7 @@ def read_yaml(path: str | Path, loader: type[yaml.SafeLoader] = yaml.SafeLoader)
 
 
 def _weigh(node: yaml.Node, known: dict[int, tuple[int, int]], depth: int = 0) -> tuple[int, int]:
-    """How many values a node stands for, those behind aliases counted every time, and how deep they are nested.
+    """How many values a node expands to, counting aliases every time, and how deep they are nested.
 
     Raises:
         ValueError: too many, too deep (as a node that holds itself is), or a number of too many digits.

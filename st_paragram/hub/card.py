@@ -1,4 +1,4 @@
-"""The model card as it stands on the hub: it names the repository, licence, datasets, and scores on test sets."""
+"""The model card on the hub: it names the repository, licence, datasets, and scores on test sets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hub_card(
         files: of the model.
         address: `owner/name` on the hub.
         licence: an identifier of the hub, in place of the one that the card states.
-        datasets: names on the hub, beside those that the card has.
+        datasets: names on the hub, besides those on the card.
         results: scores on test sets, in place of those of the same sets that the card has.
 
     Raises:

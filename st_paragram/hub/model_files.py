@@ -21,7 +21,7 @@ from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 
-# What an averaging model can do without: it is made anew, or not known where the model came from the hub.
+# What an averaging model can do without: it is rebuilt, or not known where the model came from the hub.
 _MADE_ANEW = {MODULES_FILE, "tokenizer.json", TRAINING_FILE}
 _LEFT_OF_DIGEST = 66
 
@@ -52,7 +52,7 @@ def model_files(folder: Path) -> Iterator[ModelFiles]:
     """Check a model directory, and give the files that make the model in the form that every reader opens.
 
     What was not saved with the model (checkpoints, notes, hidden files) is not among them. A directory without
-    checksums, and an averaging model without the files of stock readers, is written anew in a temporary folder.
+    checksums, and an averaging model without the files of stock readers, is written again in a temporary folder.
 
     Raises:
         ModelDirectoryError: it is none, a file is missing or is not what was saved, or the model cannot be loaded.

@@ -1,4 +1,4 @@
-"""Upload a model directory to the Hugging Face hub: checked before, private unless told otherwise, in one commit."""
+"""Upload a model directory to the Hugging Face hub: checked before, private by default, in one commit."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _check(repository: str, branch: str, licence: str | None) -> None:
     if not _BRANCH.fullmatch(branch) or branch.startswith("refs/") or _COMMIT.fullmatch(branch):
         raise SettingsError(f"{short(branch)} is not a valid branch name; use {DEFAULT_BRANCH} or another word")
     if licence is not None and not _LICENCE.fullmatch(licence):
-        raise SettingsError(f"{short(licence)} is not a license of the hub; give an identifier such as cc-by-4.0")
+        raise SettingsError(f"{short(licence)} is not a licence of the hub; give an identifier such as cc-by-4.0")
 
 
 def _check_name(name: str, wanted: str) -> None:

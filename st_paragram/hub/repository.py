@@ -50,7 +50,7 @@ class Repository:
 
 
 def opened(api: HfApi, name: str, branch: str, public: bool) -> Repository:
-    """A branch of a repository; both are made if they are not there, the repository private unless told otherwise.
+    """A branch of a repository; both are made if they are not there, the repository private by default.
 
     Raises:
         HubError: the repository is there and public, which was not asked for, or holds something else than a model of
@@ -74,7 +74,7 @@ def opened(api: HfApi, name: str, branch: str, public: bool) -> Repository:
     files = {sibling.rfilename: sibling for sibling in info.siblings or []}
     strange = [one for one in files if not _OF_ANY_REPOSITORY.fullmatch(one)]
     if strange and CONFIG_FILE not in files:
-        raise HubError(f"{name}: holds {printable(strange[0], 80)} but not a model of st_paragram; choose another name")
+        raise HubError(f"{name}: holds {printable(strange[0], 80)} but no model of st_paragram; choose another name")
     return Repository(name, branch, str(info.sha), bool(info.private), created, files)
 
 

@@ -24,7 +24,7 @@ TestResult = StsResult | TatoebaResult | BuccResult | MtebResult
 
 _MEANING = """\
 Spearman's correlation of cosines with grades, x 100 (STS as mteb computes it, which names the sets), and errors of
-finding translations by nearest neighbour, mean of both directions, x 100 (Tatoeba)"""
+finding translations by nearest neighbor, mean of both directions, x 100 (Tatoeba)"""
 _MORE = ";\nF1, x 100, of mined translations (BUCC); the main score of each task of mteb, x 100"
 
 
@@ -36,7 +36,7 @@ def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[TestResult
         files: of records, each with one benchmark or several.
 
     Raises:
-        EvaluationError: a file is no record, or does not have this model.
+        EvaluationError: a file is not a record, or does not have this model.
     """
     return [result for file in files for record in read_records(file) if (result := _result(record, model, file))]
 

@@ -36,7 +36,7 @@ class Development:
         return {plain(text) for each in sets for text in (*each.first, *each.second)}
 
     def digest(self) -> str:
-        """What tells these sets from others."""
+        """What identifies these sets."""
         graded = [[each.name, each.first, each.second, each.grades] for each in self.graded]
         return digest(graded, {pair: [each.first, each.second] for pair, each in self.translations.items()})
 

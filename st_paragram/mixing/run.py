@@ -36,7 +36,7 @@ class MixRun:
     """What a search is asked to do.
 
     Attributes:
-        sources: The texts, each with a name of its own.
+        sources: The texts, each with a unique name.
         output: The YAML file to make.
         settings: How texts are compared.
         cleaning: Filters of the texts.

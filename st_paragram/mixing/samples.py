@@ -33,7 +33,7 @@ class Sample:
         source: The text.
         languages: Its pair, "en-es".
         path: A file of rows `english TAB other`.
-        identity: What tells its rows from others.
+        identity: What identifies its rows.
     """
 
     source: MixtureSource

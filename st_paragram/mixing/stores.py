@@ -90,7 +90,7 @@ def mixed_rows(
         temperature: Balances languages, as in `quotas`.
 
     Returns:
-        For each store integers, int64 (n,); rows that occur several times stand there several times.
+        For each store integers, int64 (n,); repeated rows are repeated.
     """
     keys = [_keys(store) for store in stores]
     first = np.sort(np.unique(np.concatenate(keys), return_index=True)[1])

@@ -29,7 +29,7 @@ def release_card(
 
     Args:
         folder: its directory, named as it is.
-        each: what the model was made of.
+        each: what the model was built from.
         sts: its scores, if it was scored.
         tatoeba: the same.
 

@@ -1,4 +1,4 @@
-"""What a release is made of: `release.yaml`, read and checked. Nothing here needs torch."""
+"""The description of a release: `release.yaml`, read and checked. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Licence:
 
     Attributes:
         licence: As stated at the source, or "none stated".
-        open: Anyone may use, change and pass on the text and what is made of it.
+        open: Anyone may use, change and pass on the text and derived works.
         note: What a reader of the card should know of it, such as a test set that is near.
     """
 

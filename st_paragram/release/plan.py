@@ -1,4 +1,4 @@
-"""What a release will cost, told before it starts."""
+"""The cost of a release, shown before it starts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ModelPlan:
 
     @property
     def bytes(self) -> int:
-        """A guess at the largest disk space that its checkpoints take: table and optimiser's state, twice."""
+        """A guess at the largest disk space that its checkpoints take: table and optimizer's state, twice."""
         return 2 * 3 * 4 * self.model.training().dim * self.model.preparing().pieces(sum(self.rows))
 
 

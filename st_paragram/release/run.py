@@ -49,7 +49,7 @@ def make_release(plans: Sequence[ModelPlan], work: Work) -> list[Path]:
     and models that are finished are not done again.
 
     Raises:
-        ModelDirectoryError: A directory of the output was made of another description or other texts.
+        ModelDirectoryError: A directory of the output was built from another description or other texts.
         ParagramError: As `prepare_cached`, `run_training` and the benchmarks.
     """
     made = []
@@ -69,7 +69,7 @@ def make_release(plans: Sequence[ModelPlan], work: Work) -> list[Path]:
 
 
 def _identity(each: ModelPlan) -> str:
-    """What a model is made of, in one word."""
+    """What a model is built from, in one word."""
     texts = [(text.source, text.language, file_digest(str(text.path))) for text in each.texts]
     settings = (
         vars(each.model.training()),
@@ -92,7 +92,7 @@ def _finished(name: str, identity: str, work: Work) -> bool:
     if not all((work.output / one / CONFIG_FILE).is_file() for one in made["names"]):
         return False
     if made["identity"] != identity:
-        seen = f"{work.output / name}: made of other texts or with other settings"
+        seen = f"{work.output / name}: built from other texts or with other settings"
         raise ModelDirectoryError(f"{seen}; remove it and {path}, or choose another output")
     return True
 
@@ -152,7 +152,7 @@ def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
 
 
 def _finish(each: ModelPlan, name: str, work: Work) -> None:
-    """Score a model, and put what there is to tell on its card."""
+    """Score a model, and put the scores on its card."""
     from st_paragram.tools.evaluation.base import Request
     from st_paragram.tools.evaluation.benchmarks import run_benchmark
     from st_paragram.tools.evaluation.record import new_record, write_records

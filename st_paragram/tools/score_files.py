@@ -88,7 +88,7 @@ def score_file(
         output: The file to make.
         overwrite: Replace an existing output.
         scorer: Scores pairs of embeddings of length 1.
-        scores: The scores are appended to it, as they are written: 8 bytes a pair.
+        scores: The scores are appended to it, as they are written: 8 bytes per pair.
         sort: Best pairs first, equally good ones in their order, instead of all in their order. Takes 40 bytes of
             memory a pair, and room on disk for the output twice.
 
@@ -143,7 +143,7 @@ def score_to_stream(
 
 
 def _rows(scored: Iterable[tuple[float, str, str]]) -> Iterator[tuple[float, bytes]]:
-    """The rows of the output, each with the score that stands in it."""
+    """The rows of the output, each with its score."""
     for score, first, second in scored:
         yield round(score, 6), f"{score:.6f}\t{first}\t{second}\n".encode()
 

@@ -153,5 +153,5 @@ def test_a_limited_store_shows_its_first_pairs(store):
     limited = PairStore(store.path, limit=10)
     assert len(limited) == 10 and len(PairStore(store.path, limit=10_000)) == len(store)
     assert (limited.take("a", np.arange(10))[0] == store.take("a", np.arange(10))[0]).all()
-    with pytest.raises(SettingsError, match="limit of 0"):
+    with pytest.raises(SettingsError, match="limit is 0"):
         PairStore(store.path, limit=0)

@@ -156,7 +156,7 @@ def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("embed t.csv --output x.npy", "is a table (CSV) with the columns id, english, spanish; name the one"),
+        ("embed t.csv --output x.npy", "is a table (CSV) with the columns id, english, spanish; name the text"),
         ("embed en.txt --output x.csv", "the format is npy, and the ending is .csv; name X.npy, X.jsonl"),
         ("embed en.txt --output x.npy --format jsonl", "the format is jsonl, and the ending is .npy"),
         ("embed en.txt --output x.parquet --format parquet", "--format parquet is for a folder of shards"),
@@ -172,7 +172,7 @@ def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
         ("mine --documents list --columns english --output x", "--columns is given, and no text"),
         (
             "prepare --lang es --text t.csv --text t.csv --text t.csv --columns a b --columns c d --output x",
-            "2 times for 3",
+            "2 --columns options for 3",
         ),
         ("train bitext --lang es --data built-in --columns a b", "which is not a table; leave it out"),
     ],
@@ -184,7 +184,7 @@ def test_what_is_refused(folder: Path, command: str, said: str, capsys: pytest.C
 
 
 def test_columns_come_in_twos() -> None:
-    with pytest.raises(SettingsError, match="3, where two are needed"):
+    with pytest.raises(SettingsError, match="3; give two"):
         with_columns([TextSource(("a",), ("en", "es"))], [["a", "b", "c"]])
 
 

@@ -126,7 +126,7 @@ PLANS = {
     "evaluate all": (["evaluate", "p-sp-mini", "--data", "eval"], ["benchmarks: tatoeba"]),
     "tasks": (
         ["tasks", "--kind", "nli", "--lang", "en", "nli.jsonl", "--output", "nli"],
-        ["make rows of a task out of nli", "reads  nli.jsonl: 3 bytes", "makes  nli/en.tsv: the rows"],
+        ["convert nli to task rows", "reads  nli.jsonl: 3 bytes", "makes  nli/en.tsv: the rows"],
     ),
 }
 if importlib.util.find_spec("datatrove") is None:

@@ -69,7 +69,9 @@ def test_filters_follow_the_lengths_or_a_list():
     assert filters("") == only_length()
     assert filters("", "default") == filters("--cleaning default") == default_cleaning()
     assert filters("--min-length 5 --length-on english", "default") == only_length(5, length_on="english")
-    with pytest.raises(SettingsError, match="--max-length beside --cleaning paper: set the lengths in the list"):
+    with pytest.raises(
+        SettingsError, match="--max-length cannot be combined with --cleaning paper; set the lengths in the list"
+    ):
         filters("--max-length 5 --cleaning paper")
 
 

@@ -29,7 +29,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
         (["--port", "70000"], "port is 70000"),
         (["--workers", "0"], "workers is 0"),
         (["--max-texts", "0"], "max_texts is 0"),
-        (["--host", "256.1.1.1"], "cannot listen at 256.1.1.1"),
+        (["--host", "256.1.1.1"], "cannot listen on 256.1.1.1"),
         (["--api-key-file", "no-key.txt"], "no-key.txt: cannot be read"),
         (["--index", "no-index", "--port", "0"], "no-index"),
     ],

@@ -65,7 +65,7 @@ REFUSED = {
     "train bitext --lang es --dim 64 --matryoshka-dims 32,64": "matryoshka_dims is '32,64'; give at most 15",
     "train bitext --lang es --dev none.tsv": "none.tsv: no such file",
     "train bitext --lang es --dev-bitext none.tsv": "none.tsv: no such file",
-    "train bitext --lang ../es": "'../es' is no language code",
+    "train bitext --lang ../es": "unknown language code '../es'",
     "train bitext --lang fi": "no data/en-fi.h5 and no built-in bitext for 'fi'",
     "train bitext --lang es --output taken": "taken exists; choose another name or give --overwrite",
     "train paraphrase --output full --overwrite": "full exists and is no model directory of st_paragram",

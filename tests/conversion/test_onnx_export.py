@@ -64,7 +64,7 @@ def test_command_and_contents(vocabulary, tmp_path, capsys):
     assert "exists" in capsys.readouterr().err
     assert main([*command, "--overwrite"]) == 0
     assert main(["export", str(source), str(source), "--to", "onnx", "--overwrite"]) == 1
-    assert "is no export of st_paragram" in capsys.readouterr().err
+    assert "is not a model export of st_paragram" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", ["no graph", "other components", "no vocabulary", "not finite"])

@@ -169,7 +169,7 @@ def test_moses_comes_before_lower_casing(model, files, tmp_path):
     )
     checkpoint = make_checkpoint(vocabulary_of(surfaces(model, make_texts(60, 1))), tokenize=1, sp_model="x")
     torch.save(checkpoint, tmp_path / "pieces.pt")
-    with pytest.raises(ModelDirectoryError, match=r"go through Moses .* give --exact, or --moses none"):
+    with pytest.raises(ModelDirectoryError, match=r"tokenized by Moses .* give --exact, or --moses none"):
         import_checkpoint(tmp_path / "pieces.pt", tmp_path / "new", folder / "pieces.model")
 
 

@@ -67,7 +67,7 @@ def test_a_user_without_a_home_folder(tmp_path, monkeypatch):
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", no_home)
-    with pytest.raises(ParagramError, match="set ST_PARAGRAM_CACHE to a writable folder"):
+    with pytest.raises(ParagramError, match="set ST_PARAGRAM_CACHE to a folder"):
         writable_cache("stores")
     (tmp_path / "file").write_bytes(b"one")
     KnownDigest("models", [tmp_path / "file"]).write("0" * 64)
@@ -79,7 +79,9 @@ def test_a_user_without_a_home_folder(tmp_path, monkeypatch):
 def test_a_cache_that_cannot_be_written_is_refused_with_the_variable(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(ParagramError, match="stores: the cache is not writable; set ST_PARAGRAM_CACHE to a writable folder"):
+    with pytest.raises(
+        ParagramError, match="stores: the cache is not writable; set ST_PARAGRAM_CACHE to a writable folder"
+    ):
         writable_cache("stores")
     monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path / "new"))
     assert writable_cache("stores") == tmp_path / "new" / "stores" and writable_cache() == tmp_path / "new"

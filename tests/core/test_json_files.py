@@ -15,7 +15,7 @@ def test_values_come_back(tmp_path):
 @pytest.mark.parametrize("levels", [MOST_DEPTH + 1, 900, 100_000])
 @pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"a":', "}")])
 def test_what_is_nested_too_deeply_is_refused_in_a_line(levels, begin, end):
-    with pytest.raises(ValueError, match="nested more than 64 deep"):
+    with pytest.raises(ValueError, match="nested more than 64 levels deep"):
         parse_json((begin * levels + "1" + end * levels).encode())
 
 

@@ -172,7 +172,7 @@ def test_what_is_not_text_is_refused_with_its_position(encoder, inputs, message)
         ({"batch_size": 2.5}, "batch_size is 2.5"),
         ({"truncate_dim": 0}, "truncate_dim is 0"),
         ({"precision": "int4"}, "choose float32, int8"),
-        ({"precision": "int8"}, "give several"),
+        ({"precision": "int8"}, "needs several texts"),
         ({"prompt_name": "x"}, "no prompt 'x'; this model has query, document"),
         ({"prompt": "a", "prompt_name": "query"}, "both given"),
         ({"language": "es"}, "one vocabulary"),

@@ -84,7 +84,7 @@ def test_tiny_rows_are_zero():
 
 
 def test_odd_numbers_of_components_are_refused():
-    with pytest.raises(SettingsError, match="two components a byte, and the table has 5"):
+    with pytest.raises(SettingsError, match="two components per byte, but the table has 5"):
         Table(np.ones((3, 5), np.float32)).converted(TableType.INT4)
 
 

@@ -200,7 +200,7 @@ def test_later_places_are_stronger(tmp_path: Path) -> None:
         ("[1]", "a mapping of settings is expected"),
         ("false", "a mapping of settings is expected"),
         ("{", "not readable as YAML"),
-        ("a: &a [*a]", "not readable as YAML (nested more than 64 deep)"),
+        ("a: &a [*a]", "not readable as YAML (nested more than 64 levels deep)"),
         ("[" * 5000, "not readable as YAML"),
         ("\x00", "not readable as YAML"),
     ],

@@ -28,10 +28,13 @@ def bomb(line):
     [
         (bomb("x{0}: &x{0} [{1}]"), "more than 100,000 values"),
         (bomb("x{0}: &x{0} {{<<: [{1}]}}"), "more than 100,000 values"),
-        ("\n".join(["x0: &x0 [1]", *(f"x{n}: &x{n} [*x{n - 1}]" for n in range(1, 90))]), "nested more than 64 deep"),
-        ("a: &a [*a]", "nested more than 64 deep"),
-        ("a: " + "[" * 70 + "]" * 70, "nested more than 64 deep"),
-        ("a: " + "[" * 5000 + "]" * 5000, "nested more than 64 deep"),
+        (
+            "\n".join(["x0: &x0 [1]", *(f"x{n}: &x{n} [*x{n - 1}]" for n in range(1, 90))]),
+            "nested more than 64 levels deep",
+        ),
+        ("a: &a [*a]", "nested more than 64 levels deep"),
+        ("a: " + "[" * 70 + "]" * 70, "nested more than 64 levels deep"),
+        ("a: " + "[" * 5000 + "]" * 5000, "nested more than 64 levels deep"),
         ("a: 0x" + "f" * 4000, "a number of 4,002 digits"),
         ("a: " + "9" * 5000, "a number of 5,000 digits"),
         ("#" * (MOST_BYTES + 1), "bytes, more than"),

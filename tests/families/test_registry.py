@@ -71,5 +71,5 @@ def test_a_model_of_a_family_that_is_not_there_is_refused_in_one_line(folder, mo
     with monkeypatch.context() as there:
         one_line(there)
         assert main(["train", "toy", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200"]) == 0
-    with pytest.raises(ModelDirectoryError, match="architecture 'toy', this st_paragram knows averaging, "):
+    with pytest.raises(ModelDirectoryError, match="architecture 'toy', this version of st_paragram knows averaging, "):
         st_paragram.load(Path("toy-es"))

@@ -304,7 +304,7 @@ def test_refusals_of_the_hub(hub, folder, monkeypatch):
     hub.new("me/open", private=False)
     assert "is public" in refused(folder, "me/open")
     hub.new("me/else", **{"pytorch_model.bin": b"pickled"})
-    assert "holds pytorch_model.bin and no model of st_paragram" in refused(folder, "me/else")
+    assert "holds pytorch_model.bin but no model of st_paragram" in refused(folder, "me/else")
     assert "license" in refused(folder, licence="nonsense")
     monkeypatch.setenv("HF_TOKEN", "hf_wrongwrong")
     assert "rejects the token" in refused(folder, "me/new") and "wrongwrong" not in refused(folder, "me/new")

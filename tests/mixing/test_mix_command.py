@@ -184,8 +184,8 @@ def test_the_plan_says_how_many_trainings(folder, capsys):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["one.tsv", "two.tsv"], "the language of one.tsv is not given; add --lang"),
-        (["one.tsv", "--lang", "es"], "1 sources to compare; give at least two"),
+        (["one.tsv", "two.tsv"], "no language for one.tsv; add --lang"),
+        (["one.tsv", "--lang", "es"], "1 sources; give at least two to compare"),
         (["one.tsv", "none.tsv", "--lang", "es"], "none.tsv: no such file"),
         (["one.tsv", "one.tsv", "--lang", "es"], "two sources are named one.en-es"),
         ([*TEXTS, "--seeds", "1"], "seeds is 1"),
@@ -193,7 +193,7 @@ def test_the_plan_says_how_many_trainings(folder, capsys):
         ([*TEXTS, "--temperatures", "0.5"], "temperatures has 0.5; give numbers of at least 1"),
         ([*TEXTS, "--dev", "none.tsv"], "none.tsv: no such file of graded pairs"),
         ([*TEXTS, "--dev", "dev.tsv"], "dev.tsv: row 1: expected `grade TAB sentence TAB sentence`"),
-        ([*TEXTS, "--dev-bitext", "de-fr:dev.tsv"], "columns de-fr, but the pairs wanted are en-es"),
+        ([*TEXTS, "--dev-bitext", "de-fr:dev.tsv"], "columns de-fr, but en-es is expected"),
         ([*TEXTS, "--sources", "none.yaml"], "none.yaml: not readable as YAML"),
         (["--sources", "none.yaml", "--columns", "a", "b"], "--columns is given, and no text as an argument"),
         ([*TEXTS, "--json", "one.tsv"], "one.tsv exists; choose another name or give --overwrite"),

@@ -138,7 +138,9 @@ def test_models_are_made_packed_and_described_once(texts, tmp_path, monkeypatch)
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
     other = described(tmp_path, lambda values: values["models"]["p-sp-open"]["settings"].update(seed=1))
-    with pytest.raises(ModelDirectoryError, match="p-sp-open: made of other texts or with other settings; remove it"):
+    with pytest.raises(
+        ModelDirectoryError, match="p-sp-open: built from other texts or with other settings; remove it"
+    ):
         make_release(plan(other, texts), work)
     (work.output / "made" / "p-sp-open.json").unlink()  # stopped right after its training
     with pytest.raises(ModelDirectoryError, match="p-sp-open: trained with other settings; remove it"):

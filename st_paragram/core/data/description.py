@@ -12,7 +12,7 @@ from st_paragram.core.files import FileDescription, describe_files
 
 @dataclass(frozen=True)
 class StoreDescription:
-    """What there is to tell of a pair store.
+    """Description of a pair store.
 
     Args:
         name: of the file.

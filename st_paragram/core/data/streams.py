@@ -72,7 +72,7 @@ def is_zip(path: str) -> bool:
 
 
 def open_stream(path: str, stack: ExitStack) -> ByteStream:
-    """Open a plain, gzip, xz or bzip2 file for reading; the kind is told by its first bytes, not by its name.
+    """Open a plain, gzip, xz or bzip2 file for reading; the kind follows from its first bytes, not by its name.
 
     Args:
         path: a file, or ``-`` for standard input, which may be compressed too.
@@ -113,7 +113,7 @@ def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
     """Open a zip archive; its members are only ever streamed, nothing is written to disk.
 
     Raises:
-        TextError: the archive is damaged or was cut off (its directory stands at its end), or has members that
+        TextError: the archive is damaged or was cut off (its directory is at its end), or has members that
             lead out of it, are links, are encrypted, overlap, or unpack to more than any text does.
     """
     try:

@@ -1,7 +1,7 @@
 r"""Parallel text, streamed row by row: tab-separated files, Moses pairs of files, and OPUS zip archives.
 
-Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`; what
-cannot be mended safely (files of unequal length, rows of a wrong number of columns or not in UTF-8) is refused by
+Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`; what cannot be
+repaired safely (files of unequal length, rows of a wrong number of columns or not in UTF-8) is refused by
 file and row; such rows can be dropped instead. The first language of a pair, English by custom, always comes out first.
 """
 
@@ -48,7 +48,7 @@ class TextSource:
         paths: one file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
         languages: codes of the columns, or of the two files.
         swapped: the second column is the one that comes out first.
-        further_columns: how many columns, such as a score, stand behind the two texts; only a file of columns has any.
+        further_columns: how many columns, such as a score, follow the two texts; only a file of columns has any.
         cap: the most pairs of this text to store, chosen at random.
         codes: what members of a zip archive end in, where that is not `languages`.
         columns: the names of the two columns, in the order of `languages`, if the file is a table (see
@@ -126,7 +126,7 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         spec: a file, ``-`` for standard input, or either behind the order of its columns, e.g.
             ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`. Paraphrases of the
             first language may be mixed in: ``en-en:paraphrases.tsv``.
-        languages: the languages wanted, in the order in which they shall come out, e.g. ``("en", "es")``; several
+        languages: the languages wanted, in the order of the output, e.g. ``("en", "es")``; several
             with dashes between, ``("en", "fr-es-de")``, for one store of many languages.
 
     Raises:

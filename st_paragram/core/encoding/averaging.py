@@ -12,7 +12,7 @@ which sentence-transformers imports if it is called with `trust_remote_code=True
 
 `model.safetensors` (see `weights_file`) holds the table, float32, float16 or int8 (V, D), and `unknown_embedding`,
 float32 (D,). The row of the unknown id is zero in the former, since `StaticEmbedding` averages over unknown tokens,
-which are dropped here: directions, hence cosines, are the same. Texts of nothing but unknown tokens get the row back.
+which are dropped here: directions, hence cosines, are the same. Texts of only unknown tokens get the row back.
 Tables of int4 hold the row itself.
 """
 

@@ -21,7 +21,7 @@ from st_paragram.errors import ModelDirectoryError
 CONFIG_FILE = "st_paragram.json"
 #: What the files held when they were saved, see `checksums_file`.
 CHECKSUMS_FILE = "SHA256SUMS"
-#: What sentence-transformers keeps of a pipeline beside its modules.
+#: What sentence-transformers keeps of a pipeline besides its modules.
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"
 #: The embedding table of an averaging model; other architectures may have more weights.
 WEIGHTS_FILE = "model.safetensors"

@@ -1,4 +1,4 @@
-"""Rows of 4-bit integers, two components a byte, with one scale a row.
+"""Rows of 4-bit integers, two components per byte, with one scale per row.
 
 Of byte j, the lower four bits are component 2j and the upper four 2j + 1, in two's complement. Rounding gives -7 to 7,
 and -8 is read as such.

@@ -40,7 +40,7 @@ class Score:
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1."""
+    """The share of translations found by nearest neighbor, mean of both directions, 0 .. 1."""
 
     data: str
     pairs: int
@@ -50,7 +50,7 @@ class TranslationScore:
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """What there is to tell of a training run.
+    """Description of a training run.
 
     Args:
         name: of the model.
@@ -65,7 +65,7 @@ class TrainingRecord:
         scores: on development pairs.
         machine: the kind, and the number of threads.
         translations: scores on held-out translations, if there were any.
-        history: what was logged of the run, where its objective has parts to tell.
+        history: what was logged of the run, where its objective has several parts.
         tasks: pairs of other tasks than translation, by task and language ("qa en").
     """
 

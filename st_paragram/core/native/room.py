@@ -1,4 +1,4 @@
-"""How many threads can be had by a library that ends the process where it cannot have them.
+"""How many threads are available to a library that ends the process where it cannot have them.
 
 sentencepiece starts threads for every list of texts. An exception that it meets then, or in one of them, cannot be
 caught by anybody, so it must be asked before whether there is room for them.
@@ -45,7 +45,7 @@ def _fits(size: int) -> bool:
 
 @functools.cache
 def _start(process: int, threads: int) -> bool:
-    """Whether threads can be started; `process` tells apart a forked process, which may have other limits."""
+    """Whether threads can be started; `process` distinguishes a forked process, which may have other limits."""
     try:
         if (native := kernels()) is not None:
             native.try_threads(threads)

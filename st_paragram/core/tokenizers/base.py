@@ -102,7 +102,7 @@ class Tokenizer(Protocol):
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """A text that has these ids, as far as ids tell it."""
+        """A text that has these ids, as far as ids determine it."""
 
     @abstractmethod
     def piece(self, piece_id: int) -> str | None:
@@ -149,7 +149,7 @@ class Tokenizer(Protocol):
         return hash((self.kind, self.content, json.dumps(self.options, sort_keys=True)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle kind, content and options: another process makes the tokenizer anew from them."""
+        """Pickle kind, content and options: another process rebuilds the tokenizer from them."""
         return load_tokenizer, (self.kind, self.content, self.options)
 
 

@@ -33,7 +33,7 @@ class Sharing(str, Enum):
 class BilingualTokenizer(Tokenizer):
     """Reads texts of one of its two languages; `in_language` gives the one that reads the other.
 
-    The rows of the first language stand first in the table, in the order of its ids; those of the second that it does
+    The rows of the first language come first in the table, in the order of its ids; those of the second that it does
     not share follow. By string, equal pieces and the unknown ids share a row; disjoint vocabularies share none.
     """
 
@@ -103,7 +103,7 @@ class BilingualTokenizer(Tokenizer):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments beside the content."""
+        """The arguments besides the content."""
         languages = list(self.languages)
         return {
             "inner": self._inner,

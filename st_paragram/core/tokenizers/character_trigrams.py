@@ -1,6 +1,6 @@
 """Text to the ids of its character trigrams, and lists of the most frequent trigrams.
 
-A space stands before and after each text, and every window of three characters is a trigram, spaces included: "ab c"
+A space precedes and follows each text, and every window of three characters is a trigram, spaces included: "ab c"
 gives " ab", "ab ", "b c", " c ". So n characters give n trigrams.
 
 Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder
@@ -44,7 +44,7 @@ class CharacterTrigramTokenizer(Tokenizer):
             lower_case: apply `str.lower` first; nothing else is done to a text.
 
         Raises:
-            SettingsError: the bytes are no list of trigrams, or `lower_case` is neither true nor false.
+            SettingsError: the bytes are not a list of trigrams, or `lower_case` is neither true nor false.
         """
         self.lower_case = checked_switch("lower_case", lower_case)
         self._content = content
@@ -105,10 +105,10 @@ class CharacterTrigramTokenizer(Tokenizer):
         return Encoded.of(ids, counts, self.unknown_id, max_length)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of trigrams in the order in which they stand there, without the spaces around it.
+        """The text of trigrams in their order, without the spaces around it.
 
-        Where two that follow each other do not overlap, as where unknown ones were dropped between them, both stand
-        there whole; an unknown id shows as `⁇`.
+        Where two that follow each other do not overlap, as where unknown ones were dropped between them, both are
+        written whole; an unknown id shows as `⁇`.
         """
         pieces = [self.piece(int(each)) or _UNKNOWN for each in ids]
         chained = [one[0] if one[1:] == other[:2] else one for one, other in pairwise(pieces)]
@@ -175,7 +175,7 @@ def _most_frequent(keys: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[
 def _without_surrogates(
     keys: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Those that can be written: a lone surrogate is no text."""
+    """Those that can be written: a lone surrogate is not text."""
     text = np.all([part >> 11 != _SURROGATES for part in _characters(keys)], axis=0)
     return keys[text], counts[text]
 

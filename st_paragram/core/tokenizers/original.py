@@ -57,7 +57,8 @@ class OriginalTokenizer(Tokenizer):
             segmentation: word segmentation of Chinese after lower-casing.
 
         Raises:
-            SettingsError: the content is damaged, an option is of another type, or trigrams are to be made of pieces.
+            SettingsError: the content is damaged, an option is of another type, or trigrams are to be built from
+                pieces.
             ValueError: there is no such segmentation.
             MissingExtraError: Moses or jieba is asked for and not installed.
         """

@@ -46,7 +46,7 @@ class SentencePieceTokenizer(Tokenizer):
     def __init__(
         self, model_proto: bytes, lower_case: bool = True, segmentation: Segmentation | str = Segmentation.NONE
     ) -> None:
-        """Load a serialised sentencepiece model.
+        """Load a serialized sentencepiece model.
 
         Args:
             model_proto: the bytes of a `.model` file.
@@ -54,7 +54,7 @@ class SentencePieceTokenizer(Tokenizer):
             segmentation: word segmentation of texts with Han characters, after lower-casing.
 
         Raises:
-            SettingsError: the bytes are no sentencepiece model, or `lower_case` is neither true nor false.
+            SettingsError: the bytes are not a sentencepiece model, or `lower_case` is neither true nor false.
             ValueError: there is no such segmentation.
             MissingExtraError: jieba is asked for and not installed.
         """
@@ -124,7 +124,7 @@ class SentencePieceTokenizer(Tokenizer):
         return self._encoder.encode(repaired, max_length, num_threads, dtype)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, lower-cased and normalised as it was encoded; an unknown id shows as `⁇`."""
+        """The text of ids, lower-cased and normalized as it was encoded; an unknown id shows as `⁇`."""
         with _utf8_expected():
             text: str = self.processor.decode([int(one) for one in ids])  # 0.2.1 knows no ids of numpy
             return text
@@ -157,7 +157,7 @@ def _utf8_expected() -> Iterator[None]:
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """What is done to a text before sentencepiece (which has NFKC rules of its own): lower-case, then segment.
+    """What is done to a text before sentencepiece (which has its NFKC rules): lower-case, then segment.
 
     Raises:
         MissingExtraError: jieba is asked for and not installed.
@@ -179,7 +179,7 @@ def train_vocabulary(
     """Train a sentencepiece unigram model; its scores are rounded, so that words can be encoded one by one.
 
     Args:
-        sentences: normalised text; read once.
+        sentences: normalized text; read once.
         size: vocabulary size asked for; a small text gives fewer pieces.
         character_coverage: share of characters that the pieces must cover.
         num_threads: sentencepiece threads; another number gives slightly other pieces (the order of its sums).
@@ -187,7 +187,7 @@ def train_vocabulary(
         seed: seed of sentencepiece's random generator.
 
     Returns:
-        The serialised model.
+        The serialized model.
 
     Raises:
         TextError: no sentence, or too little text for any vocabulary.

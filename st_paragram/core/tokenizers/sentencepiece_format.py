@@ -60,10 +60,10 @@ class SentencePieceModel:
 
 
 def parse_model(model_proto: bytes) -> SentencePieceModel:
-    """Read a ModelProto: fields 1 (pieces), 2 (trainer's settings) and 3 (normaliser's settings).
+    """Read a ModelProto: fields 1 (pieces), 2 (trainer's settings) and 3 (normalizer's settings).
 
     Raises:
-        ModelDirectoryError: the bytes are no such message.
+        ModelDirectoryError: the bytes are not such a message.
     """
     model = SentencePieceModel()
     try:
@@ -85,7 +85,7 @@ def round_scores(model_proto: bytes, step: float) -> bytes:
     """Round the scores of all pieces to multiples of `step`; every other byte of the ModelProto stays as it is.
 
     Raises:
-        ModelDirectoryError: the bytes are no such message.
+        ModelDirectoryError: the bytes are not such a message.
     """
     result = bytearray(model_proto)
     try:
@@ -197,7 +197,7 @@ def read_rules(charsmap: bytes) -> dict[str, str]:
         return dict(_walk(units, charsmap[4 + size :]))
     except (struct.error, IndexError, ValueError) as error:
         raise ModelDirectoryError(
-            f"the sentencepiece model's normalisation table ({len(charsmap)} bytes) is damaged: {error}; "
+            f"the sentencepiece model's normalization table ({len(charsmap)} bytes) is damaged: {error}; "
             "copy the file again"
         ) from error
 

@@ -30,7 +30,7 @@ class SentencePieceSubsetTokenizer(Tokenizer):
         segmentation: Segmentation | str = Segmentation.NONE,
         dropped: Sequence[int] = (),
     ) -> None:
-        """Load a serialised sentencepiece model.
+        """Load a serialized sentencepiece model.
 
         Args:
             model_proto: the bytes of a `.model` file.
@@ -39,7 +39,7 @@ class SentencePieceSubsetTokenizer(Tokenizer):
             dropped: the ids to drop.
 
         Raises:
-            SettingsError: the bytes are no sentencepiece model, or an option is wrong.
+            SettingsError: the bytes are not a sentencepiece model, or an option is wrong.
             ValueError: there is no such segmentation.
             MissingExtraError: jieba is asked for and not installed.
         """

@@ -1,6 +1,6 @@
 """A sentencepiece unigram model as a Hugging Face ``tokenizers`` tokenizer that gives the same ids.
 
-Sentencepiece normalises with a table of rules, leftmost and longest first: single characters (the ligature
+Sentencepiece normalizes with a table of rules, leftmost and longest first: single characters (the ligature
 fi -> "f", "i") and short sequences ("e" + combining acute -> "é"). ``tokenizers`` can read that table
 (``Precompiled``), but it looks it up once per grapheme, takes the shortest match and drops what is left, so
 that marks vanish. Its ``NFC``, on the other hand, composes more than the table does: it sorts marks, and
@@ -18,7 +18,7 @@ Where the two still differ, by their nature:
       that are multiples of 2**-10 would leave both sums exact, and no difference.)
     - Characters newer than one of the Unicode tables involved (Python's ``str.lower``, both libraries).
       They are normally unknown pieces on both sides, and then nothing differs.
-    - Lone surrogates are no text: both sides refuse them, with exceptions of their own.
+    - Lone surrogates are not text: both sides refuse them, with different exceptions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
         A tokenizer with as many tokens as the model has pieces, in the same order.
 
     Raises:
-        ModelDirectoryError: if the bytes are no such model, or it uses an option that cannot be converted.
+        ModelDirectoryError: if the bytes are not such a model, or it uses an option that cannot be converted.
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -77,7 +77,7 @@ def convert_tokenizer(model_proto: bytes, lower_case: bool = True) -> Tokenizer:
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
 
     alphabet = frozenset(character for piece in normal for character in piece.text)
-    # The space in front becomes sentencepiece's dummy prefix. It stands there from the first step on, as some
+    # The space in front becomes sentencepiece's dummy prefix. It is there from the first step on, as some
     # steps panic on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" ")]
     steps += lower_casing() if lower_case else []
@@ -112,7 +112,7 @@ def _refuse_unconvertible(model: SentencePieceModel) -> None:
             )
 
 
-# The normaliser, step by step
+# The normalizer, step by step
 
 
 def lower_casing() -> list[Normalizer]:
@@ -125,7 +125,7 @@ def lower_casing() -> list[Normalizer]:
 
 
 def _space_steps() -> list[Normalizer]:
-    """Squeeze the spaces and strip the end: to nothing, if nothing but spaces is left."""
+    """Squeeze the spaces and strip the end: to nothing, if only spaces are left."""
     from tokenizers import Regex, normalizers
 
     squeeze = normalizers.Replace(Regex(" {2,}"), " ")
@@ -144,7 +144,7 @@ def _rule_steps(charsmap: bytes, alphabet: frozenset[str]) -> list[Normalizer]:
         alphabet: the characters in the pieces; what happens to others cannot be seen, they are unknown.
 
     Raises:
-        ModelDirectoryError: if the table holds rules for sequences that are no canonical composition.
+        ModelDirectoryError: if the table holds rules for sequences that are not a canonical composition.
     """
     from tokenizers import Regex, normalizers
 
@@ -174,7 +174,7 @@ def _compositions(rules: dict[str, str], alphabet: frozenset[str]) -> tuple[set[
 
     Returns:
         Those that NFC composes as the rule says, and those that it does not (its Unicode table may be older
-        than sentencepiece's) but which the rule turns into unknown characters: any unknown character will do.
+        than sentencepiece's) but which the rule turns into unknown characters: any unknown character works.
 
     Raises:
         ModelDirectoryError: if the steps of this module cannot do what a rule says and pieces could show it.
@@ -193,7 +193,7 @@ def _compositions(rules: dict[str, str], alphabet: frozenset[str]) -> tuple[set[
             unseen.add(key)
         elif mapped == key or not alphabet.isdisjoint(value + rules.get(mapped, mapped)):
             raise ModelDirectoryError(
-                f"the sentencepiece model normalises {key!a} to {value!a}, which cannot become a "
+                f"the sentencepiece model normalizes {key!a} to {value!a}, which cannot become a "
                 "tokenizer.json; train with normalization_rule_name=nmt_nfkc"
             )
     return composed, unseen

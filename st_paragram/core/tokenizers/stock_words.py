@@ -1,7 +1,7 @@
 """A list of words as a Hugging Face `tokenizers` tokenizer that gives the same ids.
 
-Two tables of Unicode may differ in their newest characters. So the ranges of characters that words are made of stand in
-the tokenizer one by one, as the package's own regular expression has them. Lower-casing is each side's own: a capital
+Two tables of Unicode may differ in their newest characters. So the ranges of characters of words are in the tokenizer
+one by one, as the package's own regular expression has them. Lower-casing is each side's own: a capital
 letter that only one of the tables knows may be an unknown word on the other side.
 """
 
@@ -54,7 +54,7 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def _word_characters() -> str:
-    """The inside of a regular expression's class: the ranges of all characters that words are made of."""
+    """The inside of a regular expression's class: the ranges of all characters of words."""
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     spans = (found.span() for found in regex.finditer(f"[{WORD_CHARACTERS}]+", every))
     return "".join(rf"\x{{{start:x}}}-\x{{{end - 1:x}}}" for start, end in spans)

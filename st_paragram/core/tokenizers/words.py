@@ -21,17 +21,17 @@ from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
 from st_paragram.errors import SettingsError, TextError
 
-#: The characters that words are made of: of a regular expression, the inside of a class.
+#: The characters of words: of a regular expression, the inside of a class.
 WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_"
-#: What stands between words and is part of none.
+#: What separates words and is part of none.
 SEPARATORS = r"\p{Z}\p{Cc}"
-# A lone surrogate is no text, and no list of words can hold it.
+# A lone surrogate is not text, and no list of words can hold it.
 _WORDS = regex.compile(rf"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}{SEPARATORS}\p{{Cs}}]")
 _UNKNOWN = "⁇"  # as sentencepiece shows it
 
 
 class Splitter(str, Enum):
-    """What tells the words of a text apart."""
+    """What splits a text into words."""
 
     REGEX = "regex"
     MOSES = "moses"
@@ -58,11 +58,11 @@ class WordTokenizer(Tokenizer):
         Args:
             content: the words in the order of their ids, a JSON list in UTF-8.
             lower_case: apply `str.lower` first.
-            splitter: what tells words apart.
+            splitter: what splits words.
             language: whose rules Moses takes.
 
         Raises:
-            SettingsError: the bytes are no list of words, or `lower_case` or `language` is of another type.
+            SettingsError: the bytes are not a list of words, or `lower_case` or `language` is of another type.
             ValueError: there is no such splitter.
             MissingExtraError: Moses is asked for and not installed.
         """
@@ -133,11 +133,11 @@ def count_words(
     Args:
         texts: read once.
         lower_case: apply `str.lower` first.
-        splitter: what tells words apart.
+        splitter: what splits words.
         language: whose rules Moses takes.
 
     Raises:
-        SettingsError: `lower_case` is neither true nor false, or `language` is no string.
+        SettingsError: `lower_case` is neither true nor false, or `language` is not a string.
         ValueError: there is no such splitter.
         MissingExtraError: Moses is asked for and not installed.
     """
@@ -159,7 +159,7 @@ def train_words(
         texts: read once.
         size: words to keep; of equally frequent ones those that sort first.
         lower_case: apply `str.lower` first.
-        splitter: what tells words apart.
+        splitter: what splits words.
         language: whose rules Moses takes.
 
     Raises:
@@ -180,7 +180,7 @@ def _splitter(splitter: Splitter, language: str) -> Callable[[str], list[str]]:
     """What gives the words of a text.
 
     Raises:
-        SettingsError: the language is no string.
+        SettingsError: the language is not a string.
         MissingExtraError: Moses is asked for and not installed.
     """
     if not isinstance(language, str):

@@ -50,7 +50,7 @@ def write_header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
 
 
 def little_endian(numbers: NDArray[Any]) -> bytes:
-    """The bytes of an array as they stand in a `.npy` file."""
+    """The bytes of an array as in a `.npy` file."""
     return np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).tobytes()
 
 
@@ -104,7 +104,7 @@ class NpyShard:
         self._packed = Packed(numbers, map_array(scales_file(path), "float32", (shape.rows,)) if scaled else None)
 
     def take(self, rows: slice | NDArray[Any]) -> Packed:
-        """Neighbouring rows, or rows by their numbers."""
+        """Neighboring rows, or rows by their numbers."""
         return self._packed[rows]
 
     def texts(self, rows: slice) -> list[str]:

@@ -110,7 +110,7 @@ def to_int8(rows: Vectors, scales: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def unpack(packed: Packed, out: Vectors | None = None) -> Vectors:
-    """The vectors that were stored, float32 (n, D), in memory of their own or in an array of this shape."""
+    """The vectors that were stored, float32 (n, D), in new memory or in an array of this shape."""
     rows = np.empty(packed.numbers.shape, np.float32) if out is None else out
     rows[...] = packed.numbers
     if packed.scales is not None:
@@ -124,7 +124,7 @@ def stretch(units: Vectors) -> NDArray[np.int8]:
 
 
 def unit_vectors(stored: NDArray[Any], out: Vectors | None = None) -> Vectors:
-    """Rows of any type scaled to length 1, float32 (n, D), in memory of their own or in an array of this shape."""
+    """Rows of any type scaled to length 1, float32 (n, D), in new memory or in an array of this shape."""
     units = np.empty(stored.shape, np.float32) if out is None else out
     for begin in range(0, len(units), _BLOCK):
         block = units[begin : begin + _BLOCK]

@@ -90,7 +90,7 @@ class ParquetShard:
         self._starts = np.cumsum([0, *sizes])
 
     def take(self, rows: slice | NDArray[Any]) -> Packed:
-        """Embeddings of neighbouring rows, or of rows by their numbers."""
+        """Embeddings of neighboring rows, or of rows by their numbers."""
         wanted = np.arange(self._shape.rows)[rows]
         numbers = np.empty((len(wanted), self._shape.dimension), self._shape.dtype.value)
         scales = np.empty(len(wanted), np.float32) if self._shape.dtype is NumberType.INT8 else None
@@ -106,7 +106,7 @@ class ParquetShard:
         return Packed(numbers, scales)
 
     def texts(self, rows: slice) -> list[str]:
-        """The lines of neighbouring rows.
+        """The lines of neighboring rows.
 
         Raises:
             SettingsError: They were not kept.

@@ -1,4 +1,4 @@
-"""Shards of vectors, whatever their format: who writes and reads one, and rows across neighbouring ones."""
+"""Shards of vectors, whatever their format: who writes and reads one, and rows across neighboring ones."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class BilingualGenerator(nn.Module):
         semantic: the pipeline whose embedding is the mean of the semantic latent variable.
         languages: by side, those of the languages' variables; none where a model has none.
         vocabulary: ids that decoders write.
-        special: the ids that are no text.
+        special: the ids that are not text.
         shape: of the decoders.
 
     Attributes:

@@ -7,14 +7,14 @@ from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
 {found}
-(Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020). Decoders stand beside the encoder, for `st-paragram generate`."""
+(Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020). It also has decoders, for `st-paragram generate`."""
 
 _FOUND = {
     "bgt": "the meaning that a bilingual generative transformer finds in a sentence, apart from its language",
     "no-langvars": "the meaning that a bilingual generative transformer without variables of the languages finds",
     "no-prior": "the meaning that a bilingual generative transformer without a prior finds in a sentence",
-    "bilingual-trans": "what a transformer knows of a sentence that has learnt to translate in both directions",
-    "english-trans": "what a transformer knows of a sentence that has learnt to translate out of English",
+    "bilingual-trans": "what a transformer knows of a sentence that has learned to translate in both directions",
+    "english-trans": "what a transformer knows of a sentence that has learned to translate out of English",
     "english-ae": "what an autoencoder of English knows of a sentence",
     "english-vae": "what a variational autoencoder of English knows of a sentence",
 }

@@ -1,11 +1,11 @@
-"""The files of a generative model: a stock pipeline, with the languages' pipelines and the decoders beside it.
+"""The files of a generative model: a stock pipeline, together with the languages' pipelines and the decoders.
 
     model.safetensors, modules.json, ...     the semantic encoder; stock sentence-transformers opens it
     language-en/, language-es/               the languages' encoders, pipelines of the same kind
     decoders/model.safetensors               decoders, and the maps to log variances
     sentencepiece.model, st_paragram.json    for decoders: vocabulary, sizes, which there are
 
-`st_paragram.load` gives a `GenerativeEncoder`, which reads what stands beside the pipeline when it is asked for.
+`st_paragram.load` gives a `GenerativeEncoder`, which reads the files next to the pipeline when needed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def holds(model: SentenceTransformer) -> bool:
 
 
 def check(model: SentenceTransformer) -> None:
-    """Nothing to refuse: a generative model was made of what can be written."""
+    """Nothing to refuse: a generative model is built from what can be written."""
 
 
 def write(
     model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> None:
-    """Write the pipeline and what stands beside it; arguments and errors as of `stock.write`."""
+    """Write the pipeline and the files next to it; arguments and errors as of `stock.write`."""
     assert isinstance(model, GenerativeEncoder)
     generator, tokenizer = model.generator, model.sentencepiece
     stock.write(model, folder, dtype, truncate_dim, GENERATIVE)

@@ -39,7 +39,7 @@ class Gaussian:
 
 
 class GaussianEncoder(nn.Module):
-    """A pipeline of `transformer_encoder` as the mean of a Gaussian, and a linear map to its log variance beside.
+    """A pipeline of `transformer_encoder` as the mean of a Gaussian, and a linear map to its log variance.
 
     Args:
         pipeline: whose embedding is the mean, k components.

@@ -1,4 +1,4 @@
-"""What the generative model, its ablations and its baselines are made of (EMNLP 2020). Nothing here needs torch."""
+"""The parts of the generative model, its ablations and its baselines (EMNLP 2020). Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Objective = Literal["bgt", "no-langvars", "no-prior", "bilingual-trans", "englis
 
 @dataclass(frozen=True)
 class ObjectiveParts:
-    """What an objective is made of.
+    """The parts of an objective.
 
     Attributes:
         prior: Latent variables are random, and their divergence from N(0, I) is a term.
-        languages: Each language has a latent variable of its own.
+        languages: Each language has a separate latent variable.
         generators: Sides that are written out of the latent variables of the pair.
         translators: Sides that are written out of the other side's meaning.
         weight: Of translations.

@@ -23,7 +23,7 @@ class LatentDecoder(nn.Module):
         vocabulary: V.
         shape: of the transformer; d is its `dim`.
         latent_dim: k.
-        special: the ids that are no text.
+        special: the ids that are not text.
         at_attention: let the latent vector into each layer.
         at_logits: let it into the logits.
     """
@@ -54,7 +54,7 @@ class LatentDecoder(nn.Module):
                 nn.init.normal_(table.weight, std=shape.dim**-0.5)
 
     def states(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """The state at each place, of what stands before it.
+        """The state at each place, computed from what precedes it.
 
         Args:
             previous: int64 (B, L): the end of sentence, then the ids so far; what fills a row up comes last and, since
@@ -71,7 +71,7 @@ class LatentDecoder(nn.Module):
         return x
 
     def softmax(self, batch: SentenceBatch, latents: Tensor) -> LinearSoftmax:
-        """What the logits of a batch's targets are made of; `latents`, float (B, k), are those of its sentences."""
+        """The parts of the logits of a batch's targets; `latents`, float (B, k), are those of its sentences."""
         states = self.states(batch.previous, latents)[batch.mask]
         if self.latent_output is None:
             return LinearSoftmax(states, self.output.weight)

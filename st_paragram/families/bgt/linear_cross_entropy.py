@@ -24,7 +24,7 @@ def linear_cross_entropy(
     """The cross-entropy of tokens, summed.
 
     Args:
-        layer: what the logits are made of.
+        layer: the parts of the logits.
         targets: ids below V, int64 (N,).
         smoothing: share of the probability that label smoothing spreads over the V ids of the layer.
         dtype: what matrices are multiplied in; if not given, autocast's where it is on, or else that of the states.
@@ -67,8 +67,8 @@ def _chunks(tokens: int, vocabulary: int) -> Iterator[tuple[int, int]]:
 class _Work:
     """The sums so far.
 
-    What belongs to the sentences of some tokens is put beside the table, a column each, and beside the states stands
-    which of them a token is of: one product then makes the logits, and one the gradients of both.
+    What belongs to the sentences of some tokens is appended to the table, a column each, and the states record to which
+    of them a token belongs: one product then makes the logits, and one the gradients of both.
 
     Attributes:
         total: The cross-entropy, a scalar.
@@ -83,7 +83,7 @@ class _Work:
         self.states, self.of_states, self.latents, self.of_latents = (
             None if part is None else part.detach().to(dtype) for part in parts
         )
-        if layer.offsets is not None:  # a column beside the table, which every token has
+        if layer.offsets is not None:  # an additional column of the table, which every token has
             self.of_states = torch.cat([layer.of_states.detach(), layer.offsets[:, None]], 1).to(dtype)
             self.states = torch.cat([layer.states.detach(), layer.states.new_ones(len(targets), 1)], 1).to(dtype)
         self.sentences, self.targets, self.smoothing = layer.sentences, targets, smoothing

@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class LinearSoftmax:
-    """What the logits of N tokens of S sentences are made of.
+    """The parts of the logits of N tokens of S sentences.
 
     Attributes:
         states: h, float (N, d).

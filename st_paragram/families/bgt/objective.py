@@ -25,7 +25,7 @@ from st_paragram.learning.training.initial_rows import initial_rows
 
 logger = logging.getLogger(__name__)
 
-#: Whether what is logged of a run is kept with the model: what the variables hold over time is told of it.
+#: Whether what is logged of a run is kept with the model: what the variables hold over time is reported.
 HAS_HISTORY = True
 
 _LOGGED = 50  # updates between two lines
@@ -149,6 +149,6 @@ def arguments(settings: GenerativeSettings, folder: Path, evaluate: bool = True)
 
 
 def trained(trainer: GenerativeTrainer) -> SentenceTransformer:
-    """The model to save: the pipeline with languages' encoders and decoders beside it."""
+    """The model to save: the pipeline with the languages' encoders and decoders."""
     store, generator = trainer.store, trainer.loss.generator
     return GenerativeEncoder.of(trainer.model, store.languages, store.tokenizer(), generator)

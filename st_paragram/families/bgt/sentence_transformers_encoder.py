@@ -21,7 +21,7 @@ from st_paragram.learning.models.inputs import taking_columns
 
 @dataclass
 class _Beside:
-    """What stands beside a pipeline: an attribute of it that is a module would become a part of it."""
+    """Parts of the model outside the pipeline; a module as an attribute would become part of the pipeline."""
 
     generator: BilingualGenerator | Path
     values: dict[str, Any]

@@ -14,7 +14,7 @@ Injection = Literal["attention+logit", "attention", "logit"]
 
 @settings
 class GenerativeSettings:
-    """What a training run of a generative model is made of; the defaults are the paper's (EMNLP 2020, section 4)."""
+    """Settings of a training run of a generative model; the defaults are the paper's (EMNLP 2020, section 4)."""
 
     family: ClassVar[str] = "bgt"
 

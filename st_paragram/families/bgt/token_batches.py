@@ -20,7 +20,7 @@ class TokenBatches:
     """The batches of an epoch: every row once, sorted by length within windows, batches and windows in random order.
 
     Where batches end follows from the lengths alone, so that every epoch has the same number of them; which of the rows
-    of one length a batch has is drawn anew. Rows of a window follow one another in the store, which is shuffled.
+    of one length a batch has is drawn again. Rows of a window follow one another in the store, which is shuffled.
 
     Args:
         rows: their number.

@@ -34,7 +34,7 @@ HELD_OUT_LOSS = "eval_held_out_loss"
 
 _DEFAULTS = GenerativeSettings()
 _PARTS = ("reconstruction", "translation", "smoothing", "divergence", "kl_semantic", "kl_a", "kl_b")
-_MEANS_KEPT = 2000  # sentences whose means tell how many units are active
+_MEANS_KEPT = 2000  # sentences whose means show how many units are active
 _EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
 
@@ -73,7 +73,7 @@ class GenerativeTrainingArguments(MixedPrecisionArguments):
 class GenerativeTrainer(StoreTrainer):
     """Train on batches of pairs of like length, each with a budget of tokens.
 
-    An update is made of `accumulate` batches, and its loss is the mean over their pairs, however they are shared out
+    An update takes `accumulate` batches, and its loss is the mean over their pairs, however they are shared out
     among processes: each process takes its share of the rows of every batch, and gradients are summed. Noise of the
     latent variables follows from the seed and the update, dropout from these and the process, so that a run resumes to
     the bit.
@@ -224,7 +224,7 @@ class GenerativeTrainer(StoreTrainer):
             self._means.popleft()
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the loss and what it is made of, in nats a pair, and how many semantic units are active.
+        """Log the loss and its parts, in nats a pair, and how many semantic units are active.
 
         All are means over the pairs since the last line, so that `reconstruction`, `translation`, `smoothing` and
         `divergence` add up to `loss`.

@@ -33,7 +33,7 @@ def annealed(step: int, steps: int) -> float:
 
 @dataclass(frozen=True)
 class ElboTerms:
-    """The loss of a batch, and what it is made of; sums over pairs, in nats.
+    """The loss of a batch, and its parts; sums over pairs, in nats.
 
     Attributes:
         loss: A scalar that has gradients.

@@ -7,7 +7,7 @@ from st_paragram.core.value_words import listed
 from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
-{network} beside the mean of sentencepiece
+{network} and the mean of sentencepiece
 embeddings, trained on {tasks} as multilingual USE is (Yang et al., ACL 2020).
 `model.encode_query` and `model.encode_document` are its towers of questions and of answers."""
 

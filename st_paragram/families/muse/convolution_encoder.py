@@ -28,11 +28,11 @@ _Encoder = TypeVar("_Encoder", bound="ConvolutionEncoder")
 
 
 class ConvolutionEncoder(Module):
-    """Sentence embeddings from the mean of convolutions, and from the bag of tokens beside it.
+    """Sentence embeddings from the mean of convolutions, and from the bag of tokens.
 
     Each layer has kernels of several widths and ReLU; a kernel of width w sees places i - w // 2 to i + (w - 1) // 2.
     Of the last layer's mean over a text's n + 2 places, a linear map makes the embedding. With the bag kept it is
-    bag_scale * (sum of token embeddings / (n + 2)) + gate * (linear map of the mean), with a learnt gate; who trains it
+    bag_scale * (sum of token embeddings / (n + 2)) + gate * (linear map of the mean), with a learned gate; the trainer
     sets the buffer `bag_scale`.
     """
 
@@ -55,7 +55,7 @@ class ConvolutionEncoder(Module):
             filters: F, kernels of each width.
             layers: 1 or 2.
             widths: of kernels, increasing, 1 to 5.
-            keep_bag: the bag of tokens stands beside the convolutions.
+            keep_bag: use the bag of tokens next to the convolutions.
 
         Raises:
             SettingsError: sizes below 1, more layers, or widths out of range or order.
@@ -89,7 +89,7 @@ class ConvolutionEncoder(Module):
         return self.embedding_dimension
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Add `sentence_embedding`, float (B, D), not normalised, to flat features.
+        """Add `sentence_embedding`, float (B, D), not normalized, to flat features.
 
         Raises:
             SettingsError: padded features.
@@ -156,7 +156,7 @@ class _Convolutions(nn.Module):
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where texts stand among rows: gaps of zero rows before, between and behind them.
+    """Where texts are among rows: gaps of zero rows before, between and behind them.
 
     Attributes:
         rows: number of rows.

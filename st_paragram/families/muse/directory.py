@@ -1,4 +1,4 @@
-"""The files of a dual encoder: a stock pipeline that ends with `Router`, and its heads beside it.
+"""The files of a dual encoder: a stock pipeline that ends with `Router`, and its heads.
 
     model.safetensors, modules.json, ...     stock sentence-transformers opens it: encode, encode_query, encode_document
     heads.safetensors                        what contexts of answers go through, and the classifier of inference
@@ -66,13 +66,13 @@ def holds(model: SentenceTransformer) -> bool:
 
 
 def check(model: SentenceTransformer) -> None:
-    """Nothing to refuse: a dual encoder was made of what can be written."""
+    """Nothing to refuse: a dual encoder is built from what can be written."""
 
 
 def write(
     model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> None:
-    """Write the pipeline and what stands beside it; arguments and errors as of `stock.write`."""
+    """Write the pipeline and the files next to it; arguments and errors as of `stock.write`."""
     assert isinstance(model, DualEncoder)
     encoder = model[1]
     pipeline: SentenceTransformer = model

@@ -40,7 +40,7 @@ class DualEncoderRankingLoss(nn.Module):
             model: any SentenceTransformer.
             scale: of the cosines.
             margin: that comes off the cosine of a pair; 0: none.
-            mask_equal: pairs with an equal text on one side are no negatives.
+            mask_equal: pairs with an equal text on one side are not negatives.
             both_directions: look for the x of each y, too.
 
         Raises:
@@ -101,7 +101,7 @@ def ranking_loss(
         y: float (B, D): row i belongs to row i of x.
         scale: of the cosines.
         margin: that comes off those of the pairs.
-        equal: bool (B, B): pairs i and j share a text, and are no negatives of each other; its diagonal is ignored.
+        equal: bool (B, B): pairs i and j share a text, and are not negatives of each other; its diagonal is ignored.
         both_directions: the mean of finding y and of finding x, or finding y alone.
 
     Returns:
@@ -121,7 +121,7 @@ def finding_loss(x: Tensor, y: Tensor, scale: float, margin: float, equal: Tenso
         y: float (B + K, D), unit vectors: row i < B belongs to row i of x, and the others to none.
         scale: of the cosines.
         margin: that comes off those of the pairs.
-        equal: bool (B, B + K): what is no negative; its diagonal is ignored.
+        equal: bool (B, B + K): what is not a negative; its diagonal is ignored.
 
     Returns:
         A scalar, float32.

@@ -85,7 +85,7 @@ class DualEncoderTasks(nn.Module):
             task: of the pairs.
             first: unit vectors, float (B + M, D): of the pairs, and of further negatives of their second sides.
             second: the same of the other side, float (B + K, D).
-            in_second: bool (B, B + K), what of the second side is no negative of a pair's first side.
+            in_second: bool (B, B + K), what of the second side is not a negative of a pair's first side.
             in_first: bool (B, B + M), the same the other way round.
         """
         pairs = len(in_second)
@@ -95,7 +95,7 @@ class DualEncoderTasks(nn.Module):
         return (there + finding_loss(second[:pairs], first, self.scale, self.margin, in_first)) / 2
 
     def inference(self, first: Tensor, second: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The sum of the classifier's losses over pairs, and how many it tells right."""
+        """The sum of the classifier's losses over pairs, and how many it classifies correctly."""
         with torch.autocast(first.device.type, enabled=False):
             logits = self.heads.logits(first, second)
         return F.cross_entropy(logits, labels, reduction="sum"), (logits.argmax(1) == labels).sum()

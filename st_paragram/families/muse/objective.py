@@ -34,12 +34,12 @@ from st_paragram.learning.training.initial_rows import initial_rows
 
 logger = logging.getLogger(__name__)
 
-#: Whether what is logged of a run is kept with the model: each task's loss over time is told of it.
+#: Whether what is logged of a run is kept with the model: each task's loss over time is reported.
 HAS_HISTORY = True
 
 _LOGGED = 100  # updates between two lines
 _LOOKS = 10  # evaluations and checkpoints of a run, if nothing else is asked for
-_SAMPLE = 512  # sentences that tell how long bags and the network's vectors are
+_SAMPLE = 512  # sentences that show how long bags and the network's vectors are
 
 
 def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
@@ -80,7 +80,7 @@ def _tokenizer(store: PairStore) -> Tokenizer:
 
 
 def _table(tokenizer: Tokenizer, settings: DualEncoderSettings) -> Tensor:
-    """The embeddings to begin with, float32 (V, D); what is no text, or unknown, is zero."""
+    """The embeddings to begin with, float32 (V, D); what is not text, or unknown, is zero."""
     if settings.init:
         table = initial_rows(tokenizer, settings.init, settings.dim)
     else:

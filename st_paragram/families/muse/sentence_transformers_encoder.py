@@ -27,7 +27,7 @@ from st_paragram.learning.modules.transformer_encoder import special_ids
 
 @dataclass(frozen=True)
 class ConvolutionShape:
-    """The sizes of a `ConvolutionEncoder` beside its dimension; the attributes are its arguments."""
+    """The sizes of a `ConvolutionEncoder` besides its dimension; the attributes are its arguments."""
 
     filters: int
     layers: int
@@ -61,7 +61,7 @@ class DualEncoderValues:
 
 @dataclass
 class _Beside:
-    """What is no part of the pipeline: an attribute of it that is a module would become one."""
+    """What is not part of the pipeline: an attribute of it that is a module would become one."""
 
     heads: TaskHeads
     values: DualEncoderValues

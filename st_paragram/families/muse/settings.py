@@ -14,14 +14,14 @@ TASKS: tuple[Task, ...] = ("translation", "qa", "response", "nli")
 
 @settings
 class DualEncoderSettings:
-    """What a training run of a multilingual dual encoder is made of (ACL 2020); docs/muse.md says why."""
+    """Settings of a training run of a multilingual dual encoder (ACL 2020); docs/muse.md gives the reasons."""
 
     family: ClassVar[str] = "muse"
 
     architecture: Literal["cnn", "transformer"] = setting(
         "cnn",
-        "encoder: convolutions, whose cost grows linearly with text length, or a transformer, which is "
-        "better and more expensive",
+        "encoder: convolutions, whose cost grows with text length, or a transformer, which is better and "
+        "more expensive",
     )
     dim: int = setting(512, "components of an embedding, for pieces and for sentences", least=1)
     layers: int = setting(2, "layers of the encoder; a cnn has 1 or 2", least=1)

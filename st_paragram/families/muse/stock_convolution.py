@@ -52,7 +52,7 @@ def stock_modules(embedding: TokenEmbedding, encoder: ConvolutionEncoder, max_le
         max_length: longer texts are cut, the ends included.
 
     Returns:
-        Modules from texts to `sentence_embedding`, float32 (B, D), not normalised.
+        Modules from texts to `sentence_embedding`, float32 (B, D), not normalized.
 
     Raises:
         SettingsError: another tokenizer or table, or a vocabulary without `<s>` and `</s>`.
@@ -133,7 +133,7 @@ def _filled(weight: Tensor, bias: Tensor | None, activation: nn.Module, read: st
 
 
 def write_convolution(encoder: ConvolutionEncoder, folder: Path) -> None:
-    """Write `convolution.safetensors` beside the files of `stock_modules`, which have the table."""
+    """Write `convolution.safetensors` next to the files of `stock_modules`, which have the table."""
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in encoder.state_dict().items()}
     save_file(state, folder / CONVOLUTION_FILE)
 

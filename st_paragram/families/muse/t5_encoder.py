@@ -2,7 +2,7 @@
 
 T5's layers are pre-norm and know positions only relative to each other: its first states are the rows of the embedding
 table and nothing else. So the mean of states begins as the bag of a text's pieces, as an averaging model has it, and
-what the layers add is weighed by a number that is learnt. Lengths beyond those of training have positions, too.
+what the layers add is weighed by a number that is learned. Lengths beyond those of training have positions, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DISTANCES, _FARTHEST = 32, 128  # T5's buckets of relative positions, and the d
 
 
 def t5_modules(tokenizer: Tokenizer, shape: TransformerShape, keep_bag: bool = True) -> list[nn.Module]:
-    """New modules from text to the mean of states, float (B, dim), not normalised.
+    """New modules from text to the mean of states, float (B, dim), not normalized.
 
     Args:
         tokenizer: of sentencepiece; an end of sentence follows each text.

@@ -24,7 +24,7 @@ class TaskRows:
 
     Attributes:
         task: "translation", "qa", "response" or "nli".
-        language: Of the rows; that beside English of translations.
+        language: Of the rows; for translations, the language other than English.
         store: Of both sides, and the labels of inference.
         contexts: Of answers: side b has their contexts, row by row; None where there are none.
         numbers: The store's rows that these are, uint32 (n,); None: all of them.
@@ -65,7 +65,7 @@ def all_rows(bitext: PairStore, tasks: OtherTasks) -> list[TaskRows]:
 
 
 def _translations(bitext: PairStore) -> Iterator[TaskRows]:
-    """The rows of each language; where there are several, their numbers are kept, 4 bytes a pair."""
+    """The rows of each language; where there are several, their numbers are kept, 4 bytes per pair."""
     pairs = bitext.language_pairs
     if len(pairs) == 1:
         yield TaskRows("translation", pairs[0][1], bitext)

@@ -13,7 +13,7 @@ from st_paragram.learning.training.batch_order import EpochPermutation
 Rows = NDArray[np.int64]
 
 _DRAWS = 4096  # steps whose sources are drawn at a time
-_OF_SOURCES, _OF_BATCHES = 1, 2  # numpy fills seeds up with zeros: what is drawn is told apart in front
+_OF_SOURCES, _OF_BATCHES = 1, 2  # numpy fills seeds up with zeros: the prefix distinguishes what is drawn
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Source:
         rows: How many there are.
         weight: Its share of the steps is its part of all weights.
         lengths: Of rows, int64 (n,), for rows, int64 (n,).
-        vectors: Of rows, float32 (n, D), for rows: batches are made of rows with like ones.
+        vectors: Of rows, float32 (n, D), for rows: batches combine similar rows.
     """
 
     name: str

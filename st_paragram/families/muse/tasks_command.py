@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--lang", help="language of the rows, e.g. es")
     add("--output", type=Path, metavar="FOLDER", help="task folder for the output LANG.tsv")
     add("--overwrite", action="store_true", help="replace an existing LANG.tsv")
-    add("--list", action="store_true", help="only list public sources with their licenses and addresses")
+    add("--list", action="store_true", help="only list public sources with their licences and addresses")
     add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
     add_setting_options(parser, ConvertSettings)
     add_plan_option(parser)

@@ -36,7 +36,7 @@ class DualEncoderTrainingArguments(MixedPrecisionArguments):
     """Arguments of `StoreTrainer` for dual encoders, whose run is one epoch of as many steps as are asked for.
 
     Args:
-        mined_negatives: beside the other pairs of its batch, a text is told apart from its hardest negative among all
+        mined_negatives: besides the other pairs of its batch, a text is contrasted with its hardest negative among all
             batches that were drawn together.
         mining_precision: what similarities are computed in while these are sought, as of `MegaBatchTrainingArguments`.
     """
@@ -55,7 +55,7 @@ class DualEncoderTrainer(StoreTrainer):
     other's negatives wherever they are, and gradients are summed: they are those of one process. Dropout follows from
     the seed, the step and the process, so that a run resumes to the bit.
 
-    With mined negatives, each batch of pairs has beside it the hardest negatives of its texts among all batches that
+    With mined negatives, each batch of pairs comes with the hardest negatives of its texts among all batches that
     were drawn with it, found with the parameters as they are when the first of these batches is due. A checkpoint
     carries what was mined.
     """

@@ -20,7 +20,7 @@ _OTHER_SPLITTING = """\
 A stock `SentenceTransformer` cannot read this model: its library does not split text in this way."""
 
 _TWO_VOCABULARIES = """\
-Each language has a vocabulary of its own: `model.encode(texts, language="{second}")` reads the second one. A stock
+Each language has a separate vocabulary: `model.encode(texts, language="{second}")` reads the second one. A stock
 `SentenceTransformer` cannot read this model."""
 
 _P_SP = """\

@@ -47,7 +47,7 @@ def tune(
         settings: All but dropout and `megabatch_size`.
         development: As in `train`; Pearson's correlation on them chooses the best.
         checkpoints: A folder; each point of the grid has one inside.
-        resume: Take the finished points of the grid as they stand, and continue the one that was interrupted. Points
+        resume: Keep the finished points of the grid, and continue the interrupted point. Points
             of other settings or of other data are refused.
         translations: As in `train`.
 

@@ -31,7 +31,7 @@ class BiLSTM(LSTM):
 
         Args:
             embedding_dimension: components of a token's embedding.
-            hidden_dim: components of a state of one direction; a token's two states stand side by side.
+            hidden_dim: components of a state of one direction; a token's two states are concatenated.
 
         Raises:
             SettingsError: a dimension below 1.

@@ -2,7 +2,7 @@
 
 Stock reader, `SentenceTransformer(path)`: `WordEmbeddings`, `LSTM` and `Pooling` as `save_pretrained` writes them, with
 a `tokenizer.json`. Needs no plugin and no flag. Plugin's reader, `st_paragram.load(path)`: `st_paragram.json` and
-`sentencepiece.model` beside the same weights, `model.safetensors` and `1_LSTM/model.safetensors`; it reads no other
+`sentencepiece.model` next to the same weights, `model.safetensors` and `1_LSTM/model.safetensors`; it reads no other
 file of modules, so that no class is imported that a folder names.
 
 Texts of known pieces have the same vectors with both. Unknown pieces stay in the sequence that the stock reader's LSTM

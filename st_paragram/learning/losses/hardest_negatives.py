@@ -1,4 +1,4 @@
-"""The most similar sentence that is no translation, for every sentence of a batch or mega-batch."""
+"""The most similar sentence that is not a translation, for every sentence of a batch or mega-batch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Model directories: saving, loading, finding, and what stands in them."""
+"""Model directories: saving, loading, finding, and their content."""

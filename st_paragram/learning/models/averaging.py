@@ -25,7 +25,7 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
-    """The first module, if the pipeline only averages token embeddings, and perhaps normalises the mean; else None."""
+    """The first module, if the pipeline only averages token embeddings, and perhaps normalizes the mean; else None."""
     first, *others = model._modules.values() or [None]
     if not isinstance(first, TokenEmbedding) or not others or type(others[0]) is not MeanPool:
         return None

@@ -18,7 +18,7 @@ _LICENCE = re.compile(r"^licen[sc]e:\s*(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What there is to tell of a model.
+    """Description of a model.
 
     Args:
         name: of its directory.

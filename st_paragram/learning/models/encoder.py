@@ -18,7 +18,7 @@ def pipeline(
     normalize: bool = False,
     **settings: Any,  # noqa: ANN401
 ) -> ParagramEncoder:
-    """An averaging model: `embedding`, then `MeanPool`, and `Normalize` if embeddings shall have length 1.
+    """An averaging model: `embedding`, then `MeanPool`, and `Normalize` if embeddings are to have length 1.
 
     Args:
         embedding: the first module.

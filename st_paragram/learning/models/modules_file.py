@@ -1,4 +1,4 @@
-"""`modules.json`: which classes a pipeline is made of, and from which folder each reads.
+"""`modules.json`: the classes of a pipeline, and from which folder each reads.
 
 Reading a pipeline imports the classes that this file names and lets them read the folders that it names, so both are
 checked before: classes are modules of sentence-transformers or of this package, folders are the model's own, and
@@ -42,7 +42,7 @@ def read_modules(folder: Path, packages: tuple[str, ...]) -> list[ModuleEntry]:
     Raises:
         ModelDirectoryError: there is no `modules.json`.
         OSError, ValueError, TypeError, KeyError, ImportError, AttributeError: it is damaged, names a class of another
-            package, one that is no module, or a folder outside the model's, or weights are pickled.
+            package, one that is not a module, or a folder outside the model's, or weights are pickled.
     """
     entries = read_json(file_of(folder, MODULES_FILE))
     if not isinstance(entries, list) or not entries:

@@ -1,4 +1,4 @@
-"""The files of a pipeline in which modules of this package stand, alone or beside sentence-transformers' own.
+"""The files of a pipeline with modules of this package, alone or next to those of sentence-transformers.
 
 They are what `save_pretrained` writes, and `st_paragram.json`. A stock reader has not this package's modules, and would
 import any class that the files name; `read` imports classes of the two packages and no others.

@@ -38,7 +38,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 # What sits on a module so that it does more than its class says: hooks, and methods put in place of others.
 _EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
-# And what may sit on all modules; torch 2.6 has no function that tells.
+# And what may sit on all modules; torch 2.6 has no function for that.
 _GLOBAL_HOOKS = [
     hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
 ]
@@ -159,9 +159,9 @@ class ParagramEncoder(SentenceTransformer):
                 return _as_asked(self._embeddings(texts, tokens, call), call)
 
     def in_language(self, language: str) -> ParagramEncoder:
-        """The model that reads texts of a language, for one whose two languages have vocabularies of their own.
+        """The model that reads texts of a language, for one whose two languages have separate vocabularies.
 
-        Both share the table. What is to be read is told once: texts of different languages may look alike.
+        Both share the table. The language to read is given once: texts of different languages may look alike.
 
         Raises:
             SettingsError: the model has one vocabulary, or none of this language.

@@ -42,7 +42,7 @@ def write(
     truncate_dim: int | None = None,
     architecture: str = STOCK,
 ) -> None:
-    """Write the pipeline as its own `save_pretrained` does, without a model card, and `st_paragram.json` beside.
+    """Write the pipeline as its own `save_pretrained` does, without a model card, and `st_paragram.json`.
 
     Raises:
         SettingsError: another type or fewer components are asked for, which only a table of embeddings can have.
@@ -60,7 +60,7 @@ def write(
 
 
 def _forget_last_batch(model: SentenceTransformer) -> None:
-    """Have tokenizers save no truncation or padding, which they keep from the last call and set anew at the next."""
+    """Have tokenizers save no truncation or padding, which they keep from the last call and set again at the next."""
     for module in model:
         backend = getattr(getattr(module, "tokenizer", None), "backend_tokenizer", None)
         if backend is not None:

@@ -1,4 +1,4 @@
-"""Weights beside a stock pipeline: safetensors files whose tensors and shapes are known before they are read."""
+"""Weights next to a plain pipeline: safetensors files whose tensors and shapes are known before they are read."""
 
 from __future__ import annotations
 

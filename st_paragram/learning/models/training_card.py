@@ -1,4 +1,4 @@
-"""The card of a trained model, made of the record of its training: data, settings, scores, what to cite."""
+"""The card of a trained model, built from the record of its training: data, settings, scores, what to cite."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _scores(record: TrainingRecord) -> str:
         "Correlation of cosines with graded similarity, x 100, on development pairs (watched during training: no "
         "benchmark).",
         markdown_table(("pairs", "model", "Pearson", "Spearman"), correlations),
-        "Held-out translations found by nearest neighbour, mean of both directions, x 100." if found else "",
+        "Held-out translations found by nearest neighbor, mean of both directions, x 100." if found else "",
         _table(("translations", "model", "accuracy"), found),
         f"Made with st_paragram {installed_version()}, sentence-transformers {version('sentence-transformers')}, torch "
         f"{version('torch')}.",

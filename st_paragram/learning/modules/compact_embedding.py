@@ -1,4 +1,4 @@
-"""Embedding tables of fewer bytes, for encoding alone: float16, or int8 or int4 with one scale a row."""
+"""Embedding tables of fewer bytes, for encoding alone: float16, or int8 or int4 with one scale per row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules import huge_pages
 
-#: Types of the weights of tables with scales; uint8 holds two components a byte.
+#: Types of the weights of tables with scales; uint8 holds two components per byte.
 INTEGERS = {torch.int8, torch.uint8}
 _BLOCK = 1 << 12  # rows at a time, so that no second table is in memory
 
@@ -29,7 +29,7 @@ class CompactEmbedding(nn.Module):
         """Take a table.
 
         Raises:
-            SettingsError: not float16 without scales, or int8 or int4 with one scale a row.
+            SettingsError: not float16 without scales, or int8 or int4 with one scale per row.
         """
         super().__init__()
         types = {torch.float16} if scale is None else INTEGERS

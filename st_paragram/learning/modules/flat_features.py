@@ -78,7 +78,7 @@ class FlatFeatures(FlatTokens):
 
 
 class FlatStates(FlatTokens):
-    """Features of unpadded texts, with the states that an encoder has made of their tokens, in any order.
+    """Features of unpadded texts, with an encoder's states of their tokens, in any order.
 
     Args:
         features: flat ones.

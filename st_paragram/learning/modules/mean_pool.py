@@ -74,7 +74,7 @@ class _SparseMean(torch.autograd.Function):
     """`embedding_bag` in mean mode whose gradient holds each row of the batch once.
 
     torch's own sparse gradient has one entry a token, four to five times as many, to be sorted and added up later;
-    here the backward pass is an `embedding_bag` too, over the sentences that each row stands in.
+    here the backward pass is an `embedding_bag` too, over the sentences that contain each row.
     """
 
     @staticmethod

@@ -21,7 +21,7 @@ class SentenceBatch:
     Attributes:
         ids: int64 (B, L): each sentence, its end, and the pad id behind it.
         mask: bool (B, L): True but where a row is filled up.
-        special: The ids that are no text.
+        special: The ids that are not text.
     """
 
     ids: Tensor
@@ -37,7 +37,7 @@ class SentenceBatch:
         Args:
             ids: integers (total,).
             offsets: int64 (B + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
-            special: the ids that are no text.
+            special: the ids that are not text.
             max_length: longer sentences are cut; the end of sentence counts.
         """
         counts = np.minimum(np.diff(offsets), max_length - 1)

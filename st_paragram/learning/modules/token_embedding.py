@@ -50,7 +50,7 @@ class TokenEmbedding(InputModule):
         """Make the table, or take one.
 
         Args:
-            tokenizer: makes ids of texts.
+            tokenizer: turns texts into ids.
             embedding_dimension: D of a new table drawn from N(0, 1) with torch's random generator.
             weights: a table, float (len(tokenizer), D), in place of a new one; a compact one can only encode.
             dropout: probability with which each component of a token's embedding is dropped in training.
@@ -77,7 +77,7 @@ class TokenEmbedding(InputModule):
         self.sparse_gradient = sparse_gradient
         #: Threads that encode texts; as many as torch uses if None.
         self.num_threads: int | None = None
-        #: Called with the ids before their rows are read: a lazy optimiser brings the rows up to date here.
+        #: Called with the ids before their rows are read: a lazy optimizer brings the rows up to date here.
         self.before_lookup: Callable[[Tensor], None] | None = None
 
     @property

@@ -52,7 +52,7 @@ class TransformerShape:
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids that are no text: `pad` fills rows up, `end` ends a sentence, and begins one for a decoder."""
+    """The ids that are not text: `pad` fills rows up, `end` ends a sentence, and begins one for a decoder."""
 
     pad: int
     end: int

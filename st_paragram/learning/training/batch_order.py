@@ -11,7 +11,7 @@ from st_paragram.core.tokenizers.flat_ids import starts
 
 
 class BatchOrder:
-    """The batches of an epoch: each store's pairs once, in an order of their own, and the stores in turn by size."""
+    """The batches of an epoch: each store's pairs once, in a separate order, and the stores in turn by size."""
 
     def __init__(self, sizes: Mapping[str, int], batch_size: int, seed: int) -> None:
         """Order the batches of stores.

@@ -79,7 +79,7 @@ class RateCallback(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: Any,  # noqa: ANN401
     ) -> None:
-        """Write a line with the loss and the rate; evaluation results get a line of their own."""
+        """Write a line with the loss and the rate; evaluation results get a separate line."""
         if logs and "loss" in logs:
             rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)
             self._logged_pairs, self._logged_seconds = self.pairs, self.seconds

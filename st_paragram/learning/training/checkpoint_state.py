@@ -30,7 +30,7 @@ Options = list[dict[str, Any]]
 
 
 def save_losses(losses: Mapping[str, nn.Module], model: nn.Module, folder: Path) -> None:
-    """Write what the losses have of their own, if anything.
+    """Write the losses' parameters, if any.
 
     Args:
         losses: by name.

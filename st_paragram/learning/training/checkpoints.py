@@ -1,4 +1,4 @@
-"""Which checkpoints a folder has, which of them are whole, and how one that is not is told in one line.
+"""Which checkpoints a folder has, which of them are whole, and how to report a damaged one in one line.
 
 A checkpoint is a folder `checkpoint-<number of steps>`. Its `files.json`, which is written last, names all other files
 with their sizes and SHA-256, and the stores of the run with the digests of their contents: a checkpoint is whole if
@@ -127,7 +127,7 @@ def finished(folder: Path) -> list[Path]:
 
 
 def forget_old(newest: Path, keep: int | None, best: str | None) -> None:
-    """Remove checkpoints beside the one that was just written.
+    """Remove checkpoints except the newest.
 
     Those of more steps go first: they were passed over when the run was resumed.
 

@@ -33,7 +33,7 @@ def gather_rows(share: Tensor, counts: bool, process: int, processes: int, rows:
 
     Args:
         share: float (n, D), the rows that this process has made.
-        counts: whether they are to be used; a process without a row of its own must make one, and takes part.
+        counts: whether they are to be used; a process without rows must make one, and takes part.
         process: the number of this one.
         processes: how many there are.
         rows: of the batch.

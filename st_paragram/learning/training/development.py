@@ -32,7 +32,7 @@ def development_evaluator(
 ) -> SentenceEvaluator:
     """sentence-transformers' evaluator for development data; its main figure is Spearman's correlation of cosines.
 
-    With translations, `TranslationEvaluator` reports beside it how many are found by nearest neighbour. `at_once` texts
+    With translations, `TranslationEvaluator` also reports how many are found by nearest neighbor. `at_once` texts
     are encoded in one forward pass (`models.batch_size` knows how many suit a model).
     """
     graded = EmbeddingSimilarityEvaluator(
@@ -51,7 +51,7 @@ def development_evaluator(
 
 
 def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
-    """The share of translations found by nearest neighbour, mean of both directions, 0 .. 1; as in a training run."""
+    """The share of translations found by nearest neighbor, mean of both directions, 0 .. 1; as in a training run."""
     return _translation_evaluator(translations, batch_size(model))(model)[f"{translations.name}_mean_accuracy"]
 
 

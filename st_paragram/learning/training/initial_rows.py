@@ -1,4 +1,4 @@
-"""Rows to begin with that a trained model has: what two vocabularies share need not be learnt again."""
+"""Rows to begin with that a trained model has: what two vocabularies share need not be learned again."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from st_paragram.learning.training.row_lazy_adam import RowLazyAdam
 class ResumableTrainer(SentenceTransformerTrainer):
     """sentence-transformers' trainer with checkpoints that can be trusted.
 
-    A checkpoint is a model directory with what else it takes to resume: the optimiser, the random generators, and the
+    A checkpoint is a model directory with what else it takes to resume: the optimizer, the random generators, and the
     parameters of the losses. Its list of files with their SHA-256 is written last, and only then older checkpoints go.
     A run is resumed from a whole checkpoint of the same stores, or refused in one line; nothing is unpickled but
     tensors and plain values.
@@ -122,7 +122,7 @@ class ResumableTrainer(SentenceTransformerTrainer):
         checkpoint_state.save_generators(Path(output_dir) / checkpoints.RANDOM_STATE)
 
     def save_state(self, folder: Path) -> None:
-        """Write to a checkpoint what the trainer must know beside model and optimiser: the losses' own parameters."""
+        """Write to a checkpoint what the trainer must know besides model and optimizer: the losses' own parameters."""
         checkpoint_state.save_losses(self.losses(), self.model, folder)
 
     # Reading.
@@ -170,13 +170,13 @@ class ResumableTrainer(SentenceTransformerTrainer):
         """
         checkpoint_state.load_losses(self.losses(), self.model, folder)
 
-    # The optimiser.
+    # The optimizer.
 
     def plain_optimizer(self) -> torch.optim.Optimizer:
-        """The optimiser itself; accelerate wraps it."""
+        """The optimizer itself; accelerate wraps it."""
         return cast("torch.optim.Optimizer", getattr(self.optimizer, "optimizer", self.optimizer))
 
     def row_lazy_adam(self) -> RowLazyAdam | None:
-        """The optimiser, if it is this one."""
+        """The optimizer, if it is this one."""
         optimizer = self.plain_optimizer()
         return optimizer if isinstance(optimizer, RowLazyAdam) else None

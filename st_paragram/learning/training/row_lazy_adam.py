@@ -29,8 +29,8 @@ class RowLazyAdam(torch.optim.Optimizer):
 
     over sqrt(v) + e_tj, with m and v as they were. For every step l at which a row may have gone to sleep, the sums of
     lr_t * r^j * h_t and of its products with the first three powers of e_tj are kept (a few hundred additions a step).
-    Catching up is then one lookup and two divisions: the two-point Gauss rule that these four moments define stands
-    for all the steps. Any learning-rate schedule is followed. No weight decay, no AMSGrad.
+    Catching up is then one lookup and two divisions: the two-point Gauss rule that these four moments define replaces
+    all the steps. Any learning-rate schedule is followed. No weight decay, no AMSGrad.
 
     Call `watch(module)` once, so that the rows are up to date whenever the module reads them. The table's other rows
     are behind between steps: use `caught_up()` or `catch_up_all()` before reading the table itself.
@@ -43,7 +43,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
     ) -> None:
-        """Optimise tables of shape (rows, D).
+        """Optimize tables of shape (rows, D).
 
         Raises:
             SettingsError: rates or betas outside Adam's range.
@@ -105,7 +105,7 @@ class RowLazyAdam(torch.optim.Optimizer):
             raise SettingsError(f"step {step}, of which {slept} are remembered: the optimizer's state was changed")
         wake_all = slept == _LONGEST_SLEEP
         early = step < window(group["betas"]) // 8
-        # In the first steps ε's weight changes too fast for the rule that stands for a sleep: there, no row sleeps.
+        # In the first steps ε's weight changes too fast for the rule that replaces a sleep: there, no row sleeps.
         self.catch_up(table, torch.arange(len(table), device=table.device) if wake_all or early else rows)
         if wake_all:
             state["moves_from"].fill_(step)
@@ -139,7 +139,7 @@ class RowLazyAdam(torch.optim.Optimizer):
         """Make the steps that rows have slept through.
 
         Args:
-            table: one of the optimiser's parameters.
+            table: one of the optimizer's parameters.
             ids: int64 of any shape, repeated ids allowed.
         """
         state = self.state.get(table)

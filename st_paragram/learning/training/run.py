@@ -41,7 +41,7 @@ class TrainingRun:
     """What a training run is asked to do.
 
     Attributes:
-        language: The language beside English; "en" for English paraphrases.
+        language: The language other than English; "en" for English paraphrases.
         output: The model directory to make.
         data: A pair store, or texts, or "built-in"; see `choose_data`.
         description: One line that says where the pairs come from, for the card; None: the names of the files.

@@ -15,7 +15,7 @@ Encoder = Literal["sp", "word", "trigram", "blstm"]
 
 @settings
 class TrainingSettings:
-    """What a training run is made of; the defaults are the paper's (EMNLP 2022, section 3)."""
+    """Settings of a training run; the defaults are the paper's (EMNLP 2022, section 3)."""
 
     family: ClassVar[str] = "psp"
     #: Settings that are kept only where they differ from their defaults, so that records stay what they were.

@@ -155,7 +155,7 @@ class StoreTrainer(ResumableTrainer):
         """Make the forward and backward pass of the step that is due; `inputs` are empty.
 
         Raises:
-            SettingsError: a loss that is no number.
+            SettingsError: a loss that is not a number.
         """
         started = time.perf_counter()
         loss, pairs = self.make_step(model, *args, **kwargs)
@@ -222,10 +222,10 @@ class StoreTrainer(ResumableTrainer):
             batch["label"] = torch.from_numpy(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int64))
         return super().training_step(model, batch, *args, **kwargs)
 
-    # The optimiser.
+    # The optimizer.
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """Make `RowLazyAdam` on the embedding table, or the optimiser that `args.optim` names."""
+        """Make `RowLazyAdam` on the embedding table, or the optimizer that `args.optim` names."""
         if not self.args.row_lazy_adam:
             return super().create_optimizer(model) if model is not None else super().create_optimizer()
         table = self._only_table()
@@ -264,7 +264,7 @@ class StoreTrainer(ResumableTrainer):
         return norm
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:  # noqa: ANN401
-        """Only a norm that clipping has computed is logged: another pass over the gradient tells little."""
+        """Only a norm that clipping has computed is logged: another pass over the gradient shows little."""
         return grad_norm
 
     # Evaluation.

@@ -41,7 +41,7 @@ class TrainingReport:
         before: Correlation with the grades of the development pairs before training.
         after: The same after training.
         translations: Scores on held-out translations before and after training, if there were any.
-        history: What was logged of the run, where its objective has parts to tell.
+        history: What was logged of the run, where its objective has several parts.
         tasks: Pairs of other tasks than translation, by task and language.
         tried: Of a point of a grid, the settings that are tried there, in words.
     """
@@ -101,7 +101,7 @@ def train(
     Raises:
         SettingsError: There is no whole checkpoint to resume from, the device cannot be used, or settings, data and
             the model to begin with contradict each other.
-        ModelDirectoryError: There is no model to begin with, or it is no averaging model.
+        ModelDirectoryError: There is no model to begin with, or it is not an averaging model.
         StoreError: The store does not hold what was written into it.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
     """

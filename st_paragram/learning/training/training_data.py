@@ -31,8 +31,8 @@ _NO_DATA = (
     "real model, %s, and start again."
 )
 _FROM_THE_WEB = (
-    "run `st-paragram bitext --lang {0}`, which fetches public parallel text and makes data/en-{0}.h5 (or `st-paragram "
-    "prepare --lang {0} --text FILE --output data/en-{0}.h5` with text of your own)"
+    "run `st-paragram bitext --lang {0}`, which fetches public parallel text and makes data/en-{0}.h5 (or "
+    "`st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5` with your own text)"
 )
 _PARAPHRASES = (
     "make data/en-en.h5 with `st-paragram paranmt --text FILE` (of rows `sentence TAB paraphrase TAB score`) or with "
@@ -53,7 +53,7 @@ class TrainingData:
 
     @property
     def left_out(self) -> str:
-        """How many rows of the texts are not among the pairs, and why, as far as the store tells."""
+        """How many rows of the texts are not among the pairs, and why, as far as the store shows."""
         report = self.store.settings.get("report")
         total = report.get("all") if isinstance(report, Mapping) else None
         dropped = total.get("dropped") if isinstance(total, Mapping) else None
@@ -150,7 +150,7 @@ def choose_data(
     """Choose what to train on, and refuse early, before any text is read, what cannot be trained on.
 
     Args:
-        language: The language beside English; "en" for English paraphrases.
+        language: The language other than English; "en" for English paraphrases.
         data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty:
             `data/en-<language>.h5`, or else the built-in bitext, with a warning.
         drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
@@ -158,8 +158,8 @@ def choose_data(
 
     Raises:
         ParagramError: Texts need a store in the cache, which cannot be written.
-        SettingsError: No language code, no data and no built-in bitext for the language, a store beside other data,
-            or a store of another language; columns that are not two for each text, or of data that is not text.
+        SettingsError: No language code, no data and no built-in bitext for the language, a store together with other
+            data, or a store of another language; columns that are not two for each text, or of data that is not text.
         StoreError: The store is missing or refused.
         TextError: A text is missing, or its first row is refused.
     """

@@ -1,7 +1,7 @@
 """Sentence alignment of two documents that say the same in the same order.
 
 An alignment is a sequence of blocks, in the order of both documents. A block is one sentence of each (1-1), or one
-sentence of one and two neighbours of the other (1-2, 2-1). Sentences in no block are skipped (1-0, 0-1).
+sentence of one and two neighbors of the other (1-2, 2-1). Sentences in no block are skipped (1-0, 0-1).
 
 The score s(B) of a block is the margin score (Artetxe and Schwenk, ACL 2019, arXiv 1811.01136; see `margin`) of its
 two sides, each embedded as one text with its sentences joined by a space. To embed joined sentences, rather than add
@@ -9,11 +9,11 @@ up scores of single ones, is the idea of Vecalign (Thompson and Koehn, EMNLP 201
 is not. The background of a side, of one sentence or two, is its mean cosine with the k nearest *single* sentences of
 the other document: joined texts overlap, and near copies of one text would make the background too high.
 
-The alignment is one that maximises
+The alignment is one that maximizes
 
     sum over blocks B of (s(B) - skip)
 
-so a block is worth taking where it scores `skip` or more, and a 1-2 block is taken in place of a 1-1 block and a
+so a block is taken where it scores `skip` or more, and a 1-2 block is taken in place of a 1-1 block and a
 skipped sentence if the joined sentences fit better than the one alone. (To count a block by its sentences, as costs
 per sentence would, pays for every stray sentence that a block can take up.)
 """
@@ -37,7 +37,7 @@ class Block:
     """Sentences that translate each other.
 
     Attributes:
-        source: Their rows in the source document, from 0: one, or two that are neighbours but for blank rows; none if
+        source: Their rows in the source document, from 0: one, or two that are neighbors but for blank rows; none if
             the block is a skipped sentence of the target document.
         target: The same of the target document.
         score: Their margin score.

@@ -16,7 +16,7 @@ from st_paragram.tools.alignment.alignment import check_size
 
 @dataclass(frozen=True)
 class DocumentPair:
-    """Two documents that say the same, a sentence a line.
+    """Two documents that say the same, one sentence per line.
 
     Attributes:
         source: A file, plain or compressed.
@@ -114,7 +114,7 @@ def _count(path: str, pair: DocumentPair) -> int:
 
 
 def write_plan(pairs: Iterable[DocumentPair], folder: Path) -> Path:
-    """Write down pairs, each with what tells it from others, for all processes that work on them.
+    """Write down pairs, each with what identifies it, for all processes that work on them.
 
     Args:
         pairs: The documents.
@@ -137,5 +137,5 @@ def write_plan(pairs: Iterable[DocumentPair], folder: Path) -> Path:
 
 @lru_cache(maxsize=2)
 def read_plan(path: Path) -> Sequence[tuple[DocumentPair, str]]:
-    """Pairs, and what tells each from others. A plan never changes: its name is its contents'."""
+    """Pairs, and what identifies each. A plan never changes: its name is its contents'."""
     return [(DocumentPair(source, target, where), key) for source, target, where, key in json.loads(path.read_bytes())]

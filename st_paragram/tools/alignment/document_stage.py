@@ -1,4 +1,4 @@
-"""Pairs of documents as tasks: mine or align each, whoever does it."""
+"""Pairs of documents as tasks: mine or align each, on any executor."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _rows(source: Sequence[str], target: Sequence[str], embed: Embed, settings: 
 def mine_pair(source: Sequence[str], target: Sequence[str], embed: Embed, settings: MiningSettings) -> list[Row]:
     """Find sentences of two documents that translate each other, in any order, as rows of score, source, target.
 
-    Backgrounds are of `k` neighbours, or of as many as there are in a smaller document. Identical sentences of a
+    Backgrounds are of `k` neighbors, or of as many as there are in a smaller document. Identical sentences of a
     document count as one, blank ones as none.
 
     Args:

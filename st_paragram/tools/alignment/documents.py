@@ -1,6 +1,6 @@
 """Mining or aligning within pairs of documents, any number of them.
 
-Each pair of documents is a task of its own that leaves its result in a work folder, so a run that was interrupted is
+Each pair of documents is a separate task that leaves its result in a work folder, so a run that was interrupted is
 resumed where it stopped, and any executor can share the tasks; the results follow each other in the order of the list.
 """
 
@@ -55,9 +55,9 @@ def mine_documents(
 
     Args:
         documents: A list, a row `source file TAB target file` for each pair, the files from its own folder; or the
-            pairs themselves. A document is plain or compressed text, a sentence a line.
+            pairs themselves. A document is plain or compressed text, one sentence per line.
         output: The file to make, `score TAB source TAB target`. Pairs of documents follow each other as in the list;
-            aligned sentences stand in the order of the documents, mined ones best first. Two sentences of a block are
+            aligned sentences are in document order, mined sentences best first. Two sentences of a block are
             joined by a space.
         model: Directory, name or hub id of a model.
         settings: `AlignmentSettings` (the default) for documents that say the same in the same order, `MiningSettings`

@@ -36,7 +36,7 @@ class BlockScores:
     """
 
     def __init__(self, source: Sequence[str], target: Sequence[str], embed: Embed, margin: Margin, k: int) -> None:
-        """Embed n and m sentences, at least one of each, and their pairs of neighbours.
+        """Embed n and m sentences, at least one of each, and their pairs of neighbors.
 
         Raises:
             MiningError: An embedding has no direction.
@@ -100,7 +100,7 @@ def unit_vectors(texts: Sequence[str], embed: Embed, name: str) -> Vectors:
 
 
 def _with_pairs(sentences: Sequence[str]) -> list[str]:
-    """The n sentences, then the n - 1 pairs of neighbours."""
+    """The n sentences, then the n - 1 pairs of neighbors."""
     return [*sentences, *(f"{one} {other}" for one, other in pairwise(sentences))]
 
 

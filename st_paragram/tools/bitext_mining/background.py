@@ -1,9 +1,9 @@
 """Score given pairs by margin: their cosines against those of their sentences' surroundings.
 
 What mining does with two texts (see `margin`) is done here with pairs that exist already, a found or a bought bitext,
-to tell the good ones from the bad. The surroundings of a first sentence are its k nearest in a text of the second
+to separate good pairs from bad pairs. The surroundings of a first sentence are its k nearest in a text of the second
 language, the target background, and the other way round. A text may be the pairs' own side: then a pair's partner is
-a neighbour like any other, as it is in mining.
+a neighbor like any other, as it is in mining.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Background:
         source: Sentences of the first language.
         target: Sentences of the second language.
         margin: RATIO or DISTANCE.
-        k: Neighbours.
+        k: Neighbors.
     """
 
     source: SearchIndex
@@ -81,7 +81,7 @@ class Background:
         return index.neighbours(vectors[first], self.k).means[which]
 
     def tune(self, settings: MarginSettings) -> None:
-        """Let inexact indexes look as hard as it takes to find enough neighbours of the other side's sentences."""
+        """Let inexact indexes look as hard as it takes to find enough neighbors of the other side's sentences."""
         for index, other in ((self.source, self.target), (self.target, self.source)):
             if index.metadata.factory != FLAT:
                 found = index.tune(other.vectors, self.k, settings)
@@ -122,7 +122,7 @@ def of_pairs(
 
     Args:
         pairs: Files, which can be read again.
-        others: More pairs that will be scored: their partners must be among the neighbours, too.
+        others: More pairs that will be scored: their partners must be among the neighbors, too.
         model: As for `opened`.
         settings: As for `opened`.
         work: As for `opened`; holds a copy of the two sides, too.

@@ -1,4 +1,4 @@
-"""Candidate pairs out of neighbours both ways, and the choice among them."""
+"""Candidate pairs out of neighbors both ways, and the choice among them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Rows = NDArray[np.int64]
 class Candidates(str, Enum):
     """Which pairs are put forward (section 3.2 of the paper).
 
-    FORWARD: each source sentence with the best of its k neighbours. BACKWARD: each target sentence with the best of
+    FORWARD: each source sentence with the best of its k neighbors. BACKWARD: each target sentence with the best of
     its own. INTERSECTION: pairs found both ways. MAX: those found either way, best first, each sentence once. ALL
-    (not in the paper): each sentence with each of its neighbours, either way.
+    (not in the paper): each sentence with each of its neighbors, either way.
     """
 
     FORWARD = "forward"
@@ -49,11 +49,11 @@ class ScoredPairs:
 
 
 def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple[Rows, Scores]:
-    """For each row of one side the neighbour of the highest margin score, and that score.
+    """For each row of one side the neighbor of the highest margin score, and that score.
 
     Args:
-        own: Neighbours of the n rows.
-        other: Neighbours of the other side's rows, as many for each.
+        own: Neighbors of the n rows.
+        other: Neighbors of the other side's rows, as many for each.
         margin: Which score.
 
     Returns:
@@ -71,8 +71,8 @@ def candidate_pairs(
     """Candidate translations with their scores.
 
     Args:
-        forward: Target neighbours of the source rows.
-        backward: Source neighbours of the target rows.
+        forward: Target neighbors of the source rows.
+        backward: Source neighbors of the target rows.
         margin: Which score.
         candidates: Which pairs.
     """
@@ -99,7 +99,7 @@ def candidate_pairs(
 
 
 def all_pairs(forward: Neighbours, backward: Neighbours, margin: Margin) -> ScoredPairs:
-    """Every pair of neighbours, found either way, once; arguments as `candidate_pairs`."""
+    """Every pair of neighbors, found either way, once; arguments as `candidate_pairs`."""
     width = len(backward.indices)
     keys, scores = [], []
     for own, other, ahead in ((forward, backward, True), (backward, forward, False)):

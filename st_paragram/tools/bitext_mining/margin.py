@@ -2,7 +2,7 @@
 
 A cosine means little by itself: some sentences are close to everything. Artetxe and Schwenk (ACL 2019,
 arXiv 1811.01136) compare it with the cosines around both sentences. Write b(x, y) for this background: the mean of
-two means, of the cosines of x with its k nearest neighbours on the other side, and of y with its own.
+two means, of the cosines of x with its k nearest neighbors on the other side, and of y with its own.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def margin_scores(cosines: Scores, own: Scores, other: Scores, margin: Margin) -
 
     Args:
         cosines: Of pairs.
-        own: Mean cosine of each pair's first sentence with its k neighbours.
-        other: Mean cosine of each pair's second sentence with its k neighbours.
+        own: Mean cosine of each pair's first sentence with its k neighbors.
+        other: Mean cosine of each pair's second sentence with its k neighbors.
         margin: Which score.
     """
     if margin is Margin.ABSOLUTE:

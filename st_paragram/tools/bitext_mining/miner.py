@@ -1,4 +1,4 @@
-"""Mining from end to end: sentences, embeddings, neighbours both ways, margins, pairs.
+"""Mining from end to end: sentences, embeddings, neighbors both ways, margins, pairs.
 
 Every stage leaves its results in a work folder, task by task, so a run that was interrupted is resumed where it
 stopped, and one with another margin or threshold searches nothing again. The pairs do not depend on the size of shards
@@ -34,7 +34,7 @@ def mine(
     """Find sentences of two texts, or of one, that mean the same, and write them to a file.
 
     Args:
-        texts: Source and target; for paraphrases one text. Plain or compressed, a sentence a line.
+        texts: Source and target; for paraphrases one text. Plain or compressed, one sentence per line.
         output: The file to make, `score TAB source TAB target`, best pairs first.
         model: Directory, name or hub id of a model.
         settings: What to do.

@@ -26,7 +26,7 @@ class PairStage(Stage):
 
     Attributes:
         sentences: Of the texts.
-        search: Their neighbours.
+        search: Their neighbors.
         settings: Of the mining run.
         output: The file.
     """
@@ -44,7 +44,7 @@ class PairStage(Stage):
         return [digest(self.search.digests(), chosen, str(self.output.absolute()))]
 
     def results(self) -> list[Path]:
-        """The marker in the work folder; the pairs themselves stand where they were asked for."""
+        """The marker in the work folder; the pairs themselves are where they were requested."""
         return [self.folder() / "pairs"]
 
     def pending(self) -> list[int]:

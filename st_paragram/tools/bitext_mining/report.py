@@ -19,8 +19,8 @@ class Searched:
         index: "Flat", or the factory string of an inexact index.
         parts: Indexes that were searched one after another.
         effort: Lists or nodes looked at for a query; None if the search was exact, which finds all.
-        recall: Share of a sample of queries whose nearest neighbour was found, see `effort`.
-        recall_at_k: Share of their k nearest neighbours that were found.
+        recall: Share of a sample of queries whose nearest neighbor was found, see `effort`.
+        recall_at_k: Share of their k nearest neighbors that were found.
         k: Of the latter.
         tried: Both recalls by every effort that was tried.
     """

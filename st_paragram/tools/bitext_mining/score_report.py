@@ -46,7 +46,7 @@ class Cut:
 
     Attributes:
         name: What it was chosen for.
-        sample: What it takes of the judged pairs; the threshold is infinite if none will do.
+        sample: What it takes of the judged pairs; the threshold is infinite if none is enough.
         kept: Pairs of the file with this score or a higher one.
         pairs: All pairs of the file.
     """
@@ -116,7 +116,7 @@ def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: 
         scores: Of the file's pairs.
 
     Raises:
-        SettingsError: The precision is no share above 0.
+        SettingsError: The precision is not a share above 0.
     """
     if not 0 < precision <= 1:
         raise SettingsError(f"precision is {precision}; give a share above 0, at most 1")

@@ -19,7 +19,7 @@ _RESERVE = 200 << 20  # bytes of the memory that are for queries and results
 
 
 def neighbours_of(text: str, sentences: int, k: int, within: bool) -> int:
-    """Neighbours to look for among the sentences of a text, itself included where it is `within` the text.
+    """Neighbors to look for among the sentences of a text, itself included where it is `within` the text.
 
     Raises:
         MiningError: There are not as many sentences.
@@ -70,7 +70,7 @@ class SearchPlan:
         return self.embed.vectors(self.directions[direction][1])
 
     def k(self, direction: int) -> int:
-        """Neighbours to find, the query itself included where it is a row.
+        """Neighbors to find, the query itself included where it is a row.
 
         Raises:
             MiningError: There are not as many sentences.
@@ -104,7 +104,7 @@ class SearchPlan:
         return rows_at_a_time(share, self._dim)
 
     def digest(self, direction: int) -> str:
-        """Tells searches apart; memory matters to inexact ones alone."""
+        """Distinguishes searches; memory matters only to approximate indexes."""
         texts = self.embed.digests()
         sides = [texts[side] for side in self.directions[direction]]
         factory = self.factory(direction)

@@ -1,4 +1,4 @@
-"""Fifth stage: the neighbours of every sentence, exactly or through indexes."""
+"""Fifth stage: the neighbors of every sentence, exactly or through indexes."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class SearchStage(Stage):
 class _ExactSearch(Stage):
     """A task compares one shard of the first text with all of the second one, or with the rest of the only one.
 
-    Its result is an `.npz` file: the neighbours of the shard's rows, and for each row of the other text, or each row
-    behind the shard, its neighbours in the shard.
+    Its result is an `.npz` file: the neighbors of the shard's rows, and for each row of the other text, or each row
+    behind the shard, its neighbors in the shard.
 
     Attributes:
         plan: What is searched.
@@ -139,7 +139,7 @@ class _ExactSearch(Stage):
 
 @dataclass(frozen=True)
 class _IndexSearch(Stage):
-    """A task searches for the neighbours of one shard of queries: `.npz` of `similarities` and `indices`, (n, k).
+    """A task searches for the neighbors of one shard of queries: `.npz` of `similarities` and `indices`, (n, k).
 
     Attributes:
         plan: What is searched.
@@ -194,7 +194,7 @@ def _opened(vectors: StoredVectors) -> StoredVectors:
 
 
 def read_found(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:
-    """Arrays of a file of neighbours, by their names.
+    """Arrays of a file of neighbors, by their names.
 
     Raises:
         MiningError: It is damaged.

@@ -15,7 +15,7 @@ MARGIN_HELP = (
 
 @settings
 class MarginSettings(SearchSettings):
-    """How a pair's cosine is set against its background, and how the neighbours that make it are searched for."""
+    """How a pair's cosine is set against its background, and how the neighbors that make it are searched for."""
 
     k: int = setting(
         DEFAULT_K,

@@ -63,7 +63,7 @@ zh Chinese 中文 的 是 不 了 我 在 有 一 这 這 个 個 们 們 你 �
 ja Japanese 日本語 の に は を た が で て と し れ さ い な る す
 """
 
-# Languages that so few words do not tell apart, or whose text is often labeled as that of another.
+# Languages that so few words do not distinguish, or whose text is often labeled as that of another.
 _CLOSE = ({"da", "no"}, {"hr", "sr"}, {"id", "ms"}, {"pt", "gl"}, {"es", "gl"})
 _SAME = {"nb": "no", "nn": "no", "bs": "hr", "sh": "hr", "zsm": "ms", "fil": "tl", "yue": "zh", "wuu": "zh"}
 _MARKS = "\u0300-\u036f\u0900-\u0dff"  # of letters before them

@@ -1,4 +1,4 @@
-"""What a step of cleaning is: a filter gives a reason for each row that must go, a repair mends the text of rows."""
+"""What a step of cleaning is: a filter gives a reason for each row that must go, a repair fixes the text of rows."""
 
 from __future__ import annotations
 

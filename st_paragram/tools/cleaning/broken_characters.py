@@ -27,9 +27,9 @@ _TWO, _THREE = _decoded("cp1252", 0xC2, 0xDE), _decoded("cp1252", 0xE0, 0xEF)
 
 SUSPECT, _LEAD, _TRAIL = 1, 2, 4
 SUSPICIOUS = {NO_TEXT: SUSPECT, f"{_TWO}{_THREE}ðРС": _LEAD, f"{_LATIN_TRAIL}{_CYRILLIC_TRAIL}": _TRAIL}
-"""Flags of characters, for `code_points.table`: what is no text, and what misread characters begin and go on with."""
+"""Flags of characters, for `code_points.table`: what is not text, and what misread characters begin and go on with."""
 
-# One pair proves nothing ("AMANHÃ”" ends a quotation in Portuguese): it takes a small letter beside it, or several.
+# One pair proves nothing ("AMANHÃ”" ends a quotation in Portuguese): it takes a small letter next to it, or several.
 _MISREAD = re.compile(
     f"â€[{_LATIN_TRAIL}]|ï»¿|ðŸ[{_LATIN_TRAIL}]|(?<=[a-z])Ã[\xa1-\xbf]|Ã[\xa1-\xbf](?=[a-z])"
     f"|(?:[{_TWO}][{_LATIN_TRAIL}]){{3}}|(?:[{_THREE}][{_LATIN_TRAIL}]{{2}}){{2}}|(?:[РС][{_CYRILLIC_TRAIL}]){{3}}"

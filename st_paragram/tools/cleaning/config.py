@@ -80,11 +80,11 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
 
     Args:
         items: Names of steps, or mappings of one name to its options; `duplicates` and `near_duplicates` are among
-            the names, and apply to the whole text after the steps, wherever they stand.
+            the names, and apply to the whole text after the steps, wherever they are.
         where: The name of the list in messages, for example that of its file.
 
     Raises:
-        SettingsError: An entry is no step, an option is unknown or missing, its value is refused, or a step comes
+        SettingsError: An entry is not a step, an option is unknown or missing, its value is refused, or a step comes
             twice; the message names the entry and lists what is known.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):

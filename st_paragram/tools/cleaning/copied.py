@@ -24,7 +24,7 @@ class Copied(RowFilter):
     Sides are identical if they have the same letters and digits (NFKC, case folded). They are mostly copied if more
     than `max_share` of the distinct words of the side that has more of them (at least four) are on the other side, too.
     Only words of at least three characters, with a letter among them, count. So names and code, which stay the same in
-    translations, do no harm beside a few words of prose.
+    translations, do no harm next to a few words of prose.
     """
 
     name: ClassVar[str] = "copied"
@@ -48,7 +48,7 @@ class Copied(RowFilter):
         return COPIED if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
 
     def _many_missing(self, first: str, second: str) -> bool:
-        """Whether so many words at the start of the first side are missing on the second that it is no copy; fast."""
+        """Whether too many first words of the first side are missing on the second for a copy; fast."""
         enough = (1 - self.max_share) * (first.count(" ") + 1)
         missing = set()
         for word in first.split(" ", 3 * int(enough) + 4)[:-1]:
@@ -83,7 +83,7 @@ def _start_differently(first: str, second: str) -> bool:
 
 
 def _other_script(character: str) -> bool:
-    """Whether no normalisation makes ASCII of a letter: Greek to Georgian, kana, Han, Hangul."""
+    """Whether no normalization makes ASCII of a letter: Greek to Georgian, kana, Han, Hangul."""
     return character.isalpha() and (
         "\u0386" <= character <= "\u10ff" or "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
     )

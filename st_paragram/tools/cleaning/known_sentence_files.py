@@ -44,7 +44,7 @@ def known_sentence_files(folder: Path, kind: SetFamily, languages: Sequence[str]
     Args:
         folder: The folder.
         kind: The family.
-        languages: Of Tatoeba, only the files of these languages; all if none but English is named.
+        languages: Of Tatoeba, only the files of these languages; all if only English is named.
     """
     files = sorted(
         path for pattern in _PATTERNS[kind] for end in ("", ".gz", ".xz") for path in folder.glob(pattern + end)

@@ -1,4 +1,4 @@
-"""Sentences of test sets, known only by hashes: the file `known_test_sentences.bin` beside this one holds no text.
+"""Sentences of test sets, known only by hashes: the file `known_test_sentences.bin` next to this one holds no text.
 
 It has a line with a name and version, a line of JSON `{"sts": count, "tatoeba": count, ...}`, and the sorted hashes of
 each family of test sets, 40 bits each, most significant byte first. `data_prep/make_known_test_sets.py` makes it. With

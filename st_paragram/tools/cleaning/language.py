@@ -23,7 +23,7 @@ MODEL_NAMES = ("lid.176.bin", "lid.176.ftz")
 
 _LABEL = "__label__"
 # The model's labels of languages where they differ from the language's own code, together with languages that it cannot
-# tell apart in one sentence, so that any of them will do.
+# distinguish in one sentence, so that any of them passes.
 _LABELS = {
     **dict.fromkeys(("no", "nb", "nn", "da"), ("no", "nn", "da")),
     **dict.fromkeys(("bs", "hr", "sh", "sr"), ("hr", "sr", "sh", "bs")),

@@ -48,7 +48,7 @@ class Markup(RowFilter):
     r"""Drop pairs with markup or broken characters.
 
     The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if the sides differ in
-    them; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, notes of music); addresses (a side of nothing but web or mail
+    them; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, notes of music); addresses (a side of only web or mail
     addresses); characters (control characters, replacement and private characters, UTF-8 that was read as another
     encoding).
     """
@@ -73,7 +73,7 @@ class Markup(RowFilter):
 
 
 def _flags(texts: list[str]) -> NDArray[np.uint8]:
-    """What each text may hold, judged by single characters and neighbours: flags, uint8 (n)."""
+    """What each text may hold, judged by single characters and neighbors: flags, uint8 (n)."""
     points = CodePoints(texts)
     flags = _table().take(points.codes)
     flag_misread(flags)

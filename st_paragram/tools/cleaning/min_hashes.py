@@ -1,6 +1,6 @@
 """MinHash: of two sets, the smallest hashes are equal with a probability that is their Jaccard similarity.
 
-A key is made of r minimum hashes and stands for one of several bands. Sets of similarity s have the same key in one
+A key consists of r minimum hashes and belongs to one of several bands. Sets of similarity s have the same key in one
 band with the probability s**r, so in at least one band with 1 - (1 - s**r)**bands (Broder 1997, On the resemblance and
 containment of documents; Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).
 """

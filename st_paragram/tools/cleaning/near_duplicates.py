@@ -3,7 +3,7 @@
 Two rows are near if of all shingles (words, or runs of words) of the two a share of at least `threshold` is in both:
 the Jaccard similarity of two sets. Which rows to compare is found by MinHash in bands (Broder 1997, On the resemblance
 and containment of documents; Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3): rows of similarity
-s have the same key, made of r minimum hashes, in one band with the probability s**r, so in at least one band with
+s have the same key of r minimum hashes, in one band with the probability s**r, so in at least one band with
 1 - (1 - s**r)**bands. Rows that have a key in common are then compared exactly.
 """
 

@@ -1,4 +1,4 @@
-"""Only the letters and digits of a text: neither tokenisation nor quotation marks nor case hide what is equal."""
+"""Only the letters and digits of a text: neither tokenization nor quotation marks nor case hide what is equal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from st_paragram.tools.cleaning.code_points import CodePoints
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
 _LOWER = bytes(range(256)).lower()
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
-_COMPLEX = 0xFFFF_FFFF  # what a character becomes depends on its neighbours, or is more than one character
+_COMPLEX = 0xFFFF_FFFF  # what a character becomes depends on its neighbors, or is more than one character
 
 
 def normalized_key(text: str) -> str:

@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _listed(value: object) -> object:
-    """One word alone stands for a list of one."""
+    """A single word counts as a list of one."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 

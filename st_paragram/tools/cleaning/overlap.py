@@ -46,7 +46,7 @@ def trigram_overlaps(rows: Sequence[Row], lower_case: bool = True) -> NDArray[np
     """Count the distinct trigrams that the first two columns share, divided by those of the column that has fewer.
 
     A text of fewer than three words has no trigrams; its overlap with any other is 0. The result does not depend on
-    which text stands first.
+    which text comes first.
 
     Args:
         rows: N rows.

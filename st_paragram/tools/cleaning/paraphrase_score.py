@@ -56,7 +56,7 @@ class ParaphraseScore(RowFilter):
         """Return "score too low" or "score too high" for rows outside the limits.
 
         Raises:
-            TextError: A row has no score, or one that is no number.
+            TextError: A row has no score, or one that is not a number.
             ModelDirectoryError: The model cannot be loaded.
         """
         low, high = self.reasons

@@ -14,7 +14,7 @@ from st_paragram.tools.cleaning.options import options
 from st_paragram.tools.cleaning.unsegmented_scripts import Measures
 
 LENGTH_RATIO = "length ratio"
-_WORD = 5  # letters: what a word is worth where words cannot be counted
+_WORD = 5  # letters: letters that count as a word where words cannot be counted
 
 
 @options
@@ -22,7 +22,7 @@ class Ratio(RowFilter):
     """Drop pairs whose longer side has more words than `max` times the words of the shorter side plus `slack`.
 
     If a side is in a script without spaces between words, every five letters of both sides count as a word; a Han
-    character counts as three letters and a kana as two, for that is what they are worth in translations.
+    character counts as three letters and a kana as two, their usual value in translations.
     """
 
     name: ClassVar[str] = "ratio"

@@ -22,7 +22,7 @@ STEPS = {
 }
 
 LANGUAGES = "languages"
-"""A field of steps that is no option: the languages of the rows, given when a step is made."""
+"""A field of steps that is not an option: the languages of the rows, given when a step is made."""
 
 
 def step_class(name: str) -> type[RowStep]:

@@ -27,7 +27,7 @@ _JOINS_WORDS[list(b"-./_")] = True
 _JOINS_DIGITS[list(b",:")] = True
 _APOSTROPHE = ord("'")
 
-# Characters beyond ASCII that are words of their own: marks, and scripts without spaces between words.
+# Characters beyond ASCII that are separate words: marks, and scripts without spaces between words.
 _ALONE = re.compile(
     "[\u00a1-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u06d4\u0964\u0965"
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2010-\u2bff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -40,8 +40,8 @@ def words(text: str) -> list[str]:
     """The words of a text.
 
     A word is a run of letters and digits. It may hold the characters ``- . / _`` between two of them, and ``,`` or
-    ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks
-    are words of their own, and so is every character of a script without spaces.
+    ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks are
+    separate words, and so is every character of a script without spaces.
 
     This follows NLTK's Treebank tokens in what matters to word n-grams, their number included; it differs in that
     ``don't`` is cut before the apostrophe and not before the n, that quotation marks stay what they are, that

@@ -1,1 +1,1 @@
-"""Corpora by name: where they are, under which licence they stand, and how to fetch them."""
+"""Corpora by name: where they are, their licences, and how to fetch them."""

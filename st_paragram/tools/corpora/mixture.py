@@ -70,7 +70,7 @@ def read_mixture(path: str | Path, languages: tuple[str, str] | None = None) -> 
 
     Args:
         path: The YAML file.
-        languages: The languages wanted, as for `text.parse_source`; None: whatever the texts have beside English.
+        languages: The languages wanted, as for `text.parse_source`; None: whatever the texts have besides English.
 
     Raises:
         SettingsError: The file cannot be read, or an entry has unknown, missing or wrong keys, or other languages.

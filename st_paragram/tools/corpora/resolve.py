@@ -47,9 +47,9 @@ def corpora_for(
     """The files to fetch for two languages.
 
     Args:
-        languages: Codes, in the order in which the two sides of a pair shall come out.
-        names: The corpora to take; none for those that the catalogue has for the language. `Europarl` or
-            `Europarl@v7` stands in the catalogue, `OPUS:NLLB` or `OPUS:NLLB@v1` in the index of OPUS, and
+        languages: Codes, in the order in which the two sides of a pair are written.
+        names: The corpora to take; none for those that the catalogue has for the language. `Europarl` or `Europarl@v7`
+            is in the catalogue, `OPUS:NLLB` or `OPUS:NLLB@v1` in the index of OPUS, and
             `mtdata:OPUS-nllb-v1-eng-spa` in that of mtdata.
         mirror: A server to use in place of each file's own, with the same paths.
         catalogue: The catalogue to look in; by default the one that comes with the package.
@@ -166,7 +166,7 @@ def find_in_mtdata(name: str, languages: tuple[str, str]) -> CorpusFile:
 
     Raises:
         MissingExtraError: mtdata is not installed.
-        SettingsError: The name is no id, or the id of a corpus in other languages.
+        SettingsError: The name is not an id, or the id of a corpus in other languages.
         DownloadError: The index has no such corpus, or the corpus consists of several files.
     """
     before = logging.getLogger().handlers[:]

@@ -68,7 +68,7 @@ def deduplicate(
 ) -> Deduplicated:
     """Find the duplicates in a text, or in a parallel text.
 
-    Memory: some 20 bytes a row, and what sorting 4 million keys takes. All else is on disk and mapped.
+    Memory: about 20 bytes per row, and what sorting 4 million keys takes. All else is on disk and mapped.
 
     Args:
         paths: One file, or the two files of a Moses pair; plain or compressed, or `-`.

@@ -186,7 +186,8 @@ def _band_keys(sides: Sequence[Sequence[Hashes]], minima: int) -> list[Hashes]:
     """Keys in all bands of the sets of all sides together; 0 for an empty set.
 
     Args:
-        sides: For each side its minimum hashes, each uint64 (rows,); another seed for each side tells sides apart.
+        sides: For each side its minimum hashes, each uint64 (rows,); a different seed for each side distinguishes the
+            sides.
         minima: Minimum hashes of a key.
     """
     lowest = [reduce(np.minimum, each) for each in zip(*sides, strict=True)]

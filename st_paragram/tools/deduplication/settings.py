@@ -39,7 +39,7 @@ class Keep(str, Enum):
 
 
 class Unit(str, Enum):
-    """What n-grams are made of."""
+    """The unit of n-grams."""
 
     WORD = "word"
     CHARACTER = "character"

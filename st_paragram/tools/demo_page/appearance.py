@@ -1,6 +1,6 @@
 """How results and the page look: pieces of HTML, in which all that comes from users or models is escaped; a theme.
 
-Text on colours has a contrast of at least 4.5 (WCAG 2.2, AA). Fonts are those of the system: nothing is fetched.
+Text on colors has a contrast of at least 4.5 (WCAG 2.2, AA). Fonts are those of the system: nothing is fetched.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def summary(text: str) -> str:
 
 
 def chips(heading: str, parts: Sequence[Part]) -> str:
-    """Parts of a sentence one after another, coloured by their contributions, with the numbers beneath them."""
+    """Parts of a sentence one after another, colored by their contributions, with the numbers beneath them."""
     most = max((abs(part.contribution) for part in parts), default=0.0) or 1.0
     shown = "".join(
         f'<li class="sp-chip" style="background:{background(part.contribution / most)}">'

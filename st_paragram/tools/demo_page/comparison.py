@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What there is to tell of two sentences.
+    """The comparison of two sentences.
 
     Attributes:
         cosine: Of their embeddings.

@@ -72,7 +72,7 @@ class Models:
         return list(self.choices)
 
     def choice(self, label: str | None) -> Choice:
-        """What stands behind a label.
+        """The model of a label.
 
         Raises:
             SettingsError: there is no such label.

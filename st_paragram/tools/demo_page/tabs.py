@@ -57,7 +57,7 @@ LINES, MARKS = "Each line is a sentence", "Cut after full stops, question marks 
 NOTHING = "–"  # a dash, where there is no sentence
 
 _ALIGNED = (
-    "The score sets the cosine of two sentences against the cosines of their neighbours: above 1 they are "
+    "The score sets the cosine of two sentences against the cosines of their neighbors: above 1 they are "
     "more alike than their surroundings are. A sentence without a match has a dash."
 )
 

@@ -150,8 +150,8 @@ def read_upload(path: str | Path) -> str:
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text, in order, without spaces around them; none of them is blank.
 
-    A line always ends a sentence. Abbreviations that end with a full stop ("Dr. Who") are cut, too: whoever minds
-    writes a sentence a line.
+    A line always ends a sentence. Abbreviations that end with a full stop ("Dr. Who") are cut, too: to avoid that,
+    write one sentence per line.
     """
     found = []
     for line in text.split("\n"):

@@ -1,6 +1,6 @@
 """Embed a collection of texts into a folder of shards, by any number of processes or machines.
 
-Every shard is a task of its own, whose lines follow from the texts and the settings alone, so that the bytes do not
+Every shard is a separate task, whose lines follow from the texts and the settings alone, so that the bytes do not
 depend on who does the work. Shards that are done stay in a work folder until all are; a run that was interrupted, by
 whatever, is resumed there by the same call.
 """
@@ -55,7 +55,7 @@ class CollectionReport:
 
     Attributes:
         lines: Of all texts.
-        blank: How many of them have nothing but white space.
+        blank: How many of them have only white space.
         shards: Files of embeddings.
         resumed: How many of the shards an earlier run had made.
         dimension: Components of an embedding.
@@ -88,7 +88,7 @@ def embed_collection(
     run that is resumed, or that has the same work folder.
 
     Args:
-        texts: Files (or one), plain or compressed, or `-`, with a text a line.
+        texts: Files (or one), plain or compressed, or `-`, with one text per line.
         output: The folder to make.
         model: Directory, name or hub id of a model.
         settings: What the shards are like.
@@ -211,7 +211,7 @@ def _describe(stage: ShardStage, model: str) -> Description:
 
 
 def _assemble(stage: ShardStage, output: Path, description: Description) -> None:
-    """Put the shards into their folder under their names, and what they are beside them."""
+    """Put the shards into their folder under their names, and their description next to them."""
     paths = [path for paths in stage.shards() for path in paths]
     with atomic_folder(output) as folder:
         folder.mkdir()

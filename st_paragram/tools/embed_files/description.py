@@ -44,9 +44,9 @@ class InputText:
 
     Attributes:
         path: As it was given.
-        sha256: Of the file as it stands on disk; of its unpacked lines for standard input and other pipes.
+        sha256: Of the file on disk; of its unpacked lines for standard input and other pipes.
         lines: Their number.
-        blank: How many of them have nothing but white space; they have the embedding of the unknown token.
+        blank: How many of them have only white space; they have the embedding of the unknown token.
     """
 
     path: str
@@ -63,7 +63,7 @@ class Shard:
         file: Its name.
         input: The number of the text, from 0.
         first_line: The number of the text's line that its first row is of, from 1.
-        rows: Its rows; they are of neighbouring lines.
+        rows: Its rows; they are of neighboring lines.
         sha256: Of each of its files, by their names.
     """
 
@@ -86,7 +86,7 @@ class Description:
         scale: What the scales of int8 numbers mean; None for other types.
         normalized: Whether embeddings were scaled to length 1 before they were rounded.
         format: Of the shards.
-        with_text: Whether the lines stand in the shards.
+        with_text: Whether the lines are in the shards.
         model: Which made the embeddings.
         inputs: The texts, in order.
         shards: In the order of the texts and their lines.

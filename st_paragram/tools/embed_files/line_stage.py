@@ -1,4 +1,4 @@
-"""First stage: how many lines each text has, and where they stand."""
+"""First stage: how many lines each text has, and where they are."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Scanned:
     """What is known of a text.
 
     Attributes:
-        sha256: Of the file as it stands, in hexadecimal digits; of its lines for standard input and other pipes.
+        sha256: Of the file, in hexadecimal digits; of its lines for standard input and other pipes.
         copied: Whether its spans were copied, since they cannot be read from the middle of a packed file or a pipe.
         spans: Of its lines.
     """
@@ -69,7 +69,7 @@ class LineStage(Stage):
         return [digest(VERSION, each, self.shard_lines, *([column] if column else [])) for each, column in texts]
 
     def results(self) -> list[Path]:
-        """One for each text; only its metadata are there, beside the copies."""
+        """One for each text; only its metadata is there, next to the copies."""
         return [self.root / self.name / each / "text" for each in self.digests()]
 
     def local(self, task: int) -> bool:

@@ -59,7 +59,7 @@ def embed_file(
         source: A text file, plain or compressed, or `-`.
         output: The file to make.
         normalize: Scale rows to length 1.
-        identity: What tells this model from another, for resuming.
+        identity: What identifies this model, for resuming.
         overwrite: Replace an existing output.
         dtype: Type of the numbers, float32 or float16.
         dim: Keep the first components only; all if None.
@@ -70,7 +70,7 @@ def embed_file(
     Raises:
         ParagramError: The output exists, cannot be written, or another run is writing it; or an embedding is not
             finite.
-        SettingsError: The type is int8, whose scales need a file of their own; `dim` is larger than the model's; or a
+        SettingsError: The type is int8, whose scales need a separate file; `dim` is larger than the model's; or a
             component is too large for float16.
         TextError: The input cannot be read, or is empty.
     """
@@ -191,7 +191,7 @@ def _open_part(part: Path, settings_file: Path, settings: str, rows: RowFile, re
     if part.exists() and resumable and settings_file.exists() and settings_file.read_text(encoding="utf-8") == settings:
         logger.info("%s: resumed where an earlier run stopped", part)
         return part.open("r+b")
-    file = part.open("w+b")  # before the settings: rows of other settings must never stand beside these
+    file = part.open("w+b")  # before the settings: rows of other settings must never be mixed with these
     rows.begin(file)
     file.flush()
     settings_file.write_text(settings, encoding="utf-8")

@@ -32,7 +32,7 @@ def read_embeddings(folder: str | Path, compare: bool = True) -> StoredEmbedding
             result is kept in the user's cache: a file is compared again only after its size or time has changed.
 
     Raises:
-        StoreError: It is no such folder, or its description is damaged.
+        StoreError: It is not such a folder, or its description is damaged.
     """
     return StoredEmbeddings(Path(folder), read_description(Path(folder)), compare)
 
@@ -64,7 +64,7 @@ class StoredEmbeddings(ShardedRows):
     dimension = dim
 
     def rows(self, begin: int, end: int) -> NDArray[np.float32]:
-        """Neighbouring rows, float32 (end - begin, D); `end` beyond the last row is taken for the number of rows.
+        """Neighboring rows, float32 (end - begin, D); `end` beyond the last row is taken for the number of rows.
 
         Raises:
             IndexError: `begin` is below 0.
@@ -90,11 +90,11 @@ class StoredEmbeddings(ShardedRows):
             yield self.rows(begin, begin + size)
 
     def texts(self, begin: int, end: int) -> list[str]:
-        """The lines that neighbouring rows are embeddings of.
+        """The lines that neighboring rows are embeddings of.
 
         Raises:
             IndexError: `begin` is below 0.
-            SettingsError: They were not kept beside the embeddings.
+            SettingsError: They were not kept with the embeddings.
             StoreError: A shard is missing or damaged.
         """
         lines: list[str] = []

@@ -33,7 +33,7 @@ def batches(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def blank_lines(lines: Iterable[str]) -> int:
-    """How many lines have nothing but white space."""
+    """How many lines have only white space."""
     return sum(not line.strip() for line in lines)
 
 

@@ -14,7 +14,7 @@ from st_paragram.core.vectors.npy_shards import little_endian, write_header
 from st_paragram.core.vectors.packing import NumberType, Packed
 
 _BLOCK = 1 << 20
-# As many digits as tell all numbers of a type apart.
+# As many digits as distinguish all numbers of a type.
 _DIGITS = {NumberType.FLOAT32: "%.9g", NumberType.FLOAT16: "%.5g"}
 
 
@@ -27,7 +27,7 @@ class RowFile(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """What tells files of this kind apart, as JSON values by name."""
+        """What identifies files of this kind, as JSON values by name."""
 
     @abstractmethod
     def begin(self, file: BinaryIO) -> None:

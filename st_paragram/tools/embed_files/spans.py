@@ -1,4 +1,4 @@
-"""Where the lines of a file stand: spans of neighbouring lines, which are found in one pass and read on their own."""
+"""Where the lines of a file are: spans of neighboring lines, which are found in one pass and read on their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from st_paragram.errors import TextError
 
 @dataclass(frozen=True)
 class Span:
-    """Neighbouring lines of a file.
+    """Neighboring lines of a file.
 
     Attributes:
         begin: The byte at which the first line begins.
@@ -104,7 +104,7 @@ def _pieces(name: str, blocks: Iterable[bytes], most: int) -> Iterator[_Piece]:
 
 
 def _line_feed(block: bytes, number: int) -> int:
-    """Where the line feed of this number stands, counted from 1."""
+    """Position of the line feed with this number, counted from 1."""
     return int(np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))[number - 1])
 
 

@@ -81,7 +81,7 @@ def has_data(data: Path) -> bool:
 def read_answer_tasks(data: str | Path, languages: Collection[str] = ()) -> list[AnswerTask]:
     """The tasks of a folder of evaluation data.
 
-    Sets that stand side by side in a folder, `xquad_r/es` and `xquad_r/en`, are of these languages and parallel:
+    Sets that are side by side in a folder, `xquad_r/es` and `xquad_r/en`, are of these languages and parallel:
     questions of each are also put to the English answers.
 
     Args:
@@ -128,7 +128,7 @@ def score_answers(model: TextEncoder, tasks: Sequence[AnswerTask]) -> AnswerResu
 
 
 def report(found: AnswerRetrievalRun) -> Iterator[str]:
-    """Tables of the sets that stand alone, and of languages; a row for each way of embedding; part by part."""
+    """Tables of single sets, and of languages; a row for each way of embedding; part by part."""
     scored = _answer_rows(found)
     names = list(next(iter(found.models.values())).ways[SHARED])
     yield "## Answer retrieval: P@1 and mean reciprocal rank x 100\n"

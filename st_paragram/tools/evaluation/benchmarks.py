@@ -32,7 +32,7 @@ class Benchmark:
 
     Args:
         module: its module.
-        needs: a package beside the core ones, and the extra that brings it.
+        needs: a package besides the core packages, and the extra that brings it.
         on_hub: whether its data can come from the Hugging Face hub.
         files: the field of a request that names the user's own files, if it scores such.
     """
@@ -119,7 +119,7 @@ def run_benchmark(name: str, request: Request) -> BenchmarkRun:
 
 
 def report(run: BenchmarkRun) -> Iterator[str]:
-    """Tables beside published rows, and notes, part by part, whichever benchmark a run is of."""
+    """Tables with published rows, and notes, part by part, whichever benchmark a run is of."""
     parts: Iterator[str] = {**OWN, **BENCHMARKS}[run.benchmark].load().report(run)
     return parts
 

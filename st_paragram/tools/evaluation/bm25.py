@@ -24,7 +24,7 @@ def words(text: str) -> list[str]:
 
 
 def bm25_scores(task: AnswerTask) -> AnswerScores:
-    """Rank a task's sentences and, where there are contexts, its paragraphs, which are documents of their own.
+    """Rank a task's sentences and, where there are contexts, its paragraphs, which are separate documents.
 
     Raises:
         MissingExtraError: bm25s is not installed.
@@ -37,7 +37,7 @@ def bm25_scores(task: AnswerTask) -> AnswerScores:
 
 def _index(documents: Sequence[str], questions: Sequence[list[str]]) -> Callable[[slice], Scores]:
     module = require("bm25s", "retrieval", "BM25")
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of every index
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it reports every index
     index = module.BM25(k1=1.5, b=0.75, method="lucene")
     # With a word that no one writes, so that texts without any words can be indexed, too.
     index.index([[*words(text), "\0"] for text in documents], show_progress=False)

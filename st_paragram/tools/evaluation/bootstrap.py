@@ -98,7 +98,7 @@ def draw_counts(random: np.random.Generator, rows: int, n: int) -> NDArray[np.fl
 
 
 def _pearson(means: NDArray[np.float64], systems: int, largest: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correlations (K, rows) from means (rows, 3 K + 2); NaN where a variance is nothing but rounding."""
+    """Correlations (K, rows) from means (rows, 3 K + 2); NaN where a variance is only rounding."""
     x, xx, xy = (means[:, k * systems : (k + 1) * systems] for k in range(3))
     y, yy = means[:, -2:-1], means[:, -1:]
     variance_x, variance_y = xx - x * x, yy - y * y

@@ -101,7 +101,7 @@ class BuccRun:
     Args:
         models: name -> result.
         headings: of the keys of the results: texts, and how thresholds were chosen, in words.
-        k: neighbours searched for each sentence.
+        k: neighbors searched for each sentence.
         candidates: which pairs were put forward.
     """
 
@@ -188,7 +188,7 @@ def mine(source: Vectors, target: Vectors, k: int = DEFAULT_K, candidates: Candi
     Args:
         source: embeddings of n sentences, float32 (n, D), rows of length 1.
         target: embeddings of m sentences, float32 (m, D), rows of length 1.
-        k: neighbours searched for each sentence, which also make its background.
+        k: neighbors searched for each sentence, which also make its background.
         candidates: which pairs are put forward.
 
     Raises:

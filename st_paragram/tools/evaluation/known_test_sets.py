@@ -1,6 +1,6 @@
-"""Recognise published test sets, so that no training is watched with one by mistake.
+"""Recognize published test sets, so that no training is watched with one by mistake.
 
-The file `known_test_sets.json` beside this one holds hashes of pairs and no text: of each test set the 64 smallest
+The file `known_test_sets.json` next to this one holds hashes of pairs and no text: of each test set the 64 smallest
 (a bottom-k sketch: a random sample of the set, and the same one whatever the order of the rows), of each development
 set all. `data_prep/make_known_test_sets.py` makes it.
 """
@@ -78,7 +78,7 @@ class TestSetSketch:
 def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
     """Hashes of pairs, 64 bits each: BLAKE2b of both sentences, whichever comes first.
 
-    Letters and digits alone count (NFKC, case folded), so that neither tokenisation nor quotes hide a pair.
+    Letters and digits alone count (NFKC, case folded), so that neither tokenization nor quotes hide a pair.
 
     Raises:
         ValueError: there are not as many first as second sentences.
@@ -123,7 +123,7 @@ def known_test_set_in(first: Iterable[str], second: Iterable[str]) -> TestSetMat
 def write_known_test_sets(
     tests: Iterable[TestSetSketch], developments: dict[str, set[int]], path: Path = KNOWN_TEST_SETS
 ) -> None:
-    """Write the file of hashes, one set a row, whole or not at all.
+    """Write the file of hashes, one set per row, whole or not at all.
 
     Args:
         tests: the sketches.

@@ -33,12 +33,12 @@ class Examples:
 
 @dataclass(frozen=True)
 class LinearClassifier:
-    """A classifier that has learnt.
+    """A classifier that has learned.
 
     Attributes:
         strength: C, the inverse strength of the L2 regularisation.
         held_out: its accuracy on the examples that chose C, a share.
-        scaler: standardises embeddings by means and deviations of those it learnt from.
+        scaler: standardizes embeddings by means and deviations of those it learned from.
         regression: scikit-learn's.
     """
 
@@ -53,7 +53,7 @@ class LinearClassifier:
         return int((predicted == examples.labels).sum())
 
     def learn_on(self, train: Examples) -> LinearClassifier:
-        """The same learnt from other examples, e.g. with those held out, from its weights on."""
+        """The same learned from other examples, e.g. with those held out, from its weights on."""
         scaler, regression = copy.deepcopy((self.scaler, self.regression))
         _fit(regression, scaler.fit_transform(train.embeddings), train.labels)
         return LinearClassifier(self.strength, self.held_out, scaler, regression)
@@ -63,7 +63,7 @@ def best_classifier(train: Examples, held_out: Examples, strengths: Sequence[flo
     """Learn with every strength, from the weights of the one before, and keep what is best on examples held out.
 
     Args:
-        train: to learn from; embeddings are standardised, so that no component is regularised more than others.
+        train: to learn from; embeddings are standardized, so that no component is regularised more than others.
         held_out: to choose by; of equally good strengths the first one is taken.
         strengths: values of C, ascending.
 

@@ -1,4 +1,4 @@
-"""Rows the papers printed, to stand beside ours; every one is theirs, measured with their models and data.
+"""Rows from the papers, for comparison with ours; every row is theirs, measured with their models and data.
 
 The rows themselves are in the files of the benchmarks.
 

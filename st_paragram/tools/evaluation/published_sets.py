@@ -1,6 +1,6 @@
-"""Whether data are a published test set, so that published figures stand next to figures on the same data alone.
+"""Whether data are a published test set, so that published figures are shown only next to figures on the same data.
 
-The file `published_test_sets.json` has a digest of each set that was at hand: of all its pairs, and of their grades if
+The file `published_test_sets.json` has a digest of each available set: of all its pairs, and of their grades if
 there are any, in any order. Only letters and digits count, as in `known_test_sets`.
 `data_prep/make_known_test_sets.py` makes it.
 """

@@ -27,7 +27,7 @@ Run = TypeVar("Run", bound=BenchmarkRun)
 
 @dataclass(frozen=True)
 class Training:
-    """What there is to tell of a model's training; None where its directory does not say.
+    """Description of a model's training; None where its directory does not say.
 
     Args:
         languages: of the two sides.
@@ -63,7 +63,7 @@ class Record(Generic[Run]):
         command: that made it.
         date: ISO.
         machine: on which it was made.
-        training: model -> how it was trained, for models that tell.
+        training: model -> how it was trained, for models that record it.
         commits: model -> the commit of the hub that was taken, for models of the hub.
     """
 

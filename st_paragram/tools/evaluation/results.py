@@ -1,7 +1,7 @@
 """What benchmarks find: the types that several of them, records and reports share.
 
-All figures are shares: correlations are in -1 .. 1, errors, precision and the like in 0 .. 1. None stands for a figure
-that does not exist, such as the correlation of scores that are all alike. A run holds what one benchmark found for one
+All figures are shares: correlations are in -1 .. 1, errors, precision and the like in 0 .. 1. None means a figure that
+does not exist, such as the correlation of scores that are all alike. A run holds what one benchmark found for one
 or several models, in the order in which they were named.
 """
 

@@ -1,4 +1,4 @@
-"""Retrieval sets made of pairs of equivalent sentences (Gillick, Presta and Tomar 2018; Yang et al., ACL 2020, SR).
+"""Retrieval sets built from pairs of equivalent sentences (Gillick, Presta and Tomar 2018; Yang et al., ACL 2020, SR).
 
 The pairs are edges of a graph. Its connected components are groups of equivalent sentences: the transitive closure of
 the pairs. Every sentence of a group is a query, and the others of its group are what it should find.

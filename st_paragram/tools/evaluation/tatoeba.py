@@ -1,4 +1,4 @@
-"""Tatoeba: retrieval of translations by nearest neighbour (Artetxe and Schwenk, TACL 2019).
+"""Tatoeba: retrieval of translations by nearest neighbor (Artetxe and Schwenk, TACL 2019).
 
 The test sets are files `xxx-eng.tsv`, rows `foreign TAB English`, or pairs of files as they were first published.
 """
@@ -41,7 +41,7 @@ ENGLISH = ("en", "eng")
 _TABLE = re.compile(r"([a-z]{3})-eng\.tsv")
 _PUBLISHED = re.compile(r"tatoeba\.([a-z]{3})-eng\.\1")
 
-# Error rate by nearest neighbour (cosine), mean of both directions; columns as Tatoeba's files are named.
+# Error rate by nearest neighbor (cosine), mean of both directions; columns as Tatoeba's files are named.
 PUBLISHED = rows(
     Source.P_SP,
     "ara deu spa fra rus tur average",
@@ -67,7 +67,7 @@ _HEAD = (
 )
 
 _READING = (
-    "It is an error if the nearest neighbour is not the translation. Accuracy and F1 x 100 are as mteb counts them."
+    "It is an error if the nearest neighbor is not the translation. Accuracy and F1 x 100 are as mteb counts them."
 )
 
 
@@ -95,9 +95,9 @@ class RetrievalScores:
 
     Args:
         pairs: n.
-        cosine: errors of the nearest neighbour by cosine.
-        margin: errors of the neighbour, among the k nearest, of the highest margin (ratio) score.
-        accuracy: share of first sentences whose nearest neighbour by cosine is their translation, as mteb counts it:
+        cosine: errors of the nearest neighbor by cosine.
+        margin: errors of the neighbor, among the k nearest, of the highest margin (ratio) score.
+        accuracy: share of first sentences whose nearest neighbor by cosine is their translation, as mteb counts it:
             1 - cosine.forward, but for ties.
         f1: mteb's main score, see `weighted_f1`.
     """
@@ -119,7 +119,7 @@ class TatoebaResult:
 
 @dataclass(frozen=True)
 class TatoebaRun:
-    """Models on the Tatoeba test sets; k neighbours make a margin's background; languages whose data are others."""
+    """Models on the Tatoeba test sets; k neighbors make a margin's background; languages whose data are others."""
 
     benchmark: ClassVar[str] = "tatoeba"
     models: dict[str, TatoebaResult]
@@ -217,7 +217,7 @@ def retrieval_scores(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> Ret
     Args:
         first: embeddings of n sentences, float32 (n, D), rows of length 1.
         second: those of their translations, in the same order.
-        k: neighbours that make a margin's background, fewer if there are not as many sentences.
+        k: neighbors that make a margin's background, fewer if there are not as many sentences.
 
     Raises:
         EvaluationError: the sides differ in number, or as `nearest_neighbours`.
@@ -244,7 +244,7 @@ def score_tatoeba(model: TextEncoder, sets: Sequence[Translations], k: int = DEF
     Args:
         model: any model.
         sets: the test sets, with names.
-        k: neighbours that make a margin's background.
+        k: neighbors that make a margin's background.
     """
     started = time.perf_counter()
     found = {pairs.name: retrieval_scores(embed(model, pairs.first), embed(model, pairs.second), k) for pairs in sets}
@@ -252,7 +252,7 @@ def score_tatoeba(model: TextEncoder, sets: Sequence[Translations], k: int = DEF
 
 
 def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
-    """Nearest neighbours as mteb 2 looks for them (its `BitextMiningEvaluator`), int64 (n,).
+    """Nearest neighbors as mteb 2 looks for them (its `BitextMiningEvaluator`), int64 (n,).
 
     Sentences with the same words have one vector; which of them is "nearest" is a matter of rounding there, so only
     the same steps give the same figures: rows are brought to length 1 again, and looked for in blocks of 100.
@@ -275,8 +275,8 @@ def weighted_f1(found: Rows) -> float:
 
 
 def report(found: TatoebaRun) -> Iterator[str]:
-    """A table for each model, and one of all beside published rows, part by part."""
-    yield "## Tatoeba: errors x 100 of the nearest neighbour\n"
+    """A table for each model, and one of all with published rows, part by part."""
+    yield "## Tatoeba: errors x 100 of the nearest neighbor\n"
     yield f"{_READING}\n"
     for name, result in found.models.items():
         seconds = "" if result.seconds is None else f"This took {result.seconds:.1f} s.\n\n"
@@ -286,7 +286,7 @@ def report(found: TatoebaRun) -> Iterator[str]:
     if altered := [language for language in columns if language in found.altered]:
         yield not_comparable(altered) + "\n"
     if shared := [language for language in columns if language not in altered]:
-        yield f"## Tatoeba: mean error x 100 by cosine beside published rows\n\n{_published_table(found, shared)}"
+        yield f"## Tatoeba: mean error x 100 by cosine, with published rows\n\n{_published_table(found, shared)}"
 
 
 def _table(result: TatoebaResult) -> str:

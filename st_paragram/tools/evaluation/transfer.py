@@ -1,9 +1,9 @@
 """English transfer tasks (SentEval, Conneau and Kiela 2018): a linear classifier on frozen embeddings.
 
-Logistic regression on standardised embeddings. MR, CR, SUBJ and MPQA are cross-validated: each of ten folds is scored
+Logistic regression on standardized embeddings. MR, CR, SUBJ and MPQA are cross-validated: each of ten folds is scored
 by a classifier of the other nine, whose regularisation was chosen by learning from eight and scoring the ninth. TREC
-chooses it on a tenth of its training sentences, then learns from all of them; SST2 has a development set of its own.
-SentEval chooses by an inner cross-validation of nine folds, on embeddings that are not standardised.
+chooses it on a tenth of its training sentences, then learns from all of them; SST2 has a separate development set.
+SentEval chooses by an inner cross-validation of nine folds, on embeddings that are not standardized.
 
 Files are `label TAB text`: MR.tsv, CR.tsv, SUBJ.tsv and MPQA.tsv; TREC.train.tsv and .test.tsv; SST2.train.tsv,
 .dev.tsv and .test.tsv; each plain or compressed as .tsv.xz, .tsv.gz or .tsv.bz2. A text may be empty, as one of CR is.
@@ -47,7 +47,7 @@ TASKS = {
 }
 FOLDS = 10  # of cross-validation, and a tenth is held out
 
-#: Values of C that are tried. SentEval's 2^-2 ... 2^3 are for embeddings that are not standardised.
+#: Values of C that are tried. SentEval's 2^-2 ... 2^3 are for embeddings that are not standardized.
 STRENGTHS = tuple(2.0**power for power in range(-12, 0, 2))
 _SEED = 0  # of the folds
 

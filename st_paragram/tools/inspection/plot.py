@@ -65,7 +65,7 @@ def _draw_lengths(axes: Axes, inspection: StoreInspection, longest: int) -> None
 
 
 def _draw_frequencies(axes: Axes, inspection: StoreInspection) -> None:
-    """Occurrences of pieces by rank, a curve for each tokenizer, beside those that Zipf's law predicts."""
+    """Occurrences of pieces by rank, a curve for each tokenizer, next to those that Zipf's law predicts."""
     labels = []
     for use, color in zip(inspection.tokenizers, (OURS, THEIRS), strict=False):
         seen = use.frequencies[: use.used]
@@ -89,7 +89,7 @@ def _draw_law(axes: Axes, ranks: NDArray[np.int64], most: int) -> None:
 
 
 def _draw_joint(figure: Figure, axes: Axes, inspection: StoreInspection, longest: int) -> None:
-    """Pairs by the lengths of both sides, colours by the logarithm of their number."""
+    """Pairs by the lengths of both sides, colors by the logarithm of their number."""
     from matplotlib.colors import LogNorm
 
     size = min(longest, len(inspection.joint) - 1) + 1

@@ -24,7 +24,7 @@ from st_paragram.tools.inspection.statistics import (
 
 _RATIO_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _BLOCK = 1 << 16  # pairs looked at together
-_LONGEST = 255  # pieces; longer sentences stand with these where the lengths of both sides are counted together
+_LONGEST = 255  # pieces; longer sentences are counted with these where the lengths of both sides are counted together
 _MOST_LABELS = 100  # different ones that are counted one by one
 
 

@@ -93,7 +93,7 @@ def _shares(side: SideInspection) -> tuple[str, str, str]:
 
 
 def _side_names(found: StoreInspection) -> list[str]:
-    """Languages, told apart if both are the same."""
+    """Languages, distinguished if both are the same."""
     names = _languages(found)
     return names if names[0] != names[1] else [f"{name} ({side})" for name, side in zip(names, "ab", strict=True)]
 

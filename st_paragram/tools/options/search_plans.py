@@ -20,8 +20,8 @@ from st_paragram.tools.search.settings import AUTO, FLAT, SearchSettings, Size
 from st_paragram.tools.stages.stage import check_stage
 from st_paragram.tools.stages.work import Work
 
-# Measured on two cores (docs/mining.md): 100,000 sentences of 300 components a side in 50 s, both ways by one product,
-# and a million a side through an index in 177 s, with building it.
+# Measured on two cores (docs/mining.md): 100,000 sentences of 300 components per side in 50 s, both ways by one
+# product, and a million per side through an index in 177 s, with building it.
 _PRODUCTS_A_SECOND = 6e10
 _SECONDS_A_ROW_OF_AN_INDEX = 90e-6
 _LIBRARIES = 500 << 20  # on top of what --memory limits, as its help says
@@ -116,6 +116,6 @@ def documents_plan(
         f"{verb} within pairs of documents",
         [f"{documents}: {seen}" if isinstance(documents, str) else seen, model.line],
         [f"{output}: rows `score TAB source TAB target`", planned_work(work, output)],
-        [f"margin {settings.margin.value}, {settings.k} neighbours", planned_workers(work.executor)],
+        [f"margin {settings.margin.value}, {settings.k} neighbors", planned_workers(work.executor)],
         Needs(None, model.memory(work.workers), None, "the size of the documents"),
     )

@@ -98,7 +98,7 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         otherwise: The list of filters if the options say nothing; None: length alone.
 
     Raises:
-        SettingsError: Lengths were given beside a list of filters, or the list is refused.
+        SettingsError: Lengths were given together with a list of filters, or the list is refused.
     """
     from st_paragram.tools.cleaning.config import default_cleaning, only_length, paper_cleaning, read_cleaning
     from st_paragram.tools.cleaning.length import Length

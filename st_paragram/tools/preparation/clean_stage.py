@@ -1,4 +1,4 @@
-"""Second stage: filter and repair rows, normalise them and sort them by their keys, shard by shard."""
+"""Second stage: filter and repair rows, normalize them and sort them by their keys, shard by shard."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CleanStage(RowStage):
         identities: What `filters_digest` gives for each text, once for the run: it may have to read large models.
         lower_case: Lower-case the texts.
         segmentation: How Chinese is cut into words.
-        by: What the keys of rows are made of.
+        by: What the keys of rows are computed from.
         seed: Seed of the keys.
         rejects: Also leave the dropped rows in files.
     """

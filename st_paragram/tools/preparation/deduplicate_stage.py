@@ -1,7 +1,7 @@
 """Third stage: bring equal rows together, drop repeated ones, leave the rest in the order of their keys.
 
 Rows equal by a key lie in the same range of keys of every file, so a task reads a slice of each file, sorts it and
-looks at neighbours: an external sort whose memory is one slice, whatever the size of the text. Near rows are found in
+looks at neighbors: an external sort whose memory is one slice, whatever the size of the text. Near rows are found in
 the same way, in a stage for each band: rows with the same key are compared, and those that are near an earlier one go.
 """
 
@@ -52,7 +52,7 @@ class DeduplicateStage(RowStage):
         rows: Where rows come from; their keys are by `by`.
         by: What makes rows equal, or may make them near.
         copies: How many of equal rows stay; None for all. Of near rows the band says how many.
-        then: What the keys of the rows that go out are made of.
+        then: What the keys of the outgoing rows are computed from.
         seed: Seed of the keys.
         rejects: Also leave the dropped rows in files.
         task_bytes: Rows, in bytes, that one task works on.
@@ -115,7 +115,7 @@ class DeduplicateStage(RowStage):
 
 
 def _keep(rows: Sequence[bytes], copies: Copies | None) -> list[bool]:
-    """Whether each of the sorted rows stays; neighbours with one key are equal."""
+    """Whether each of the sorted rows stays; neighbors with one key are equal."""
     if copies is None:
         return [True] * len(rows)
     keep: list[bool] = []

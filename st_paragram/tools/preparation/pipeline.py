@@ -137,5 +137,5 @@ def _read_and_clean(
 
 
 def _given_file(vocabulary: SentencePieceTokenizer, folder: Path) -> Path:
-    """Where a vocabulary stands that is not trained; the name distinguishes it from others."""
+    """The place of a vocabulary that is not trained; the name distinguishes it from others."""
     return folder / "given" / f"{hashlib.sha256(vocabulary.model_proto).hexdigest()[:16]}.model"

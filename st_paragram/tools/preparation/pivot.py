@@ -1,6 +1,6 @@
 """Paraphrases out of bitext: English sentences that have the same translation, from files larger than memory.
 
-Rows are scattered to bucket files by a hash of their translation, so that all sentences of a translation stand in one
+Rows are scattered to bucket files by a hash of their translation, so that all sentences of a translation are in one
 bucket, and a bucket at a time is grouped in memory. The pairs are scattered the same way by their own hash, which
 brings repeated ones together and shuffles them.
 """
@@ -52,8 +52,8 @@ def pivot(
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and within a language.
     The pairs come in random order; they and their order depend on the set of rows and the settings alone. Temporary
-    files (less than the text, uncompressed) stand in a hidden folder beside the output and go at the end, whatever it
-    is; the output takes its name only when it is complete.
+    files (less than the text, uncompressed) are in a hidden folder next to the output and are removed at the end,
+    whatever it is; the output takes its name only when it is complete.
 
     Args:
         sources: Bitexts, see `pivot_source`.
@@ -115,7 +115,7 @@ def _rows(
 
 
 def _letters(text: str) -> int:
-    """Characters that are no space, a Han character as 3, which is about what it says in letters."""
+    """Characters other than spaces, a Han character as 3, which is about what it says in letters."""
     return len(text) - text.count(" ") + (0 if text.isascii() else 2 * len(_HAN.findall(text)))
 
 

@@ -91,7 +91,7 @@ def pivot_pairs(
     """Make pairs of the sentences of each group.
 
     Sentences that differ in case, spaces and marks alone count as one. Which pairs are drawn depends on the pivot, the
-    seed and the set of sentences, not on their order; so does which sentence of a pair stands first, but for the pivot.
+    seed and the set of sentences, not on their order; as does which sentence of a pair comes first, but for the pivot.
 
     Args:
         groups: A pivot and its sentences, repeated ones included.

@@ -1,4 +1,4 @@
-"""The final order: which rows of which range go into the store, after caps and balance, and where copies stand.
+"""The final order: which rows of which range go into the store, after caps and balance, and where copies are.
 
 Rows in the order of their keys are a uniform shuffle, so the first rows of a source in this order are a uniform sample
 of it: caps and shares are cut off there. A source that is to have more rows than it has gets copies; a copy of the
@@ -26,7 +26,7 @@ MOST_COPIES = 1000
 
 
 def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: float) -> list[int]:
-    """Rows of each source that the store shall have, copies included.
+    """Rows of each source for the store, copies included.
 
     A weight multiplies what the cap leaves of a source. With a temperature T, the pairs of one language (sources with
     the same languages) get a share of all pairs in proportion to their number to the power of 1 / T; the total stays

@@ -177,10 +177,10 @@ def prepare_cached(
 ) -> Path:
     """Return a store of these texts and settings from a cache folder, made first if it is not there yet.
 
-    The texts are told apart by absolute path, size and time of change.
+    The texts are identified by absolute path, size and time of change.
 
     Raises:
-        TextError: If a text is missing or is no regular file (standard input cannot be cached).
+        TextError: If a text is missing or is not a regular file (standard input cannot be cached).
         StoreError: As in `prepare`.
         SettingsError: As in `prepare`.
     """

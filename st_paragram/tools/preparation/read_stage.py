@@ -65,7 +65,7 @@ class ReadStage(Stage):
         return self.identities
 
     def results(self) -> list[Path]:
-        """One per text; only its metadata are there, beside the shards."""
+        """One per text; only its metadata is there, next to the shards."""
         return [self.folder(source) / "text" for source in range(len(self.sources))]
 
     def local(self, task: int) -> bool:

@@ -2,11 +2,11 @@ r"""Rows between stages: files sorted by a random key, so that any range of keys
 
 A row is `key TAB source TAB first text TAB second text \n`: the key 32 hexadecimal digits of BLAKE2b, keyed with the
 seed, of what makes two rows equal (or as many digits of a band of near duplicates); the source a number of four digits.
-Where dropped rows are to be written out, the columns of the row as the filters saw it stand behind the texts, with tabs
-between.
+Where dropped rows are to be written out, the columns of the row as the filters saw it follow the texts, separated by
+tabs.
 
 Keys look random, so their order is a uniform shuffle; it depends on the seed and on the rows alone, not on their order
-in the input nor on who worked on them, and equal rows stand side by side. The index of a file, `<file>.npy`, says where
+in the input nor on who worked on them, and equal rows are adjacent. The index of a file, `<file>.npy`, says where
 each of the 4,096 ranges of keys begins.
 """
 
@@ -34,7 +34,7 @@ from st_paragram.tools.stages.stage import Stage
 
 RANGES = 4096
 MAX_SOURCES = 10_000
-_PREFIX = 3  # hexadecimal digits that tell ranges apart
+_PREFIX = 3  # hexadecimal digits that distinguish ranges
 KEY_DIGITS = 32
 SOURCE = slice(KEY_DIGITS + 1, KEY_DIGITS + 5)
 TEXTS = KEY_DIGITS + 6
@@ -72,7 +72,7 @@ class Keys:
         r"""Make rows of pairs.
 
         Args:
-            pairs: Normalised texts, which hold neither ``\t`` nor ``\n``.
+            pairs: Normalized texts, which hold neither ``\t`` nor ``\n``.
             source: The number of their source.
             as_seen: For each pair the columns to carry along, for the case that the row is dropped; None for none.
         """
@@ -154,7 +154,7 @@ def read_range(paths: Iterable[Path], begin: int, end: int) -> list[bytes]:
 
 @lru_cache(maxsize=16)
 def group_ranges(paths: tuple[Path, ...], most_bytes: int) -> list[tuple[int, int]]:
-    """Cut the ranges of keys into groups of neighbours of about `most_bytes` each, over all files together.
+    """Cut the ranges of keys into groups of neighbors of about `most_bytes` each, over all files together.
 
     Remembered, since every task asks; a file of rows never changes, other rows have another name.
     """

@@ -99,8 +99,8 @@ class PrepareSettings:
         """Check the languages.
 
         Raises:
-            SettingsError: One is missing, vocabularies are to be told apart that cannot be, or words are to be found
-                where there are none.
+            SettingsError: One is missing, vocabularies are to be separate where they cannot be, or words are to be
+                found where there are none.
         """
         if not all(self.languages):
             raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")

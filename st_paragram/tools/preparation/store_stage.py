@@ -48,7 +48,7 @@ class StoreStage(Stage):
         return [digest(self.encode.digests(), self._described(), str(self.output.absolute()), *text)]
 
     def results(self) -> list[Path]:
-        """The marker in the work folder; the store itself stands where it was asked for."""
+        """The marker in the work folder; the store itself is where it was requested."""
         return [self.folder() / "store"]
 
     def pending(self) -> list[int]:

@@ -42,7 +42,7 @@ class TextStage(Stage):
         return [digest(VERSION, self.plan.digests(), str(self.output.absolute()))]
 
     def results(self) -> list[Path]:
-        """The marker in the work folder; the files stand where they were asked for."""
+        """The marker in the work folder; the files are where they were requested."""
         return [self.folder() / "text"]
 
     @property

@@ -40,7 +40,7 @@ class VocabularyStage(Stage):
     Attributes:
         plan: The order.
         settings: Of the preparation.
-        given: A file whose vocabulary takes the place of a trained one; its name tells its content.
+        given: A file whose vocabulary takes the place of a trained one; its name identifies its content.
     """
 
     name: ClassVar[str] = "vocabulary"

@@ -1,1 +1,1 @@
-"""Nearest neighbours of embeddings, exactly or through an index, in memory or from disk."""
+"""Nearest neighbors of embeddings, exactly or through an index, in memory or from disk."""

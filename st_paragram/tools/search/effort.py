@@ -1,8 +1,8 @@
 """How hard an inexact index must look: measured on a sample of queries, against an exact search.
 
 Recall is the share of the queries whose nearest row is found. It decides, since pairs and answers are taken best
-first. The share of their k nearest rows that are found is told beside it: it is lower, and counts where all k matter,
-as for the background of a margin. Equally near rows stand for each other in both.
+first. The share of their k nearest rows that are found is also reported: it is lower, and counts where all k matter,
+as for the background of a margin. Equally near rows are interchangeable in both.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def find_effort(
         queries: A sample of them is searched for.
         corpus: The rows that are searched.
         parts: Their indexes: for each the row it begins at, and itself.
-        k: Neighbours of a query; fewer where there are fewer rows.
+        k: Neighbors of a query; fewer where there are fewer rows.
         settings: `recall` and `seed` count.
         part_rows: Rows in memory at a time, of the exact search.
-        own: Queries are the rows of the corpus: each is left out of its own neighbours.
+        own: Queries are the rows of the corpus: each is left out of its own neighbors.
     """
     rows = np.sort(np.random.default_rng(settings.seed).permutation(len(queries))[:_SAMPLE])
     sample, k = queries.take(rows), min(k, len(corpus) - own)
@@ -70,7 +70,7 @@ def find_effort(
     def others(neighbours: Neighbours) -> Neighbours:
         return without_self(neighbours, rows, k) if own else neighbours
 
-    if k < 1:  # a single row, which is its own neighbour alone
+    if k < 1:  # a single row, which is its own neighbor alone
         return Effort(EFFORTS[0], 1.0, 1.0, 0, {})
     true = others(exact(sample, corpus, k + own, part_rows))
     most = max(indexes.most_effort(index) for _, index in parts)
@@ -84,16 +84,16 @@ def find_effort(
 
 
 def recall(found: Neighbours, true: Neighbours) -> float:
-    """Share of the true neighbours that were found; equally near ones stand for each other.
+    """Share of the true neighbors that were found; equally near rows are interchangeable.
 
     Args:
-        found: k neighbours of each query.
+        found: k neighbors of each query.
         true: Its k nearest, by an exact search.
     """
     return float((found.similarities >= true.similarities[:, -1:]).mean())
 
 
 def describe_recall(recall: float, recall_at_k: float, k: int) -> str:
-    """In words what is found: "the nearest neighbour of 95.1 % of a sample, and 84.0 % of its nearest 4"."""
-    nearest = f"the nearest neighbour of {100 * recall:.1f} % of a sample"
+    """In words what is found: "the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"."""
+    nearest = f"the nearest neighbor of {100 * recall:.1f} % of a sample"
     return f"{nearest}, and {100 * recall_at_k:.1f} % of its nearest {k}"

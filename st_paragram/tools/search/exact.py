@@ -52,7 +52,7 @@ def exact_both_ways(queries: Vectors, corpus: Rows, k: int, part_rows: int) -> t
     Args:
         queries: float32 (n, D), of length 1.
         corpus: m rows.
-        k: Neighbours wanted; all there are, if they are fewer.
+        k: Neighbors wanted; all there are, if they are fewer.
         part_rows: Rows in memory at a time.
 
     Returns:
@@ -70,7 +70,7 @@ def exact_within(corpus: Rows, begin: int, end: int, k: int, part_rows: int) -> 
         corpus: m rows.
         begin: First of the queries.
         end: Behind the last of the n queries.
-        k: Neighbours wanted, a row itself among them; all there are, if they are fewer.
+        k: Neighbors wanted, a row itself among them; all there are, if they are fewer.
         part_rows: Rows in memory at a time.
 
     Returns:

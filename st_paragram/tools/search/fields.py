@@ -171,7 +171,7 @@ class FieldBuilder:
         self._guess, self._known, self.count = guess, known or {}, 0
 
     def add(self, values: Mapping[str, Value | None], line: int) -> None:
-        """Take the fields of the next sentence; None, empty text and NaN are no values.
+        """Take the fields of the next sentence; None, empty text and NaN are not values.
 
         Args:
             values: By names of fields.

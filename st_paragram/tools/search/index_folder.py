@@ -44,7 +44,7 @@ def build(
     source: str | TaggedTexts, output: Path, model: str, settings: SearchSettings, overwrite: bool, content: Content
 ) -> IndexMetadata:
     """Make the folder; see `SearchIndex.build`."""
-    check = partial(check_output_folder, output, overwrite, METADATA_FILE, "index", MiningError)
+    check = partial(check_output_folder, output, overwrite, METADATA_FILE, "search index", MiningError)
     check()
     path = find(model)
     encoder = load_encoder(path)

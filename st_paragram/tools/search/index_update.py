@@ -79,7 +79,7 @@ class _New:
 
     Attributes:
         index: The index as it is.
-        rows: Row of the index that each stands for, -1 for a new sentence: int64 (n,).
+        rows: Row of the index for each, -1 for a new sentence: int64 (n,).
         given: Sentences that were given.
         places: Row of each among them, -1 for one that is copied from the index: int64 (n,).
         columns: Fields.

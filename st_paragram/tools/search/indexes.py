@@ -43,7 +43,7 @@ def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str:
 def _subvectors(dim: int) -> int:
     """Into how many parts vectors are cut, each of which becomes 4 bits: parts of four components.
 
-    Measured on a million sentences a side, embeddings of 300 components: as many neighbours are found as with whole
+    Measured on a million sentences a side, embeddings of 300 components: as many neighbors are found as with whole
     vectors in the lists, at a fraction of the time, since what is found is ranked by the stored vectors anyway.
     """
     return next(parts for parts in range(max(dim // 4, 1), 0, -1) if dim % parts == 0)
@@ -57,7 +57,7 @@ def rows_in(memory: int, dim: int) -> int:
 def build(factory: str, vectors: StoredVectors, begin: int, end: int, seed: int) -> Any:  # noqa: ANN401
     """Train an index on a sample of the rows `begin` to `end`, and add them all; ids are rows less `begin`.
 
-    Runs on all cores, whoever calls: rounding, hence the index, must not depend on how work is shared.
+    Runs on all cores, for every caller: rounding, hence the index, must not depend on how work is shared.
 
     Raises:
         SettingsError: faiss does not know the factory string, or there are too few rows for it.

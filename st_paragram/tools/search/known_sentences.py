@@ -1,6 +1,6 @@
 """Which sentences are in an index already.
 
-Sentences are told apart by their bytes. Their length, first and last bytes, gathered for many at once, show which few
+Sentences are compared by their bytes. Their length, first and last bytes, gathered for many at once, show which few
 have to be compared: nothing has to be stored for this, and a million are looked through in a fraction of a second.
 """
 

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours of vectors in memory."""
+"""Exact nearest neighbors of vectors in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from st_paragram.tools.search.exact import exact, exact_both_ways
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
 from st_paragram.tools.search.vectors import HeldRows
 
-# Squared lengths of embeddings normalised in float32, or in float16 and back, stay well within this of 1.
+# Squared lengths of embeddings normalized in float32, or in float16 and back, stay well within this of 1.
 _LENGTH_TOLERANCE = 0.01
 
 
@@ -22,7 +22,7 @@ def nearest_neighbours(queries: Vectors, corpus: Vectors, k: int) -> Neighbours:
     Args:
         queries: float32 (n, D), rows of length 1.
         corpus: float32 (m, D), rows of length 1.
-        k: Neighbours wanted for each query, 1 .. m.
+        k: Neighbors wanted for each query, 1 .. m.
 
     Raises:
         EvaluationError: Either side is empty, holds NaN or infinite numbers or rows of another length than 1, or
@@ -40,7 +40,7 @@ def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbo
     Args:
         source: float32 (n, D), rows of length 1.
         target: float32 (m, D), rows of length 1.
-        k: Neighbours wanted, at least 1; all there are where they are fewer.
+        k: Neighbors wanted, at least 1; all there are where they are fewer.
 
     Raises:
         EvaluationError, SettingsError: As `nearest_neighbours`.

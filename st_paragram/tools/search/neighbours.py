@@ -27,7 +27,7 @@ class Neighbours:
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """Mean cosine of each query with its k neighbours, (n,)."""
+        """Mean cosine of each query with its k neighbors, (n,)."""
         return self.similarities.mean(axis=1, dtype=np.float64)
 
     def nearest(self, k: int) -> Neighbours:
@@ -39,7 +39,7 @@ def united(parts: Iterable[tuple[int, Neighbours]], count: int, k: int) -> Neigh
     """The k nearest of what was found in several searches of different rows.
 
     Args:
-        parts: For each search the first of its queries, and the neighbours of that query and those after it. The rows
+        parts: For each search the first of its queries, and the neighbors of that query and those after it. The rows
             that are searched must rise from part to part.
         count: All queries, n.
         k: To keep; all parts together must have as many for each query.

@@ -1,7 +1,7 @@
 """Search a text for sentences like others: an index is built once, kept in a folder, and asked as often as one likes.
 
 Whatever finds candidates, cosines are computed from the stored vectors. A folder remembers its model: vectors of
-another one say nothing beside its own, so that only that model may ask; and it remembers whether its texts are
+different models are not comparable, so that only that model may search; and it remembers whether its texts are
 sentences or answers to questions (see `content`).
 """
 
@@ -47,7 +47,7 @@ class Hit:
 
     Attributes:
         score: Its cosine with the query.
-        line: Where it stands first in the text, from 1. Lines that are added later are counted on from the last one,
+        line: Its first line in the text, from 1. Lines that are added later are counted on from the last one,
             and a number stays with its sentence.
         sentence: Itself, with single spaces.
         metadata: Its fields, by name.
@@ -126,8 +126,8 @@ class SearchIndex:
         """Build an index of a text in a folder, all of it or nothing, and open it.
 
         Args:
-            source: A path: a sentence a line, plain or compressed, or `-`. Or sentences themselves. Identical ones are
-                one; those of fewer than two letters or digits are left out.
+            source: A path: one sentence per line, plain or compressed, or `-`. Or sentences themselves. Identical
+                ones are one; those of fewer than two letters or digits are left out.
             output: The folder to make.
             model: Directory, name or hub id.
             settings: How vectors are kept and searched.
@@ -223,7 +223,7 @@ class SearchIndex:
             MiningError: As of `search`.
             SettingsError: As of `search`.
         """
-        opened = self._opened  # the same one for rows and their texts, whoever changes the index meanwhile
+        opened = self._opened  # the same one for rows and their texts, even if the index changes meanwhile
         found = self._nearest(opened, unit_rows(vectors, "queries"), k, where)
         least = -np.inf if threshold is None else threshold
         hits = []
@@ -350,11 +350,11 @@ class SearchIndex:
         return True
 
     def tune(self, queries: Rows, k: int, settings: SearchSettings) -> Effort:
-        """Look from now on as hard as it takes to find enough neighbours of these queries; for an inexact index.
+        """Look from now on as hard as it takes to find enough neighbors of these queries; for an inexact index.
 
         Args:
             queries: Vectors of this index's model; a sample of them is searched for.
-            k: Neighbours that `recall_at_k` is about.
+            k: Neighbors that `recall_at_k` is about.
             settings: `recall` and `seed` count.
         """
         part_rows = rows_at_a_time(self.memory, self.metadata.dimension)

@@ -1,4 +1,4 @@
-"""The distinct sentences of a text on disk: each stands there once, and those that say nothing are left out.
+"""The distinct sentences of a text on disk: each is there once, and those without content are left out.
 
 A folder holds `text`, all lines one after another with single spaces, and, mapped when read, `starts.npy` and
 `ends.npy` (int64 (n,), bytes of `text`) and `lines.npy` (int64 (n,), the line of the first occurrence, from 0) of the
@@ -39,7 +39,7 @@ class SentenceCounts:
         lines: Read.
         blank: Of white space alone.
         near_empty: With fewer than two letters or digits.
-        repeated: That were there before; the first one stands for them.
+        repeated: That were there before; the first is kept.
         boilerplate: Of sentences that occur too often, if there is a limit.
         sentences: Distinct ones that are left.
         most_repeated: How often the most frequent sentence occurs.
@@ -136,10 +136,10 @@ def write_sentences(
 ) -> SentenceCounts:
     """Find the distinct sentences of a text.
 
-    Memory: 32 bytes a line.
+    Memory: 32 bytes per line.
 
     Args:
-        path: The text, a sentence a line; with ids, `id TAB sentence` (as in BUCC's files).
+        path: The text, one sentence per line; with ids, `id TAB sentence` (as in BUCC's files).
         folder: Filled.
         with_ids: Lines begin with an id.
         most_repeats: Leave out sentences that occur more often: menus, headers and the like.
@@ -274,7 +274,7 @@ def _write_lines(
 
 
 class _Kept:
-    """Of the lines that were written: their numbers, hashes, and lengths in bytes. 32 bytes a line."""
+    """Of the lines that were written: their numbers, hashes, and lengths in bytes. 32 bytes per line."""
 
     def __init__(self) -> None:
         self._numbers, self._hashes = list[NDArray[np.int64]](), list[NDArray[np.uint64]]()
@@ -341,7 +341,7 @@ def _first_occurrences(
 ) -> NDArray[np.int64]:
     """Positions of the distinct sentences, in order.
 
-    Hashes of 64 bits tell them apart: of a billion sentences, two have the same one in about one text out of 40.
+    Hashes of 64 bits distinguish them: of a billion sentences, two have the same one in about one text out of 40.
     """
     _, first, times = np.unique(hashes, return_index=True, return_counts=True)
     counts.most_repeated = int(times.max(initial=0))

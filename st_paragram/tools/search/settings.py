@@ -34,7 +34,7 @@ def parse_memory(size: str | int) -> Size:
     """Bytes of a size such as 4G or 512M; a number is bytes.
 
     Raises:
-        SettingsError: It is no size.
+        SettingsError: It is not a size.
     """
     if isinstance(size, int):
         return Size(size)
@@ -46,10 +46,10 @@ def parse_memory(size: str | int) -> Size:
 
 @settings
 class SearchSettings:
-    """How nearest neighbours are searched for.
+    """How nearest neighbors are searched for.
 
-    "Flat" compares everything with everything, exactly. Other indexes lose some neighbours: before one is used, it is
-    made to look harder until it finds the nearest neighbour of so many sentences of a sample (see `effort`).
+    "Flat" compares everything with everything, exactly. Other indexes lose some neighbors: before one is used, it is
+    made to look harder until it finds the nearest neighbor of so many sentences of a sample (see `effort`).
     """
 
     index: str = setting(

@@ -35,7 +35,7 @@ def approximate(
     allowed: NDArray[np.bool_] | None = None,
     wanted: int = 0,
 ) -> Neighbours:
-    """Search indexes of neighbouring parts of the corpus.
+    """Search indexes of neighboring parts of the corpus.
 
     Args:
         queries: float32 (n, D), of length 1; searched in blocks of `QUERY_BLOCK`.
@@ -44,7 +44,7 @@ def approximate(
         k: At most m; places that are not filled have cosine -1 and row 0.
         effort: See `indexes.set_effort`.
         allowed: Which rows may be found, (m,); None: all.
-        wanted: Neighbours that an index is asked for, if that is more than k: some may not be allowed.
+        wanted: Neighbors that an index is asked for, if that is more than k: some may not be allowed.
     """
     found = []
     for begin, index in parts:
@@ -61,7 +61,7 @@ def approximate(
 
 
 def without_self(neighbours: Neighbours, rows: NDArray[np.int64], k: int) -> Neighbours:
-    """Leave each query out of its own neighbours, where queries are rows of the corpus.
+    """Leave each query out of its own neighbors, where queries are rows of the corpus.
 
     Args:
         neighbours: k + 1 of each of n queries.

@@ -193,7 +193,7 @@ def _alike(maps: list[NDArray[Any]], shards: tuple[Path, ...]) -> list[NDArray[A
 
 
 def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` rows into neighbouring blocks of `size`."""
+    """Cut `count` rows into neighboring blocks of `size`."""
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)
 

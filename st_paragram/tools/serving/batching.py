@@ -139,7 +139,7 @@ class Batcher:
             begin = end
 
     async def _answer_failed(self, batch: list[_Job], error: Exception) -> None:
-        """Try requests that failed together one by one, so that only those that are the cause are told."""
+        """Try requests that failed together one by one, so that only those that are the cause fail."""
         if len(batch) > 1:
             for job in batch:
                 if not job.answer.done():

@@ -24,7 +24,7 @@ class RequestSchema(BaseModel):
     """What all requests have in common. Unknown fields are ignored: clients send several that have no meaning here.
 
     Attributes:
-        texts_field: the field that holds the texts; it tells the forms of one address apart.
+        texts_field: the field that holds the texts; it distinguishes the forms of one address.
     """
 
     model_config = ConfigDict(extra="ignore", protected_namespaces=())
@@ -46,7 +46,7 @@ _FORMS = {
     "documents": 'must be a list of texts, or of objects {"text": ...}',
 }
 
-#: By the kinds of errors that pydantic tells apart, from the values that it gives.
+#: By pydantic's kinds of errors, from the values that it gives.
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "string_type": lambda _: "must be a text",
     "list_type": lambda _: "must be a list",

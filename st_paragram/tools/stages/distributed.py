@@ -1,7 +1,7 @@
 """Stages on datatrove's executors: several processes, a Ray cluster, or Slurm (extra `distributed`).
 
-All machines need this package, the work folder and the texts under the same paths: a shared file system. What is done
-is told by the markers in the work folder alone, so executors can be changed between runs.
+All machines need this package, the work folder and the texts under the same paths: a shared file system. Only the
+markers in the work folder record what is done, so executors can be changed between runs.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class RunTasks:
         self.folder = Path.cwd()  # paths may be relative to it, and other processes start elsewhere
 
     def __call__(self, data: object, rank: int = 0, world_size: int = 1) -> None:
-        """Do tasks; errors raised on purpose are left for the process that waits, since trying again is no use."""
+        """Do tasks; errors raised on purpose are left for the process that waits, since trying again is useless."""
         os.chdir(self.folder)
         pending = set(self.stage.pending())
         for task in range(rank, len(self.stage.results()), world_size):

@@ -120,7 +120,7 @@ def _start_worker(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone: one that was killed cannot tell its workers."""
+    """End this process when its parent is gone: a killed parent cannot notify its workers."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""The JSON file beside the result of a task, written last: the task is done if the file is there."""
+"""The JSON file next to the result of a task, written last: the task is done if the file is there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from st_paragram.errors import StoreError
 
 
 def metadata_file(path: Path) -> Path:
-    """The JSON file beside a task's result."""
+    """The JSON file next to a task's result."""
     return path.with_name(f"{path.name}.json")
 
 

@@ -18,8 +18,8 @@ from st_paragram.tools.stages.metadata import metadata_file
 class Stage(ABC):
     """A stage. Stages are small and travel to other processes; what they work on is in files.
 
-    The results of one part of the work (of a text, of a direction of a search; most stages have one part) stand in
-    `<root>/<name>/<digest>`, where the digest tells them from the results of other inputs and settings.
+    The results of one part of the work (of a text, of a direction of a search; most stages have one part) are in
+    `<root>/<name>/<digest>`, where the digest distinguishes them from the results of other inputs and settings.
 
     Attributes:
         name: Of the stage and of its folder.
@@ -51,7 +51,7 @@ class Stage(ABC):
         return {self.root / self.name / each for each in self.digests()}
 
     def part_of(self, result: Path) -> int:
-        """The part that a result belongs to; parts of one digest share their results, and the first stands for all."""
+        """The part that a result belongs to; parts of one digest share their results, and the first represents all."""
         return list(self.digests()).index(result.parent.name)
 
     def local(self, task: int) -> bool:

@@ -1,7 +1,7 @@
 """The folder that stages work in, and how a run goes about its work.
 
-Results stand in `<folder>/<stage>/<digest>/<task>` with `<task>.json` beside each, written last. The digest is of all
-that a stage's results depend on, so that what has changed is made anew and nothing else.
+Results are in `<folder>/<stage>/<digest>/<task>` with `<task>.json` next to each, written last. The digest is of all
+that a stage's results depend on, so that only what has changed is rebuilt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Work:
     """How a run goes about its work; nothing here changes what it makes.
 
     Attributes:
-        folder: For the results of stages. None: hidden beside the output, `.<output>.work`.
+        folder: For the results of stages. None: hidden next to the output, `.<output>.work`.
         keep: Leave the folder there, so that another run need not do again what has not changed.
         force: A stage to do again, with all that follow it, though nothing has changed.
         executor: Who does the work; None: this process.

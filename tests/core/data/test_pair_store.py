@@ -80,7 +80,7 @@ def _break(path, action):
         (lambda f: f.attrs.__delitem__("format"), "not a pair store"),
         (lambda f: f.attrs.__setitem__("pairs", 0), "no pairs"),
         (lambda f: f.attrs.__setitem__("pairs", 19), "side a has 20 sentences, not 19"),
-        (lambda f: f["b/offsets"].__setitem__(5, 0), "side b, row 4: offsets do not grow"),
+        (lambda f: f["b/offsets"].__setitem__(5, 0), "side b, row 4: offsets do not increase"),
         (lambda f: f["a/offsets"].__setitem__(20, 10**6), "side a: offsets run"),
         (lambda f: f.__delitem__("b/ids"), "not a readable pair store"),
         (lambda f: f["sentencepiece_model"].__setitem__(slice(None), 0), "damaged tokenizer"),

@@ -218,11 +218,11 @@ def test_one_pair_of_languages_that_is_not_the_stores(tmp_path, vocabulary):
     [
         (None, [0, 1], "rows may be of 3 pairs of languages"),
         ([0], [0, 1], "1 numbers of pairs of languages for 2 rows"),
-        ([0, 3], [0, 1], "row 1: pair of languages 3, but there are only 3"),
+        ([0, 3], [0, 1], "row 1: unknown language pair 3; there are 3"),
         ([-1, 0], [0, 1], "row 0: pair of languages -1"),
         ([0, 1], None, "0 labels for 2 rows"),
         ([0, 1], [0, 1, 2], "3 labels for 2 rows"),
-        ([0, 1], [0, 1.5], r"row 1: the label 1\.5 is no finite number of the type int8"),
+        ([0, 1], [0, 1.5], r"row 1: the label 1\.5 is not a finite number of the type int8"),
         ([0, 1], [300, 1], "row 0: the label 300 "),
         ([0, 1], [0, np.nan], "row 1: the label nan "),
     ],
@@ -238,7 +238,7 @@ def test_wrong_rows_are_refused_and_leave_nothing(tmp_path, vocabulary, numbers,
 def test_what_a_plain_store_cannot_take(tmp_path, vocabulary):
     side = vocabulary.encode(["ba", "ce"])
     with (
-        pytest.raises(ValueError, match=r"row 1: the label 1e\+300 is no finite number"),
+        pytest.raises(ValueError, match=r"row 1: the label 1e\+300 is not a finite number"),
         PairStoreWriter(tmp_path / "s.h5", ("en", "xx"), vocabulary, labels=np.float32) as writer,
     ):
         writer.append(*side, *side, labels=np.array([0.0, 1e300]))
@@ -275,8 +275,8 @@ def test_refused_before_anything_is_written(tmp_path, vocabulary, options, messa
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (lambda f: f["row_languages"].__setitem__(4, 3), "row 4: pair of languages 3, but there are only 3"),
-        (lambda f: f["labels"].__setitem__(3, np.inf), "row 3: the label inf is no finite number"),
+        (lambda f: f["row_languages"].__setitem__(4, 3), "row 4: unknown language pair 3; there are 3"),
+        (lambda f: f["labels"].__setitem__(3, np.inf), "row 3: the label inf is not a finite number"),
         (lambda f: f["row_languages"].attrs.__setitem__("pairs", "["), "not a readable pair store"),
         (lambda f: f["row_languages"].attrs.__setitem__("pairs", '[["en"]]'), "not a readable pair store"),
         (lambda f: (f.__delitem__("labels"), f.create_dataset("labels", data=np.zeros(4))), "4 labels for 6 rows"),
@@ -291,7 +291,7 @@ def test_refused_before_anything_is_written(tmp_path, vocabulary, options, messa
         (lambda f: f["b/tokenizer"].__setitem__(slice(None), 0), "damaged tokenizer"),
         (lambda f: f["b/tokenizer"].attrs.__setitem__("options", '{"stemming": 1}'), "damaged tokenizer .*'stemming'"),
         (lambda f: f["b/tokenizer"].attrs.__setitem__("options", "7"), "not a readable pair store"),
-        (lambda f: f["b/tokenizer"].attrs.__setitem__("kind", "runes"), "of the kind 'runes', .*; update st_paragram"),
+        (lambda f: f["b/tokenizer"].attrs.__setitem__("kind", "runes"), "of the kind 'runes'; .*; update st_paragram"),
         (lambda f: f["a"].__delitem__("tokenizer"), "not a readable pair store"),
         (lambda f: f["b/ids"].__setitem__(0, 250), r"side b, row 0: id 250 is outside the vocabulary of \d\d"),
     ],

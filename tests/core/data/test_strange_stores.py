@@ -105,9 +105,9 @@ STRANGE = {
         lambda file: file.__setitem__("tokenizer", h5py.SoftLink("/a/tokenizer")),
         ANOTHER_PLACE,
     ),
-    "a group for a data set": (_linked("b/ids", lambda file: file["a"]), "b/ids is no data set"),
+    "a group for a data set": (_linked("b/ids", lambda file: file["a"]), "b/ids is not a data set"),
     "a data set for a group": (_linked("b", lambda file: file["a/ids"]), "there is no group for b/ids"),
-    "a type for a data set": (_linked("labels", lambda _: np.dtype("f4")), "labels is no data set"),
+    "a type for a data set": (_linked("labels", lambda _: np.dtype("f4")), "labels is not a data set"),
     "chunks": (_replaced("a/ids", chunks=(7,)), NOT_CONTIGUOUS),
     "compression": (_replaced("row_languages", compression="gzip"), NOT_CONTIGUOUS),
     "checksums": (_replaced("b/offsets", fletcher32=True), NOT_CONTIGUOUS),
@@ -219,7 +219,7 @@ def test_rows_are_looked_at_when_they_are_taken(path, name, dtype):
         DAMAGED_ROWS[name](file)
     store = PairStore(path, check_ids=False)
     assert len(store.take("a", np.array([0, 1]), dtype)[0])
-    with pytest.raises(StoreError, match=r"x\.h5: side a: (offsets do not grow|id 65535 is outside)"):
+    with pytest.raises(StoreError, match=r"x\.h5: side a: (offsets do not increase|id 65535 is outside)"):
         store.take("a", np.array([3]), dtype)
 
 
@@ -237,7 +237,7 @@ def test_ids_beyond_31_bits_are_not_negative(path):
 def test_numbers_of_languages_are_looked_at(path):
     with h5py.File(path, "r+") as file:
         file["row_languages"][3] = 9
-    with pytest.raises(StoreError, match=r"of the rows asked for: row 1: pair of languages 9"):
+    with pytest.raises(StoreError, match=r"of the rows asked for: row 1: unknown language pair 9"):
         PairStore(path, check_ids=False).row_languages(np.array([2, 3]))
 
 

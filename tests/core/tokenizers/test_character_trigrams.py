@@ -90,7 +90,7 @@ def test_nothing_to_count():
     for texts in ([], ["", ""], ["\ud800"]):
         with pytest.raises(TextError, match="no trigram"):
             train_trigrams(texts)
-    with pytest.raises(SettingsError, match="of 0 trigrams"):
+    with pytest.raises(SettingsError, match="is 0 trigrams"):
         train_trigrams(["a"], 0)
 
 
@@ -154,7 +154,7 @@ def test_equality_and_pickle():
         (b"\xff\xfe", "not a list of trigrams"),
         (b'"abc"', "is not a list"),
         (b"[]", "an empty list"),
-        (b"[1]", "1 is no string"),
+        (b"[1]", "1 is not a string"),
         (b'["abc", "ab"]', "'ab' has 2 characters"),
         (b'["abc", ""]', "an empty string"),
         (b'["abc", "abc"]', "more than once"),

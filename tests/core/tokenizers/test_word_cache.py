@@ -498,7 +498,7 @@ def test_too_little_memory_for_sentencepieces_threads_is_not_the_end(proto):
 
 def test_a_vocabulary_is_not_trained_on_other_threads_than_asked_for(monkeypatch):
     monkeypatch.setattr(word_cache.room, "granted", lambda threads: threads - 1)
-    with pytest.raises(SettingsError, match=r"no room for 3 threads .*vocab_threads"):
+    with pytest.raises(SettingsError, match=r"not enough resources for 3 .*vocab_threads"):
         train_vocabulary(WORDS, 100, num_threads=3)
 
 

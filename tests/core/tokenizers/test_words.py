@@ -77,7 +77,7 @@ def test_nothing_to_count():
     for texts in ([], ["", " \t"]):
         with pytest.raises(TextError, match="no word"):
             train_words(texts)
-    with pytest.raises(SettingsError, match="of 0 words"):
+    with pytest.raises(SettingsError, match="is 0 words"):
         train_words(["a"], 0)
 
 
@@ -118,8 +118,8 @@ def test_equality_and_pickle(tokenizer):
         (b"{", "not a list of words"),
         (b'{"a": 1}', "is not a list"),
         (b"[]", "an empty list"),
-        (b'["a", 1]', "1 is no string"),
-        (b'["a", null]', "None is no string"),
+        (b'["a", 1]', "1 is not a string"),
+        (b'["a", null]', "None is not a string"),
         (b'["a", ""]', "an empty string"),
         (b'["a", "b", "a"]', "'a' is there more than once"),
         (b'["a", "b c"]', "'b c' has a space"),

@@ -109,6 +109,6 @@ def test_lengths_of_a_store(store, vocabulary, pairs):
 
 def test_offsets_that_do_not_grow_are_told(store, monkeypatch):
     monkeypatch.setitem(store.__dict__, "_maps", {"a/offsets": np.array([0, 3, 3, 7])})
-    with pytest.raises(StoreError, match="side a: offsets do not grow") as caught:
+    with pytest.raises(StoreError, match="side a: offsets do not increase") as caught:
         store.lengths("a", 0, 3)
     assert "\n" not in str(caught.value)

@@ -206,7 +206,7 @@ def test_a_column_of_contexts_is_taken(tmp_path):
         ("f.txt", "a\tb\n", r"neither \.tsv, \.csv nor \.jsonl"),
         ("f.csv", 'question,answer\n"a,b\n' + "x" * 200_000, r"f\.csv: not readable as CSV"),
         ("f.jsonl", '{"question": "a"}\n[\n', r"f\.jsonl: 2 of 2 rows cannot be read; check that it is faq"),
-        ("f.tsv", "question\tanswer\n", r"no row could be made of 0 that were read; is it faq\?"),
+        ("f.tsv", "question\tanswer\n", r"none of 0 rows could be converted; check that it is faq"),
     ],
 )
 def test_wrong_lists_are_refused(tmp_path, name, content, message):
@@ -297,9 +297,9 @@ def test_what_is_written_can_be_read_and_nothing_is_overwritten(tmp_path):
     with pytest.raises(ParagramError, match=r"en\.tsv exists; choose another name or give --overwrite"):
         convert("faq", "en", [tmp_path / "f.jsonl"], tmp_path / "out")
     (tmp_path / "out" / "es.tsv.xz").write_bytes(b"x")
-    with pytest.raises(ParagramError, match=r"es\.tsv\.xz is of the same language"):
+    with pytest.raises(ParagramError, match=r"es\.tsv\.xz has the same language"):
         convert("faq", "es", [tmp_path / "f.jsonl"], tmp_path / "out", overwrite=True)
-    with pytest.raises(SettingsError, match="'xx' is no language code"):
+    with pytest.raises(SettingsError, match="unknown language code 'xx'"):
         convert("faq", "xx", [tmp_path / "f.jsonl"], tmp_path / "out")
     with pytest.raises(SettingsError, match="0 files of the kind 'faq'"):
         convert("faq", "en", [], tmp_path / "out")

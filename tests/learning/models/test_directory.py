@@ -98,7 +98,7 @@ def test_an_existing_directory_is_not_overwritten_unless_asked(model, saved):
 def test_a_foreign_directory_is_never_overwritten(model, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
-    with pytest.raises(ModelDirectoryError, match="no model directory"):
+    with pytest.raises(ModelDirectoryError, match="not a model directory"):
         model_directory.save(model, tmp_path / "thesis", overwrite=True)
     assert (tmp_path / "thesis" / "chapter1.txt").exists()
 
@@ -115,7 +115,7 @@ def test_other_directories_are_left_alone(model, saved, tmp_path):
 def test_impossible_places_are_refused(model, tmp_path, place):
     (tmp_path / "file").touch()
     with pytest.raises(
-        ModelDirectoryError, match=r"no folder can be made|is a file, where a folder is expected|exists"
+        ModelDirectoryError, match=r"the folder cannot be created|is a file, where a folder is expected|exists"
     ):
         model_directory.check_free(place.format(tmp_path))
 
@@ -184,7 +184,7 @@ def _config(saved, **changes):
         (lambda s: _config(s, dropout=None), "dropout is None"),
         (
             lambda s: _config(s, architecture="castle"),
-            "architecture 'castle', this st_paragram knows averaging, stock, modules, recurrent",
+            "architecture 'castle', this version of st_paragram knows averaging, stock, modules, recurrent",
         ),
         (lambda s: _config(s, architecture=3), "architecture is 3"),
         (lambda s: _config(s, architecture="stock"), "embedding_dimension is unknown"),
@@ -316,7 +316,7 @@ def test_a_table_of_int4_is_not_for_sentence_transformers_alone(saved, tmp_path,
         "which sentence-transformers alone cannot open; export it without --stock, or with" in capsys.readouterr().err
     )
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--dim", "5"]) == 1
-    assert "two components a byte, and the table has 5; choose an even number" in capsys.readouterr().err
+    assert "two components per byte, but the table has 5; choose an even number" in capsys.readouterr().err
     assert not (tmp_path / "y").exists()
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4"]) == 0
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--stock"]) == 1
@@ -460,7 +460,7 @@ def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
     [
         ({"table_type": "int2"}, "int2"),
         ({"table_type": "int4"}, "no tensor 'embedding.scale'"),
-        ({"table_type": "int4", "embedding_dimension": 13}, "two components a byte, and the table has 13"),
+        ({"table_type": "int4", "embedding_dimension": 13}, "two components per byte, but the table has 13"),
         ({"table_type": 8}, "table_type is 8"),
         ({"table_type": "float32"}, "missing|not the weights"),
     ],

@@ -97,7 +97,7 @@ def test_modules_that_a_stock_reader_would_not_import_are_refused(model, tmp_pat
     model.append(Own(32))
     with pytest.raises(ModelDirectoryError, match="Own is not a module of st_paragram or sentence-transformers"):
         model_directory.check_savable(model)
-    with pytest.raises(ModelDirectoryError, match="Own is no module"):
+    with pytest.raises(ModelDirectoryError, match="Own is not a module"):
         model_directory.save(model, tmp_path / "x")
     assert not (tmp_path / "x").exists()
 

@@ -83,7 +83,7 @@ def test_translations_are_read_and_refused_by_row(folder, monkeypatch):
         with pytest.raises(TextError, match=rf"bad\.tsv: row {row}"):
             development_translations("bad.tsv", "es")
     monkeypatch.setattr(development, "MOST_TRANSLATIONS", 59)
-    with pytest.raises(EvaluationError, match="60 translations; cut them down to 59"):
+    with pytest.raises(EvaluationError, match="60 translations; use at most 59"):
         development_translations("held-out.tsv", "es")
 
 

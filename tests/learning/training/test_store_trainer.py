@@ -253,8 +253,8 @@ def test_a_saved_model_is_a_model_directory_and_no_more(tmp_path, store, lstm):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("large", "tiny"), "losses for large, tiny, stores large, small"),
-        (("large",), "losses for large, stores large, small"),
+        (("large", "tiny"), "losses are named large, tiny, stores large, small"),
+        (("large",), "losses are named large, stores large, small"),
     ],
 )
 def test_losses_and_stores_must_have_the_same_names(tmp_path, stores, lstm, names, message):

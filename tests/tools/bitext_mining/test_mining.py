@@ -197,10 +197,10 @@ def test_thresholds_and_frequent_sentences(model, texts, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"a\.txt: no sentence in 0 lines"),
-        ("\n \n-\n", r"a\.txt: no sentence in 3 lines"),
-        ("one sentence here\n", r"a\.txt: 1 distinct sentences, but 3 neighbours are wanted"),
-        ("the same again\n" * 50, r"a\.txt: 1 distinct sentences, but 3 neighbours are wanted"),
+        ("", r"a\.txt: no sentences in 0 lines"),
+        ("\n \n-\n", r"a\.txt: no sentences in 3 lines"),
+        ("one sentence here\n", r"a\.txt: 1 distinct sentences, but 3 neighbors are needed"),
+        ("the same again\n" * 50, r"a\.txt: 1 distinct sentences, but 3 neighbors are needed"),
         (b"good line\n\xff\xfe bad\n", r"a\.txt: line 2 is not UTF-8 \(byte 0xff\)"),
     ],
 )

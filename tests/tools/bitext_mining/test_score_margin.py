@@ -147,7 +147,7 @@ def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, folder, file):
     (tmp_path / "few").write_text("ba ce\nfo gu\nba ce\n")
     few, work = str(tmp_path / "few"), tmp_path / "work"
     with (
-        pytest.raises(MiningError, match="few: 2 distinct sentences, but 4 neighbours"),
+        pytest.raises(MiningError, match="few: 2 distinct sentences, but 4 neighbors"),
         background.opened(few, few, folder, MarginSettings(), work),
     ):
         pass
@@ -276,7 +276,7 @@ def test_the_command(tmp_path, folder, pairs, file, capsys):
         (["--margin", "ratio"], "needs a background"),
         (["--margin", "absolute", "--background", "self"], "uses no background"),
         (["--background-source", "x"], "two sides"),
-        (["--background", "self", "--background-source", "x", "--background-target", "y"], "at once"),
+        (["--background", "self", "--background-source", "x", "--background-target", "y"], "exclude each other"),
         (["--background-source", "x", "--background-target", "y"], "no such file"),
         (["--precision", "95"], "precision is 95"),
         (["-k", "0"], "k is 0"),

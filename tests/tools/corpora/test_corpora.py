@@ -111,7 +111,7 @@ def test_other_sets():
     assert len(set_files("bucc", ["zh"])) == 2 and set_files("sts") == []
     with pytest.raises(SettingsError, match="bucc has no es; it has de, fr, ru, zh"):
         set_files("bucc", ["es"])
-    with pytest.raises(SettingsError, match="no set x; there are bucc, lid"):
+    with pytest.raises(SettingsError, match="unknown set x; there are bucc, lid"):
         set_files("x")
 
 
@@ -127,7 +127,7 @@ def test_the_catalogue_lies_beside_the_scripts_too():
         (lambda tree: tree["corpora"]["Tanzil"].update(verison="v1"), "Tanzil: unknown verison; known are cap"),
         (lambda tree: tree["corpora"]["Tanzil"].pop("licence"), "Tanzil: licence missing"),
         (lambda tree: tree["corpora"]["Tanzil"].update(cap="many"), "Tanzil: cap is 'many'; it must be a whole number"),
-        (lambda tree: tree["corpora"].update(Tanzil=["v1"]), "Tanzil is no mapping of keys to values"),
+        (lambda tree: tree["corpora"].update(Tanzil=["v1"]), "Tanzil is not a mapping of keys to values"),
         (lambda tree: tree["languages"].update(xx=["Tanzil", "Ghost"]), "language xx names Ghost"),
         (lambda tree: tree.update(more=1), "the file: unknown more"),
         (lambda tree: tree["sets"]["lid"].update(urls="one"), "lid: urls is 'one'; it must be a list"),
@@ -324,7 +324,7 @@ def test_the_command_refuses_what_makes_no_sense(monkeypatch, capsys):
         ((), "nothing to fetch"),
         (("--corpus", "Tanzil"), "--corpus needs --lang"),
         (("--lang", "es-es"), "each once"),
-        (("--sets", "x"), "no set x"),
+        (("--sets", "x"), "unknown set x"),
     ):
         assert run_script(monkeypatch, *arguments) == 1
         assert says in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_a_list_is_read_from_its_folder(tmp_path):
         ({"path": [], "languages": "en-es"}, "a: 0 paths"),
         ({"path": ["a", "b", "c"], "languages": "en-es"}, "a: 3 paths"),
         ({"path": ["a", "b"], "languages": "en-es", "columns": ["x", "y"]}, "columns are given for two files"),
-        ({"path": "a.tsv", "languages": "en-es", "columns": ["x"]}, "1, where two are needed"),
+        ({"path": "a.tsv", "languages": "en-es", "columns": ["x"]}, "1; give two"),
         ("a.tsv", "sources.a: "),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_wrong_list_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"none\.yaml"):
         read_mixture(tmp_path / "none.yaml")
     entry = {"path": "a.tsv", "languages": "en-es"}
-    with pytest.raises(SettingsError, match=r"a: .* but the pairs wanted are en-de"):
+    with pytest.raises(SettingsError, match=r"a: .* but en-de is expected"):
         read_mixture(written(tmp_path, a=entry), ("en", "de"))
     (tmp_path / "a.csv").write_text("english,spanish\none,uno\n")
     with pytest.raises(TextError, match="name the two text columns"):

@@ -241,7 +241,7 @@ def test_one_sentence_has_no_neighbors_and_none_is_refused(place):
     settings, meaning = DeduplicationSettings(methods=("embeddings",)), Meaning(MODEL)
     found = find(place, [("one line",), ("one  line",)], settings, meaning=meaning)
     assert found.decisions.kept.tolist() == [True, False]
-    with pytest.raises(MiningError, match="no sentence in 1 lines"):
+    with pytest.raises(MiningError, match="no sentences in 1 lines"):
         find(place, [("",)], settings, meaning=meaning)
 
 

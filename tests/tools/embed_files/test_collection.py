@@ -207,7 +207,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(model, texts, tmp_p
     none = str(tmp_path / "none")
     cases = [
         ([texts[0], str(bad)], SMALL, TextError, r"bad\.txt: line 3 is not UTF-8"),
-        ([texts[0], str(cut)], SMALL, TextError, "cut off"),
+        ([texts[0], str(cut)], SMALL, TextError, "truncated"),
         ([empty], SMALL, TextError, r"empty\.txt: empty"),
         ([none], SMALL, TextError, "no such file"),
         ([], SMALL, SettingsError, "no text"),
@@ -272,7 +272,7 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
         path = folder / "embeddings.json"
         path.write_text(path.read_text().replace("shard-00001.scales.npy", "shard-00000.scales.npy"))
 
-    assert "has no embeddings.json" in refused(lambda folder: (folder / "embeddings.json").unlink())
+    assert "no embeddings.json" in refused(lambda folder: (folder / "embeddings.json").unlink())
     assert "damaged" in refused(lambda folder: (folder / "embeddings.json").write_text("{"))
     assert "format 2" in refused(described(format_version=2))
     assert "not file names" in refused(renamed)
@@ -342,7 +342,7 @@ def test_the_command(model, texts, lines, tmp_path, capsys):
     capsys.readouterr()
     for arguments, message in [
         ([*texts[:1], "--dtype", "int8"], "needs a separate scale for each row"),
-        (texts, "3 files, which one matrix does not hold; add --sharded"),
+        (texts, "3 files do not go into one matrix; add --sharded"),
         ([*texts[:1], "--workers", "2"], "--workers is for a folder of shards; add --sharded"),
         ([*texts[:1], "--shard-lines", "9"], "--shard-lines is for a folder of shards; add --sharded"),
         ([*texts[:1], "--dim", "7"], "dim is 7, and the embeddings of this model have 6 components"),

@@ -69,7 +69,7 @@ def test_a_query_is_known_by_its_id_or_its_text():
     found = RetrievalSet("set", {"a": "one", "q": "two"}, corpus, ("",) * 4, relevant)
     assert own_rows(found) == [{0, 2}, {1}]
     alone = RetrievalSet("set", {"a": "one"}, corpus, ("",) * 4, (rows(2),))
-    with pytest.raises(EvaluationError, match="query 'a' finds nothing but itself"):
+    with pytest.raises(EvaluationError, match="query 'a' finds only itself"):
         own_rows(alone)
 
 

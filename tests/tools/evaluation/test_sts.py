@@ -78,7 +78,7 @@ def test_sets_are_chosen_by_name():
     assert [info.key for info in select_sets(["stsb", "2017/en-en"])] == ["2017/en-en", "stsb/dev", "stsb/test"]
     assert [info.key for info in select_sets(["stsb/train"])] == ["stsb/train"]
     assert len(select_sets()) == 25 + 7 + 2
-    with pytest.raises(SettingsError, match="'2011' is no STS benchmark; there are 2012"):
+    with pytest.raises(SettingsError, match="'2011' is not an STS benchmark; there are 2012"):
         select_sets(["2011"])
     with pytest.raises(SettingsError, match=r"'2017/ko-ko': STS 2017 has the tracks ar-ar, .*, tr-en, no 'ko-ko'"):
         select_sets(["2017/ko-ko"])
@@ -125,7 +125,7 @@ def test_what_is_missing_or_odd_is_noted(tmp_path):
     notes = "\n".join(find_sts(tmp_path).notes)
     assert "2013/SMT is missing (its licence forbids passing it on" in notes
     assert "2013/OnWN is missing\n" in notes
-    assert "2013/FNWN: 4 pairs, where officially there are 189" in notes
+    assert "2013/FNWN: 4 pairs, but officially 189" in notes
     assert "2012: nothing under" in notes
     assert "2017: unknown files left out: track9.ko-ko.tsv" in notes
 
@@ -195,7 +195,7 @@ def test_the_hub_gives_years_in_one_piece(monkeypatch, tmp_path):
     ]
     assert list(data.sets) == ["2014/OnWN", "2017/ar-en", "stsb/dev"] and list(data.concatenations) == ["2013"]
     notes = "\n".join(data.notes)
-    assert "2013: 4 pairs on the hub, where officially there are 1500" in notes
+    assert "2013: 4 pairs on the hub, but officially 1500" in notes
     assert "2013: the hub has the year in one piece" in notes and "2017/es-en-4b is missing" in notes
     scores = score_sts(Words(), data)
     assert scores.papers()["2014"] is None and "2013" not in scores.papers()
@@ -487,7 +487,7 @@ def test_the_command_scores_chosen_sets(model_directory, tmp_path, capsys):
     assert record["run"]["models"]["untrained"]["against"]["model"] == str(model_directory)
 
     for options, reason in (
-        (("--data", tmp_path, "--sets", "2011"), "st-paragram evaluate: '2011' is no STS benchmark"),
+        (("--data", tmp_path, "--sets", "2011"), "st-paragram evaluate: '2011' is not an STS benchmark"),
         (("--sets", "2012"), "st-paragram evaluate: no data; give --data DIR"),
         (("--data", tmp_path, "--compare"), "st-paragram evaluate: --compare needs two models, or --untrained"),
     ):

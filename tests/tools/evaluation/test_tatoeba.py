@@ -139,7 +139,7 @@ def test_rows_that_are_no_pair_are_refused_by_number(tmp_path):
 
 
 def test_k_below_one_is_refused():
-    with pytest.raises(SettingsError, match="0 neighbours"):
+    with pytest.raises(SettingsError, match="0 neighbors"):
         retrieval_scores(unit(FIRST.values()), unit(SECOND.values()), k=0)
 
 

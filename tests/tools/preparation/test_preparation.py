@@ -222,7 +222,7 @@ def test_temperature_repeats_small_languages_and_spreads_the_copies(tmp_path: Pa
 
 
 def test_a_text_of_several_languages_needs_to_be_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="which of es, de is it"):
+    with pytest.raises(SettingsError, match="ambiguous language, one of es, de"):
         parse_source("x.tsv", ("en", "es-de"))
     assert parse_source("de-en:x.tsv", ("en", "es-de")).swapped
 
@@ -327,7 +327,7 @@ def test_a_pipe_is_read_once_and_by_this_process(tmp_path: Path) -> None:
 def test_only_one_run_works_in_a_folder(tmp_path: Path) -> None:
     source = parse_source(write_text(tmp_path / "a.tsv"), PLAIN.languages)
     with locked(tmp_path / "work"):
-        with pytest.raises(ParagramError, match="another run is at work there"):
+        with pytest.raises(ParagramError, match="another run is using it"):
             prepare([source], tmp_path / "s.h5", PLAIN, work=PrepareWork(tmp_path / "work"))
         assert (tmp_path / "work").is_dir()
     prepare([source], tmp_path / "s.h5", PLAIN, work=PrepareWork(tmp_path / "work"))

@@ -96,5 +96,5 @@ def test_equally_near_rows_stand_for_each_other(rows):
 
 
 def test_recalls_in_words():
-    words = "the nearest neighbour of 95.1 % of a sample, and 84.0 % of its nearest 4"
+    words = "the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"
     assert describe_recall(0.951, 0.84, 4) == words

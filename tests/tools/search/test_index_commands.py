@@ -87,10 +87,10 @@ def test_values_of_a_csv_stay_text_where_the_index_has_text(folder):
     [
         (["index", "--output", "j"], "--output needs a text"),
         (["index", "--add-to", "i"], "--add-to needs a text"),
-        (["index", "more.txt", "--add-to", "i", "--recall", "0.5"], "--recall has no meaning with --add-to"),
-        (["index", "more.txt", "--add-to", "i", "--precision", "int8"], "--precision has no meaning"),
-        (["index", "more.txt", "--add-to", "i", "--overwrite"], "--overwrite has no meaning with --add-to"),
-        (["index", "more.txt", "--add-to", "i", "--where", "a=1"], "--where has no meaning with --add-to"),
+        (["index", "more.txt", "--add-to", "i", "--recall", "0.5"], "--recall does not apply to --add-to"),
+        (["index", "more.txt", "--add-to", "i", "--precision", "int8"], "--precision does not apply"),
+        (["index", "more.txt", "--add-to", "i", "--overwrite"], "--overwrite does not apply to --add-to"),
+        (["index", "more.txt", "--add-to", "i", "--where", "a=1"], "--where does not apply to --add-to"),
         (["index", "more.txt", "--add-to", "j"], "no such index folder"),
         (["index", "more.txt", "--add-to", "i", "--tag", "a"], "write FIELD=VALUE"),
         (["index", "more.txt", "--add-to", "i", "--metadata", "lang"], "also name the text column with --columns"),
@@ -103,7 +103,7 @@ def test_values_of_a_csv_stay_text_where_the_index_has_text(folder):
         (["index", "--delete-from", "i", "--lines", "3-1"], "--lines 3-1: give numbers"),
         (["index", "--delete-from", "i", "--lines", "x"], "--lines x: give numbers"),
         (["index", "--delete-from", "i", "--where", "a=1"], "no field a; fields are not kept"),
-        (["index", "more.txt", "--compact", "i"], "a file has no meaning with --compact"),
+        (["index", "more.txt", "--compact", "i"], "a file does not apply to --compact"),
         (["search", "i", "x", "--where", "a"], "write FIELD=VALUE"),
     ],
 )

@@ -339,7 +339,7 @@ def test_an_index_is_replaced_only_if_asked_for_and_nothing_else_ever(tmp_path, 
     assert len(SearchIndex.build(tmp_path / "short.txt", tmp_path / "i", model, overwrite=True)) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i", "short.txt"]
     (tmp_path / "precious").mkdir()
-    with pytest.raises(MiningError, match="no index"):
+    with pytest.raises(MiningError, match="not a search index"):
         SearchIndex.build(source, tmp_path / "precious", model, overwrite=True)
 
 

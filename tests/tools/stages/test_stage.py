@@ -158,7 +158,7 @@ def test_the_work_folder_stays_where_there_is_work_to_save(tmp_path, error, rais
 def test_a_work_folder_is_one_runs(tmp_path):
     with (
         locked(tmp_path / ".out.work"),
-        pytest.raises(ParagramError, match="another run is at work"),
+        pytest.raises(ParagramError, match="another run is using it"),
         work_folder(Work(), tmp_path / "out", MiningError),
     ):
         pass

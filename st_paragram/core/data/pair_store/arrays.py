@@ -22,7 +22,7 @@ class MappedFile:
     """The arrays of a file by their names.
 
     To read a map of a file that has been cut short kills the process (SIGBUS), so the size of the file is looked at
-    whenever an array is asked for. What is cut between that look and the reading cannot be told.
+    whenever an array is asked for. What is truncated between that check and the reading goes unnoticed.
     """
 
     def __init__(self, path: Path, extents: Mapping[str, Extent], size: int) -> None:

@@ -42,7 +42,7 @@ space, characters beyond ASCII as they are. It is the same in both versions:
     arrays              for each array above but the tokenizers, by its name: [type, length, digest]; the type as numpy
                         writes it ("<u2"), and the SHA-256 of the array's bytes
     tokenizers          of the shared tokenizer or of each side's: [kind, options, SHA-256 of the content]
-    language_pairs      the pairs of languages that rows may have; [languages] where rows have none of their own
+    language_pairs      the pairs of languages that rows may have; [languages] where rows have none
     languages, pairs, max_length, seed, settings        the attributes
 """
 

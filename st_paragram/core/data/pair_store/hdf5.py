@@ -58,7 +58,7 @@ def dataset(file: h5py.File, name: str) -> h5py.Dataset | None:
 
 
 def extent(data: h5py.Dataset, name: str, types: Collection[str]) -> Extent:
-    """Where a list of numbers stands, which the file itself holds in one piece and as numpy has it in memory.
+    """The place of a list of numbers that the file itself holds in one piece and as numpy has it in memory.
 
     Args:
         data: the data set.

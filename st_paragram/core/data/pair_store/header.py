@@ -1,4 +1,4 @@
-"""What a pair store says about itself, and where its arrays stand in the file."""
+"""What a pair store says about itself, and where its arrays are in the file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def load_tokenizers(path: Path, header: Header) -> tuple[Tokenizer, Tokenizer]:
     try:
         loaded = [tokenizer.load() for tokenizer in header.tokenizers]
         for tokenizer in loaded:
-            # What is no text is found here, not in training.
+            # What is not text is found here, not in training.
             deque(map(tokenizer.piece, range(len(tokenizer))), maxlen=0)
     except MissingExtraError:
         raise
@@ -145,7 +145,7 @@ def _header(path: Path, file: h5py.File) -> Header:
 
 
 def _places(file: h5py.File) -> dict[str, hdf5.Extent]:
-    """Where arrays and tokenizers stand; no text is read for that."""
+    """Where arrays and tokenizers are; reads no text."""
     if file.id.get_create_plist().get_sizes() != (8, 8):
         raise ValueError("addresses of other than 64 bits")
     found = {name: hdf5.dataset(file, name) for name in (*_ARRAYS, *_TOKENIZERS)}

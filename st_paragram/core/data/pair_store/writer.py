@@ -37,7 +37,7 @@ from st_paragram.core.files import temporary_folder
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 
-_OVERHEAD = 1 << 16  # bytes of a store beside its arrays, tokenizers and settings, at most
+_OVERHEAD = 1 << 16  # maximum bytes of a store besides its arrays, tokenizers and settings
 _OF_SIDES = ("a/ids", "a/offsets", "b/ids", "b/offsets")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -91,14 +91,14 @@ class PairStoreWriter:
         row_languages: Sequence[tuple[str, str]] | None = None,
         labels: DTypeLike | None = None,
     ) -> None:
-        """Begin a store; until it is complete, files beside it hold what is appended.
+        """Begin a store; until it is complete, files next to it hold what is appended.
 
         Args:
             path: output file.
             languages: names of side a and side b, e.g. ("en", "es").
             tokenizer: the tokenizer of the ids, or that of each side; it is stored inside.
             max_length: where sentences were cut, in ids.
-            settings: what is worth knowing of the preparation; anything JSON holds.
+            settings: facts about the preparation; anything JSON holds.
             seed: the seed of the shuffle.
             row_languages: the pairs of languages that rows may have, if they differ from row to row.
             labels: the type of the rows' labels, an integer or float type, if rows have labels.

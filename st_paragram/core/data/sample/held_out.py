@@ -1,6 +1,6 @@
 """Authored natural sentences in eight languages, held out from training, to try retrieval and similarity.
 
-Two tables lie beside this module. `tuples.tsv`: one sentence a row in every language; ids such as `12a`,
+Two tables are next to this module. `tuples.tsv`: one sentence per row in every language; ids such as `12a`,
 where rows of one number share a topic and `a` and `b` are paraphrases. `graded.tsv`: pairs of ids with a
 grade of meaning from 0 (unrelated) to 5 (the same), on the scale of the SemEval STS tasks (Agirre et al.,
 2012). A grade is about meaning, so it holds in every pair of languages. A smoke test, not a benchmark.
@@ -64,7 +64,7 @@ def held_out_tuples() -> list[HeldOutSentence]:
 def held_out_pairs(language_a: str, language_b: str) -> list[tuple[str, str]]:
     """Return (text in `language_a`, text in `language_b`) of the same meaning, for retrieval either way.
 
-    Paraphrases stand beside their base sentences, so retrieval is hard on purpose: only the same row counts.
+    Paraphrases are next to their base sentences, so retrieval is hard on purpose: only the same row counts.
 
     Raises:
         SettingsError: a language that is not in `HELD_OUT_LANGUAGES`.

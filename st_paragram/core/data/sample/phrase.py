@@ -29,7 +29,7 @@ def parse_row(
     Args:
         row: cells divided by "|"; missing ones at the end are empty, "-" is a form never used.
         columns: what the cells are, as declared: `class`, `name` or `name[tag tag]`.
-        derived: further columns, made of the others: `name[tags]` -> forms over {name} and {name:class}.
+        derived: further columns, built from the others: `name[tags]` -> forms over {name} and {name:class}.
         classes: agreement class -> its tags.
         where: file and phrase, for the message.
 

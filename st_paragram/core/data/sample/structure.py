@@ -1,7 +1,7 @@
 """Abstract sentences: which phrases go together, drawn in a seeded order without listing every combination.
 
-An abstract sentence names a frame and the ids of its phrases; `grammar.Grammar` puts it into a language. The
-tags that keep senseless combinations out stand in `structure.yaml`.
+An abstract sentence names a frame and the ids of its phrases; `grammar.Grammar` puts it into a language. The tags that
+keep senseless combinations out are in `structure.yaml`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Structure:
                 yield Cell(frame, roles, options)
 
     def _options(self, role: str, spec: Mapping[str, Any], head: str | None, governor: str | None) -> tuple[Any, ...]:
-        """The ids (or pairs of ids) that `role` may take beside the governing predicate or thing."""
+        """The ids (or pairs of ids) that `role` may take besides the governing predicate or thing."""
         if role == head:
             allowed = role == "thing" or spec["tense"] in self.categories[role][str(governor)][2]
             return (governor,) if allowed else ()

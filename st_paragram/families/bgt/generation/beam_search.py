@@ -5,7 +5,7 @@ those that end are finished if they are among the best `beam`, and the best `bea
 it has `beam` finished hypotheses. The best of them is the one of the highest log probability divided by a power of its
 length, its end included. With a beam of 1 that is the sentence of the likeliest next pieces.
 
-A prefix is read anew for each piece: decoders here have one layer, and the softmax costs more.
+A prefix is read again for each piece: decoders here have one layer, and the softmax costs more.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Beams:
             allowed: ids that may come next, bool (V,).
 
         Returns:
-            Log probabilities, float32 (S, m), falling; the beginnings and the ids that they are made of, int64 (S, m).
+            Log probabilities, float32 (S, m), falling; the beginnings and the ids that extend them, int64 (S, m).
         """
         count, beam = self.scores.shape
         logits = decoder.next_logits(self.prefixes.flatten(0, 1), self.latents)
@@ -113,7 +113,7 @@ def beam_search(
         decoder: gives the logits of V ids.
         latents: float (S, k).
         end: the id that begins and ends a sentence. A sentence has at least one id before it.
-        writable: ids that may stand in a sentence, bool (V,), on the device of `latents`. The probability of others,
+        writable: ids allowed in a sentence, bool (V,), on the device of `latents`. The probability of others,
             such as padding and unknown pieces, is lost: it goes to no id.
         beam: beginnings that are kept for a sentence.
         max_length: ids of a sentence, its end not counted; the longest ones end there. The decoder reads one id more.

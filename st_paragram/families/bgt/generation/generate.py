@@ -183,7 +183,7 @@ def generate(
         route: what to write, by which decoder.
         rows: a source and, for a transfer, a style; else the second text is not read.
         settings: of the search.
-        done: told, batch by batch, how many sentences more are written.
+        done: called after each batch with the number of sentences written.
     """
     writer = _Writer(model, route, settings, done or (lambda _: None))
     rows = iter(rows)

@@ -1,4 +1,4 @@
-"""Files of sentences with what stands beside them, line by line: styles, and references to measure outputs by."""
+"""Files of sentences and what belongs to them, line by line: styles, and references to measure outputs by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from st_paragram.errors import TextError
 
 @dataclass(frozen=True)
 class Row:
-    """A sentence and what stands beside it; None for what was not given.
+    """A sentence and what belongs to it; None for what was not given.
 
     Attributes:
         source: What is written again, translated, or written in another style.
@@ -31,7 +31,7 @@ class Row:
 
 
 def read_rows(sources: str, styles: str | None = None, references: str | None = None) -> Iterator[Row]:
-    """Read files of equal length, a sentence a line, each plain or compressed or `-`.
+    """Read files of equal length, one sentence per line, each plain or compressed or `-`.
 
     Raises:
         TextError: one is missing, cut off or not UTF-8; there is no line, or one file has fewer than another.

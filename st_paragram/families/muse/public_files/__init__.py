@@ -1,1 +1,1 @@
-"""Texts of tasks beside translation: public files made into rows, and rows into stores without test sentences."""
+"""Texts of tasks other than translation: public files made into rows, and rows into stores without test sentences."""

@@ -1,6 +1,6 @@
-"""Public sources of rows for the tasks beside translation: where they are, and under which licence.
+"""Public sources of rows for the tasks other than translation: where they are, and under which licence.
 
-None of them is fetched here. A licence stands as its source states it; read it before you use the text.
+None of them is fetched here. Licences are as stated by their sources; read them before you use the text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Source:
         name: what it is called.
         kind: of its files, as `st-paragram tasks --kind` takes it.
         languages: codes, with spaces between.
-        url: where it is told of, or fetched from.
+        url: its page or download address.
         licence: as stated there.
         note: what else to know.
     """

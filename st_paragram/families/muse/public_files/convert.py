@@ -61,7 +61,7 @@ def convert(
             handle.write(("\t".join(row) + "\n").encode("utf-8", "replace"))
             report.written += 1
         if not report.written:
-            raise TextError(f"{files[0]}: no row could be made of {report.read:,} that were read; is it {kind}?")
+            raise TextError(f"{files[0]}: none of {report.read:,} rows could be converted; check that it is {kind}")
     return output, report
 
 

@@ -1,4 +1,4 @@
-"""Utterances and responses of dialogues: JSON lines with lists of turns, or text of a turn a line."""
+"""Utterances and responses of dialogues: JSON lines with lists of turns, or text with one turn per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTS = ("dialogue", "dialog", "turns", "utterances", "conversation", "messages
 _TEXTS = ("utterance", "text", "content")
 _SPEAKERS = ("speaker", "role")
 
-#: Who speaks, where that is told, and what.
+#: Who speaks, if known, and what.
 Turn = tuple[str | None, str]
 
 

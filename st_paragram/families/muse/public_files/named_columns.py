@@ -75,7 +75,7 @@ def _json_rows(path: Path, columns: Columns) -> Iterator[dict[str, str] | None]:
 
 
 def json_lines(path: Path) -> Iterator[object]:
-    """The value of each line of a file; None for a line that is no JSON; blank lines are skipped.
+    """The value of each line of a file; None for a line that is not JSON; blank lines are skipped.
 
     Raises:
         TextError: the file is not readable or not UTF-8.

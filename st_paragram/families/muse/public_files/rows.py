@@ -17,7 +17,7 @@ _GENERIC_WORDS, _GENERIC_CHARACTERS = 3, 4  # a response with fewer says little
 
 @settings
 class ConvertSettings:
-    """Which rows are made of public files."""
+    """Which rows public files give."""
 
     most_per_answer: int = setting(3, "maximum rows with the same answer", least=1)
     most_per_response: int = setting(5, "maximum rows with the same response", least=1)
@@ -59,7 +59,7 @@ class ConvertReport:
 class Limits:
     """Leaves out what is repeated: rows, and answers that too many rows have.
 
-    Texts are told apart by their letters and digits. It keeps 8 bytes of each row and of each answer.
+    Texts are compared by their letters and digits. It keeps 8 bytes of each row and of each answer.
     """
 
     def __init__(self, task: str, settings: ConvertSettings) -> None:

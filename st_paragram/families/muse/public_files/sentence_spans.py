@@ -54,7 +54,7 @@ def _ends(text: str, found: re.Match[str]) -> bool:
 
 
 def span_around(text: str, begin: int, end: int) -> tuple[int, int]:
-    """The span of the sentence, or of the neighbouring sentences, that text[begin:end] stands in."""
+    """The span of the sentence, or of the neighboring sentences, that contains text[begin:end]."""
     touched = [span for span in sentence_spans(text) if span[0] < end and begin < span[1]]
     return (touched[0][0], touched[-1][1]) if touched else (begin, end)
 

@@ -1,1 +1,1 @@
-"""Texts of tasks beside translation: questions and answers, responses, inference; as files, and encoded as stores."""
+"""Tasks other than translation: questions and answers, responses, inference; as files and as stores."""

@@ -1,4 +1,4 @@
-r"""Rows of the tasks beside translation: files of columns with a tab between, plain, gzip or xz.
+r"""Rows of the tasks other than translation: files of columns with a tab between, plain, gzip or xz.
 
     qa        question TAB answer [TAB context]     the context, a paragraph around the answer, may be empty
     response  utterance TAB next utterance
@@ -163,7 +163,7 @@ def read_task_file(
     """Yield the good rows of a file in their order.
 
     Args:
-        path: the file; its compression is told by its first bytes.
+        path: the file; its compression follows from its first bytes.
         task: "qa", "response" or "nli".
         counts: added to while reading; complete when the iterator is exhausted.
         most_bad: the largest share of bad rows.
@@ -211,7 +211,7 @@ def _pair(cells: Sequence[str]) -> TaskRow | BadRow:
 
 
 def _check(name: str, task: str, counts: TaskFileCounts, most_bad: float) -> None:
-    """Refuse a file that is not of the task, as its bad rows tell."""
+    """Refuse a file that is not of the task, as its bad rows show."""
     bad, rows = counts.bad_rows, counts.rows
     if not rows:
         raise TextError(f"{name}: empty; give a file of rows `{COLUMNS[task][0]}`")

@@ -1,4 +1,4 @@
-"""Texts of tasks beside translation as pair stores, made once in a folder and found there again."""
+"""Texts of tasks other than translation as pair stores, made once in a folder and found there again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from st_paragram.families.muse.tasks.task_files import task_files
 
 logger = logging.getLogger(__name__)
 
-VERSION = 2  # of what is made of a file: count it up when it changes
+VERSION = 2  # of what is built from a file: increase it when it changes
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ def build_task_stores(
     keep: Callable[[str], bool] | None = None,
     known: KnownTexts | None = None,
 ) -> list[TaskStore]:
-    """The stores of all files of folders; one that was made of the same file in the same way is not made again.
+    """The stores of all files of folders; a store built from the same file in the same way is not rebuilt.
 
-    Files are told apart by absolute path, size and time of change. Memory does not grow with them. Processes that
-    want the same stores at once wait for each other. What is left out is logged, a line a file and kind.
+    Files are identified by absolute path, size and time of change. Memory does not grow with them. Processes that
+    want the same stores at once wait for each other. What is left out is logged, one line per file and kind.
 
     Args:
         folders: folders of `LANG.tsv` (see `task_files`) by their tasks: "qa", "response", "nli".
@@ -102,7 +102,7 @@ def _found_or_made(encoding: TaskEncoding, task: str, language: str, source: Pat
 
 
 def _identity(encoding: TaskEncoding) -> list[Any]:
-    """What a store depends on beside its file."""
+    """What a store depends on besides its file."""
     tokenizer, known = encoding.tokenizer, encoding.known
     vocabulary = [tokenizer.kind, hashlib.sha256(tokenizer.content).hexdigest(), tokenizer.options]
     refused = None if known is None else known.identity
@@ -118,7 +118,7 @@ def _opened(encoding: TaskEncoding, task: str, language: str, path: Path, contex
     store = _checked(path, encoding.tokenizer)
     second = None if contexts is None else _checked(contexts, encoding.tokenizer)
     if second is not None and len(second) != len(store):
-        raise StoreError(f"{second.path}: {len(second):,} rows beside {len(store):,} of {path.name}; remove both")
+        raise StoreError(f"{second.path}: {len(second):,} rows, but {len(store):,} in {path.name}; remove both")
     counts = TaskCounts(**{name: store.settings[name] for name in TaskCounts().as_json()})
     return TaskStore(task, language, store, second, counts)
 

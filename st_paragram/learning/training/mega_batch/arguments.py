@@ -21,7 +21,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         negatives_from_both_sides: look for negatives among all sentences of the mega-batch (paraphrases), instead of
             the opposite side's only (bitext).
         random_negatives: draw negatives from the opposite side at random, without mining; for comparison.
-        mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behaviour.
+        mask_duplicates: pairs that share a text are never each other's negatives. False is the authors' behavior.
         scramble: probability that a sentence's ids are put in random order, see `mega_batch.scrambled`.
         compiled_step: use the compiled training step where it can be used (CPU, no clipping).
         mining_precision: what similarities are computed in while negatives are sought: "auto" (the fastest that the

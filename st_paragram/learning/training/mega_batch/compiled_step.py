@@ -1,7 +1,7 @@
 """The whole training step as one compiled call: catch up, embed, loss, gradients, row-lazy Adam.
 
 Without dropout it computes what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and `RowLazyAdam` compute
-together, to float32 rounding. It works on the optimiser's own state, so that each can take over where the other
+together, to float32 rounding. It works on the optimizer's own state, so that each can take over where the other
 stopped. No tensor of all tokens exists, nothing is allocated, and a row's gradient never leaves the processor's first
 cache.
 
@@ -33,7 +33,7 @@ _STATE = ("exp_avg", "exp_avg_sq", "last_step", "step", "moves", "moves_from")
 
 
 class CompiledStep:
-    """Optimiser steps of the margin loss on a float32 CPU table."""
+    """Optimizer steps of the margin loss on a float32 CPU table."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class CompiledStep:
         lesson: Lesson | None = None,
         matryoshka_dims: Sequence[int] = (),
     ) -> None:
-        """Work on a table and on its optimiser's state.
+        """Work on a table and on its optimizer's state.
 
         Args:
             optimizer: holds the state, which counts the steps.
@@ -115,7 +115,7 @@ class CompiledStep:
         return result
 
     def _compiled(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a compiled class without type stubs
-        """The compiled optimiser on the present state; loading a checkpoint puts another state in its place.
+        """The compiled optimizer on the present state; loading a checkpoint puts another state in its place.
 
         Raises:
             SettingsError: a state that leads outside its arrays.
@@ -131,5 +131,5 @@ class CompiledStep:
 
 
 def _same(arrays: list[Tensor], before: list[Tensor]) -> bool:
-    """Whether tensors are those of before, which still stand where they stood."""
+    """Whether tensors are those of before, still at the same place."""
     return [array.data_ptr() for array in arrays] == [array.data_ptr() for array in before]

@@ -24,7 +24,7 @@ COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
 class MegaBatchTexts:
     """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
 
-    Both sides' ids stand in one array, so they must be rows of one table.
+    Both sides' ids are in one array, so they must be rows of one table.
     `ids` is int32 (total,), `offsets` int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]. Where `ids` are
     scrambled, `stored` has them in the order of the store. `rows`, int64 (n,), are those of the store, and `targets`,
     float32 (2n, components), the vectors of a teacher, where there is one.
@@ -53,7 +53,7 @@ class MegaBatchTexts:
             mega: which mini-batches.
             batch_size: pairs of a mini-batch.
             seed: of the permutation and of scrambling.
-            scramble: probability that a sentence's ids are put in random order, drawn anew in each epoch.
+            scramble: probability that a sentence's ids are put in random order, drawn again in each epoch.
         """
         n = len(store)
         permutation = EpochPermutation(n, seed, mega.epoch)

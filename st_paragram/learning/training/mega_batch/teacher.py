@@ -38,7 +38,7 @@ class TeacherVectors:
             store: that is trained on.
 
         Raises:
-            StoreError: it is no such folder, or of other text than the store holds.
+            StoreError: it is not such a folder, or of other text than the store holds.
         """
         self.folder = Path(folder)
         self._embeddings: StoredEmbeddings = read_embeddings(self.folder)
@@ -62,7 +62,7 @@ class TeacherVectors:
 
     @property
     def digest(self) -> str:
-        """What the vectors are told from others by: their checksums."""
+        """What identifies the vectors: their checksums."""
         return digest([[shard.rows, sorted(shard.sha256.items())] for shard in self._embeddings.description.shards])
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:

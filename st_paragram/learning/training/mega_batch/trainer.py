@@ -42,7 +42,7 @@ _MINING_BATCH = 8192  # sentences whose means torch takes at a time
 
 
 class MegaBatchTrainer(StoreTrainer):
-    """Train on a pair store: mine a mega-batch's negatives with frozen parameters, then make its optimiser steps.
+    """Train on a pair store: mine a mega-batch's negatives with frozen parameters, then make its optimizer steps.
 
     Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of an epoch depend on
     the settings and the seed alone. Mining happens in the first step of a mega-batch, so it sees the parameters as the
@@ -131,7 +131,7 @@ class MegaBatchTrainer(StoreTrainer):
             self._read_ahead = None
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """Make the optimiser, and the compiled step on its state where that can be."""
+        """Make the optimizer, and the compiled step on its state where that can be."""
         optimizer = super().create_optimizer(model)
         if isinstance(optimizer, RowLazyAdam):
             self._compiled = self._compiled_step(optimizer)
@@ -158,7 +158,7 @@ class MegaBatchTrainer(StoreTrainer):
     def make_step(self, model: nn.Module, *args: Any, **kwargs: Any) -> tuple[Tensor, int]:  # noqa: ANN401
         """Mine if the step opens a mega-batch, then make the step on its pairs and negatives.
 
-        The compiled step includes the optimiser's, which then finds no gradient and does nothing.
+        The compiled step includes the optimizer's, which then finds no gradient and does nothing.
         """
         step, size = self.state.global_step, self.args.train_batch_size
         current = self._mined(self._mega_batch_of(step))
@@ -229,7 +229,7 @@ class MegaBatchTrainer(StoreTrainer):
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MinedMegaBatch:
         """Choose the negatives of a mega-batch with the present parameters, dropout off."""
-        if not self.args.margin_weight:  # none are needed: partners stand in, whose rows are at hand
+        if not self.args.margin_weight:  # none are needed: partners substitute, whose rows are available
             partners = np.arange(texts.pairs)
             return MinedMegaBatch.mined(texts, partners, partners, both_sides=False)
         if self.args.random_negatives:

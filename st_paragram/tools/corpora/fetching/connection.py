@@ -21,7 +21,7 @@ import httpcore
 
 
 class Deadline:
-    """A span of time that can begin again; whoever waits asks it first how long to wait."""
+    """A span of time that can begin again; every wait first asks it how long to wait."""
 
     def __init__(self, seconds: float) -> None:
         """Begin the span of `seconds`."""

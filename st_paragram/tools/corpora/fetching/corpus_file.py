@@ -18,8 +18,8 @@ class CorpusFile:
         version: The version of the corpus.
         url: The address of the file.
         filename: The name to store it under, without folders.
-        languages: The codes that the file uses: for an archive with a member a language in the order of `pair`, for a
-            table in the order of its columns. Empty if the file is not of two languages.
+        languages: The codes that the file uses: for an archive with one member per language in the order of `pair`,
+            for a table in the order of its columns. Empty if the file is not of two languages.
         pair: The codes that were asked for.
         cap: The largest number of its pairs to use; None for all.
         licence: The licence, in words.
@@ -77,7 +77,7 @@ class CorpusFile:
         """The same file at a mirror, under the same path: `MIRROR/OPUS-Tanzil/v1/moses/en-es.txt.zip`.
 
         Raises:
-            SettingsError: The mirror is no address of a web server.
+            SettingsError: The mirror is not an address of a web server.
         """
         if mirror is None:
             return self
@@ -93,5 +93,5 @@ def is_web_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:  # brackets that are no address, a port that is no number
+    except ValueError:  # brackets that are not an address, a port that is not a number
         return False

@@ -186,7 +186,7 @@ def _followed(place: str, leads_to: str) -> str:
     """Where a redirection leads, never from https to anything less, nor away from the web."""
     try:
         following = urljoin(place, leads_to)
-    except ValueError:  # brackets that are no address
+    except ValueError:  # brackets that are not an address
         following = leads_to
     if place.startswith("https:") and not following.startswith("https:"):
         raise DownloadError(f"{place}: leads to {printable(following)}, which is not https; it is not followed")

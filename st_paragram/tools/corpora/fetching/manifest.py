@@ -66,7 +66,7 @@ class Manifest:
         """Read the manifest of a folder; it is empty if there is none.
 
         Raises:
-            DownloadError: The file is no manifest.
+            DownloadError: The file is not a manifest.
         """
         self._path = folder / NAME
         self._lock = threading.Lock()

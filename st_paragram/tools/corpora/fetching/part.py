@@ -84,7 +84,7 @@ class Part:
         Args:
             target: The file to make.
             overlap: A part is resumed so many bytes before its end, which must be the same once more; one that is not
-                longer begins anew.
+                longer begins again.
         """
         self.path = target.with_name(f"{target.name}.part")
         self.overlap = overlap
@@ -121,7 +121,7 @@ class Part:
         """Remove what stayed of a part though the file is there: the program was killed at the last moment."""
         files = (self.path, self._origin_path, Path(self._lock.lock_file))
         if any(file.exists() for file in files):
-            with suppress(DownloadError):  # another process is fetching the file anew
+            with suppress(DownloadError):  # another process is fetching the file again
                 self.acquire()
                 self.discard()
                 self.release()

@@ -53,7 +53,8 @@ def model_meta(name: str) -> ModelMeta:
 
     A model of ours is called `st-paragram/<directory>`, another directory `local/<directory>`, a model of the hub what
     it is called there. The revision is the start of the SHA-256 of what determines the embeddings, so that other
-    weights under the same name are another model. No path of this machine is kept in it: mteb writes it beside results.
+    weights under the same name are another model. No path of this machine is kept in it: mteb writes it next to
+        results.
 
     Args:
         name: whatever `load_model` reads.

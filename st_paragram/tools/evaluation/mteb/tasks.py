@@ -28,7 +28,7 @@ def make_tasks(
     languages: Sequence[str] = (),
     read: Callable[[str, str | Path], LocalData] = read_local_data,
 ) -> list[AbsTask]:
-    """Fresh tasks: mteb changes a task as it runs, so make them anew for each model.
+    """Fresh tasks: mteb changes a task as it runs, so create them again for each model.
 
     Args:
         names: mteb's, e.g. "STS12", "Tatoeba".

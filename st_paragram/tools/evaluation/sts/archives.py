@@ -20,7 +20,7 @@ from st_paragram.tools.evaluation.sts.catalogue import SetInfo
 
 MOST_BYTES = 64 * 2**20  # of all members of an archive; the largest has a few MiB
 
-_HEADERS = 1 << 24  # bytes of a tar archive beside its members
+_HEADERS = 1 << 24  # bytes of a tar archive besides its members
 
 _DAMAGES = (
     zipfile.BadZipFile,
@@ -46,7 +46,8 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
         url: where it came from, for messages.
 
     Raises:
-        EvaluationError: it is no such archive, damaged, a member is too large, or its name leads out of the archive.
+        EvaluationError: it is not such an archive, damaged, a member is too large, or its name leads out of the
+            archive.
     """
     members: dict[str, bytes] = {}
     try:

@@ -32,7 +32,7 @@ STS_BY_TEXT = rows(
     """,
 )
 
-# The same figures of pieces, to stand in a column of means over all sets.
+# The same figures of pieces, for a column of means over all sets.
 ALL_SETS_STS = tuple(
     Published(f"SP 20k, {text}", Source.SP, {"all sets": share})
     for text, share in (("1M back-translations", 0.697), ("1M bitext", 0.7), ("2M bitext", 0.71))

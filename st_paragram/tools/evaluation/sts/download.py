@@ -20,7 +20,7 @@ from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, SMT, SetInfo
 
 logger = logging.getLogger(__name__)
 
-BASE = "https://ixa2.si.ehu.eus/stswiki/images/"  # the organisers' own place
+BASE = "https://ixa2.si.ehu.eus/stswiki/images/"  # the organizers' own place
 MOST_BYTES = 16 * 2**20  # of an archive; the largest has under 2 MiB
 SETTINGS = TransferSettings(most_bytes=MOST_BYTES)
 
@@ -30,7 +30,7 @@ _ELSEWHERE = "take it from the Hugging Face hub (`st-paragram evaluate --hub`)"
 LICENCE = "CC BY-SA 4.0 for scores; sentences as their sources say (https://ixa2.si.ehu.eus/stswiki)"
 
 MICROSOFT_TERMS = """\
-STS 2012 (MSRpar, MSRvid) and the STS Benchmark hold text of Microsoft Research. Its organisers ask everyone who uses
+STS 2012 (MSRpar, MSRvid) and the STS Benchmark hold text of Microsoft Research. Its organizers ask everyone who uses
 them to agree with Microsoft's terms first:
   MSRpar  https://www.microsoft.com/en-us/download/details.aspx?id=52398  (Microsoft Research Paraphrase Corpus)
   MSRvid  https://www.microsoft.com/en-us/download/details.aspx?id=52422  (Microsoft Research Video Description Corpus)
@@ -40,8 +40,8 @@ SMT_TERMS = f"""\
 STS 2013 SMT ({next(info.pairs for info in BENCHMARKS["2013"].sets if info.key == SMT)} pairs) cannot be fetched: its \
 sentences come from corpora of the Linguistic Data Consortium, whose
 licence forbids passing them on. The consortium gives them out to those who sign (https://www.ldc.upenn.edu). Put
-them as STS.input.SMT.txt into DIR/sts2013, with STS.gs.SMT.txt of the task's archive of 2013 beside; until then
-benchmarks report 2013 without SMT."""
+them as STS.input.SMT.txt into DIR/sts2013, with STS.gs.SMT.txt of
+the task's 2013 archive next to it; until then benchmarks report 2013 without SMT."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _fetch_benchmark(
                 remove_unfinished(path.parent, path.name)
                 _write(path, graded_rows(info, members, where), info, where)
         finally:
-            shutil.rmtree(place, ignore_errors=True)  # small: fetched anew each time
+            shutil.rmtree(place, ignore_errors=True)  # small: fetched again each time
     return list(missing.values())
 
 

@@ -2,7 +2,7 @@
 
 Of all different pairs of STS 2012-2016, the splits take those of the lowest or highest symmetric word error rate (SWER)
 and certain grades, or those with a negation on one side alone. Sizes come close to the paper's, which had STS 2013 SMT
-(750 pairs) too and does not name its tokeniser: 12,273 different pairs without SMT, 13,023 with it.
+(750 pairs) too and does not name its tokenizer: 12,273 different pairs without SMT, 13,023 with it.
 
 Hard+ here is the split of pairs unlike in words with high grades, Hard- that of pairs alike in words with low grades.
 The paper's text has the two definitions the other way round, but its examples (Table 1) and figures (Table 6, where
@@ -38,12 +38,12 @@ from st_paragram.tools.evaluation.sts.sts_files import find_sts, has_sts
 NOTES = (
     "Hard+ holds pairs unlike in words with high grades, Hard- pairs alike in words with low grades, as the paper's "
     "tables have them; its text has the two definitions the other way round.",
-    "Published rows are on the paper's splits, which have STS 2013 SMT too and were made with another tokeniser.",
+    "Published rows are on the paper's splits, which have STS 2013 SMT too and were made with another tokenizer.",
 )
 
 _NEGATIONS = {"not", "'t"}
 
-# A clitic with its apostrophe ("don't" is "don", "'t"; so the Moses tokeniser has it), a word, or another character.
+# A clitic with its apostrophe ("don't" is "don", "'t"; so the Moses tokenizer has it), a word, or another character.
 _TOKEN = re.compile(r"'\w+|\w+|[^\w\s]")
 
 # Pearson. SWER is the symmetric word error rate; "easy" and "hard" say how SWER and grade go together.

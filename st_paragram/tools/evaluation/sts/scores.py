@@ -30,7 +30,7 @@ from st_paragram.tools.evaluation.sts.sts_files import StsData
 
 @dataclass(frozen=True)
 class SetScores:
-    """A model's cosines on one data set beside the grades, both (n,)."""
+    """A model's cosines and the grades of one data set, both (n,)."""
 
     cosines: NDArray[np.float64]
     grades: NDArray[np.float64]
@@ -161,7 +161,7 @@ class Bootstrap:
 def sts_result(
     scores: ModelScores, name: str, bootstrap: Bootstrap | None = None, against: str | None = None
 ) -> StsResult:
-    """A model's figures, without the cosines that they were made of.
+    """A model's figures, without the underlying cosines.
 
     Args:
         scores: of the model.

@@ -73,7 +73,7 @@ def find_sts(folder: str | Path | None, only: Sequence[str] = (), hub: bool = Fa
     """Read what is there of the benchmarks.
 
     Args:
-        folder: that holds a folder for each benchmark; None if all shall come from the hub.
+        folder: that holds a folder for each benchmark; None if all come from the hub.
         only: names of benchmarks ("2012", "2017", "stsb") or sets ("2017/en-en"); all if empty.
         hub: fetch benchmarks that the folder does not have at all from the Hugging Face hub.
 

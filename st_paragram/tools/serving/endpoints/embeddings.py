@@ -131,7 +131,7 @@ def _content(rows: list[bytes], name: str, tokens: int) -> bytes:
 def _texts_of_tokens(lists: Sequence[Sequence[int]], most: int) -> list[str]:
     """The texts of lists of token numbers, as far as the first one that is longer than `most` characters.
 
-    A few bytes of a request can stand for a hundred characters: what will be refused is not written out.
+    A few bytes of a request can encode a hundred characters: what will be refused is not written out.
 
     Raises:
         Refused: the vocabulary is not on this machine, or has no token with one of the numbers.
