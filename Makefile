@@ -77,6 +77,7 @@ $(LOWEST)/.installed: $(SOURCES)
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	PYTHONPATH=tests $(BIN)/python -m support.english
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 

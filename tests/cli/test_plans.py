@@ -84,7 +84,7 @@ PLANS = {
     ),
     "score": (
         ["score", "pairs.tsv", "--output", "new.tsv", "--background", "self", "--sort"],
-        ["best first", "margin distance, 4 neighbours", "index Flat", ".new.tsv.work"],
+        ["best first", "margin distance, 4 neighbors", "index Flat", ".new.tsv.work"],
     ),
     "score by cosine": (["score", "pairs.tsv", "--output", "new.tsv"], ["with   cosine"]),
     "dedupe": (

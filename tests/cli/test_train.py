@@ -68,7 +68,7 @@ REFUSED = {
     "train bitext --lang ../es": "unknown language code '../es'",
     "train bitext --lang fi": "no data/en-fi.h5 and no built-in bitext for 'fi'",
     "train bitext --lang es --output taken": "taken exists; choose another name or give --overwrite",
-    "train paraphrase --output full --overwrite": "full exists and is no model directory of st_paragram",
+    "train paraphrase --output full --overwrite": "full exists and is not a model directory of st_paragram",
 }
 
 

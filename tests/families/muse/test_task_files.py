@@ -100,7 +100,7 @@ def test_a_tenth_of_bad_rows_is_the_limit(tmp_path):
     [
         (b"", "empty; give a file of rows"),
         (b"\n", "1 of 1 rows are bad, the first is row 1, with a wrong number of columns"),
-        (lzma.compress(RESPONSE.encode())[:-20], "cut off"),
+        (lzma.compress(RESPONSE.encode())[:-20], "truncated"),
     ],
 )
 def test_files_without_rows_are_refused(tmp_path, content, message):
@@ -146,7 +146,10 @@ def test_names_that_are_no_languages_are_refused(tmp_path, name):
 
 
 def test_missing_and_empty_folders(tmp_path):
-    with pytest.raises(TextError, match=r"nowhere: no such folder of the task qa; put LANG\.tsv (or .gz, .xz) with rows `question TAB"):
+    message = r"nowhere: no such folder of the task qa; put LANG\.tsv \(or .gz, .xz\) with rows `question TAB"
+    with pytest.raises(TextError, match=message):
+        TextError, match=r"nowhere: no such folder of the task qa; put LANG\.tsv (or .gz, .xz) with rows `question TAB"
+    ):
         task_files(tmp_path / "nowhere", "qa")
     with pytest.raises(TextError, match="no file of the task nli; put"):
         task_files(tmp_path, "nli")

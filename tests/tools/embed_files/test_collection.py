@@ -219,7 +219,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(model, texts, tmp_p
         with pytest.raises(error, match=message) as raised:
             embed_collection(files, tmp_path / "out", model, settings)
         assert "\n" not in str(raised.value)
-    with pytest.raises(ParagramError, match="taken exists and is no folder of embeddings"):
+    with pytest.raises(ParagramError, match="taken exists and is not a folder of embeddings"):
         embed_collection(texts, taken, model, SMALL, overwrite=True)
     with FileLock(tmp_path / ".out.lock"), pytest.raises(ParagramError, match="another run is writing"):
         embed_collection(texts, tmp_path / "out", model, SMALL)

@@ -65,7 +65,7 @@ def test_what_cannot_be_searched_is_refused():
         with pytest.raises(error, match=message):
             nearest_neighbours(queries, corpus, 1)
     for k in (4, 0):
-        with pytest.raises(SettingsError, match=f"{k} neighbours asked for in a corpus of 3"):
+        with pytest.raises(SettingsError, match=f"{k} neighbors requested in a corpus of 3"):
             nearest_neighbours(unit(2, 4), unit(3, 4), k)
 
 

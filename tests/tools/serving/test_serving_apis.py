@@ -159,7 +159,7 @@ def test_token_numbers_are_read_where_the_vocabulary_is(client, cache, monkeypat
     assert "text 0 of input has 41 characters" in refusal(ask([[99] * 41, [299]]))  # the next one is not read
     assert "5 texts; at most 4" in refusal(ask([[299]] * 5))
     assert "list 1 of input has a token id" in refusal(ask([[99], [301]]))
-    assert "has a token number that cl100k_base has not" in refusal(ask([[99], [299]]))
+    assert "has a token id that cl100k_base does not have" in refusal(ask([[99], [299]]))
     assert "text 1 of input is empty" in refusal(ask([[99], []]))
 
 

@@ -185,7 +185,7 @@ class PairStoreWriter:
             raise ValueError(f"{len(pairs)} numbers of pairs of languages for {rows} rows")
         if (wrong := (pairs < 0) | (pairs >= known)).any():
             row = int(np.argmax(wrong))
-            raise ValueError(f"row {row}: pair of languages {pairs[row]}, but there are only {known}, counted from 0")
+            raise ValueError(f"row {row}: unknown language pair {pairs[row]}; there are {known}, counted from 0")
         return pairs
 
     def _label_values(self, labels: NDArray[Any] | None, rows: int) -> NDArray[Any]:

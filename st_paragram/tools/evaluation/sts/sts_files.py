@@ -157,7 +157,7 @@ def _count_notes(found: StsData) -> list[str]:
     for year, pairs in found.concatenations.items():
         official = sum(info.pairs for info in BENCHMARKS[year].sets if info.key != SMT)
         if len(pairs) != official:
-            notes.append(f"{year}: {len(pairs)} pairs on the hub, where officially there are {official}")
+            notes.append(f"{year}: {len(pairs)} pairs on the hub, but officially {official}")
     return notes
 
 
