@@ -35,8 +35,8 @@ def mteb_section(collected: Collected[MtebResult], ours: Collected[StsResult]) -
         if task not in single:
             tables.append(f"### {task}\n\n" + _table(collected, task, subsets))
     about = (
-        "These are the main scores as [mteb](../../../docs/evaluation.md#mteb), a benchmark of embeddings, reports them "
-        "itself: "
+        "These are the main scores as [mteb](../../../docs/evaluation.md#mteb), a benchmark of embeddings, reports "
+        "them itself: "
         "Spearman for STS, F1 for Tatoeba and BUCC.\nPublished rows are from mteb's repository of results."
     )
     notes = [note for note in (agreement(collected, ours), *collected.notes) if note]
