@@ -148,8 +148,6 @@ def test_names_that_are_no_languages_are_refused(tmp_path, name):
 def test_missing_and_empty_folders(tmp_path):
     message = r"nowhere: no such folder of the task qa; put LANG\.tsv \(or .gz, .xz\) with rows `question TAB"
     with pytest.raises(TextError, match=message):
-        TextError, match=r"nowhere: no such folder of the task qa; put LANG\.tsv (or .gz, .xz) with rows `question TAB"
-    ):
         task_files(tmp_path / "nowhere", "qa")
     with pytest.raises(TextError, match="no file of the task nli; put"):
         task_files(tmp_path, "nli")
