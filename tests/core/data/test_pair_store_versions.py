@@ -219,7 +219,7 @@ def test_one_pair_of_languages_that_is_not_the_stores(tmp_path, vocabulary):
         (None, [0, 1], "rows may be of 3 pairs of languages"),
         ([0], [0, 1], "1 numbers of pairs of languages for 2 rows"),
         ([0, 3], [0, 1], "row 1: unknown language pair 3; there are 3"),
-        ([-1, 0], [0, 1], "row 0: pair of languages -1"),
+        ([-1, 0], [0, 1], "row 0: unknown language pair -1"),
         ([0, 1], None, "0 labels for 2 rows"),
         ([0, 1], [0, 1, 2], "3 labels for 2 rows"),
         ([0, 1], [0, 1.5], r"row 1: the label 1\.5 is not a finite number of the type int8"),
@@ -246,7 +246,7 @@ def test_what_a_plain_store_cannot_take(tmp_path, vocabulary):
     with PairStoreWriter(tmp_path / "s.h5", ("en", "xx"), vocabulary) as writer:
         for arguments, message in (
             ({"labels": np.zeros(2)}, "a store without labels"),
-            ({"pairs": np.array([0, 1])}, "row 1: pair of languages 1, but there are only 1"),
+            ({"pairs": np.array([0, 1])}, "row 1: unknown language pair 1; there are 1"),
         ):
             with pytest.raises(ValueError, match=message):
                 writer.append(*side, *side, **arguments)
