@@ -14,7 +14,7 @@ embeddings, trained on {tasks} as multilingual USE is (Yang et al., ACL 2020).
 _NETWORKS = {"cnn": "convolutions over pieces", "transformer": "a transformer"}
 _TASKS = {"qa": "questions and answers", "response": "responses", "nli": "inference"}
 
-_MUSE = """\
+MUSE = """\
 @inproceedings{yang-etal-2020-multilingual,
   title = {Multilingual Universal Sentence Encoder for Semantic Retrieval},
   author = {Yang, Yinfei and Cer, Daniel and Ahmad, Amin and Guo, Mandy and Law, Jax and Constant, Noah and
@@ -32,4 +32,4 @@ def card_facts(record: TrainingRecord) -> CardFacts:
     network = record.settings["architecture"]
     others = [name for task, name in _TASKS.items() if any(key.split()[0] == task for key in record.tasks)]
     tasks = listed(["translations", *others])
-    return CardFacts(_DESCRIPTION.format(network=_NETWORKS.get(network, "a network"), tasks=tasks), network, (_MUSE,))
+    return CardFacts(_DESCRIPTION.format(network=_NETWORKS.get(network, "a network"), tasks=tasks), network, (MUSE,))

@@ -7,18 +7,18 @@
 
 `st_paragram.load` gives a `DualEncoder`. A transformer's is the stock pipeline; a CNN's reads texts without filling
 them up. Both readers give the same vectors for texts of known pieces.
+
+Towers over a finished encoder are kept in the same way, without a vocabulary: see `towers_directory`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pydantic
 import torch
-from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import nn
@@ -36,6 +36,7 @@ from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.muse import towers_directory
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 
 # Pickles of earlier versions name all of them here.
@@ -43,26 +44,22 @@ from st_paragram.families.muse.sentence_transformers_encoder import (  # noqa: F
     ConvolutionShape,
     DualEncoder,
     DualEncoderValues,
+    WithClassifier,
     _Beside,
 )
+from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.stock_convolution import read_convolution, stock_modules, write_convolution
 from st_paragram.families.muse.t5_encoder import is_t5
-from st_paragram.families.muse.towers import TaskHeads, towers
+from st_paragram.families.muse.towers import towers
+from st_paragram.families.muse.towers_directory import DUAL_ENCODER, design, read_heads, write_heads
 from st_paragram.learning.models import stock
-from st_paragram.learning.models.tensors_file import read_tensors
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
-
-_HEADS = "heads.safetensors"
-
-
-#: The name of the architecture in `st_paragram.json`.
-DUAL_ENCODER = "dual-encoder"
 
 
 def holds(model: SentenceTransformer) -> bool:
     """Whether a pipeline is a dual encoder."""
-    return isinstance(model, DualEncoder)
+    return isinstance(model, DualEncoder | EncoderWithTowers)
 
 
 def check(model: SentenceTransformer) -> None:
@@ -73,6 +70,8 @@ def write(
     model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> None:
     """Write the pipeline and the files next to it; arguments and errors as of `stock.write`."""
+    if isinstance(model, EncoderWithTowers):
+        return towers_directory.write(model, folder, dtype, truncate_dim)
     assert isinstance(model, DualEncoder)
     encoder = model[1]
     pipeline: SentenceTransformer = model
@@ -81,8 +80,7 @@ def write(
     stock.write(pipeline, folder, dtype, truncate_dim, DUAL_ENCODER)
     if isinstance(encoder, ConvolutionEncoder):
         write_convolution(encoder, folder)
-    state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.heads.state_dict().items()}
-    save_file(state, folder / _HEADS)
+    write_heads(model.heads, folder)
     (folder / averaging.tokenizer_file(model.sentencepiece.kind)).write_bytes(model.sentencepiece.content)
     write_configuration(folder, Configuration(DUAL_ENCODER, asdict(model.values)))
 
@@ -108,6 +106,8 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     Raises:
         ModelDirectoryError: a file is missing or damaged, or does not fit the others.
     """
+    if values.get("encoder") == "finished":
+        return towers_directory.read(folder, values, device, truncate_dim)
     stored = _checked(folder, values)
     path = file_of(folder, averaging.tokenizer_file(SentencePieceTokenizer.kind))
     try:
@@ -121,7 +121,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         modules = [*_native_modules(folder, tokenizer, stored.dim, stored.convolution), pipeline[-1]]
     settings = {name: getattr(pipeline, name) for name in averaging.PIPELINE_SETTINGS}
     settings["truncate_dim"] = truncate_dim
-    model = DualEncoder.of(modules, tokenizer, _read_heads(folder, stored.dim), stored, device, **settings)
+    model = DualEncoder.of(modules, tokenizer, read_heads(folder, stored.dim), stored, device, **settings)
     model._model_card_text = pipeline._model_card_text
     model.eval()
     return model
@@ -142,16 +142,8 @@ def _check_fit(folder: Path, pipeline: SentenceTransformer, stored: DualEncoderV
             folder, f"convolution is {stored.convolution}, max_length {stored.max_length}: not the pipeline's"
         )
     last, dim = pipeline[-1], stored.dim
-    if not isinstance(last, Router) or _design(last) != _design(towers(dim)):
+    if not isinstance(last, Router) or design(last) != design(towers(dim)):
         raise ModelDirectoryError(f"{folder}: its last module is not the towers of {dim} components; save it again")
-
-
-def _design(router: Router) -> tuple[object, ...]:
-    """All that makes two routers alike but their numbers: settings, the modules of each route, shapes."""
-    routes: dict[str, list[object]] = {}
-    for route, modules in router.sub_modules.items():
-        routes[route] = [(type(each), each.get_config_dict()) for each in cast("Iterable[Any]", modules)]
-    return router.get_config_dict(), routes, {name: tensor.shape for name, tensor in router.state_dict().items()}
 
 
 def _native_modules(folder: Path, tokenizer: Tokenizer, dim: int, shape: ConvolutionShape) -> list[nn.Module]:
@@ -160,13 +152,6 @@ def _native_modules(folder: Path, tokenizer: Tokenizer, dim: int, shape: Convolu
             encoder = shape.encoder(dim)
         table = read_convolution(folder, encoder, len(tokenizer))
         return [token_embedding(tokenizer, weights=table), encoder]
-
-
-def _read_heads(folder: Path, dim: int) -> TaskHeads:
-    heads = TaskHeads(dim)
-    shapes = {name: tuple(tensor.shape) for name, tensor in heads.state_dict().items()}
-    heads.load_state_dict(read_tensors(folder, _HEADS, shapes))
-    return heads.eval()
 
 
 def read_weights(folder: Path, into: SentenceTransformer) -> None:
@@ -178,7 +163,7 @@ def read_weights(folder: Path, into: SentenceTransformer) -> None:
     from st_paragram.core.encoding.configuration import read_configuration
 
     stored = read(folder, read_configuration(folder).values, "cpu", None)
-    assert isinstance(into, DualEncoder)
-    assert isinstance(stored, DualEncoder)
+    assert isinstance(into, WithClassifier)
+    assert isinstance(stored, WithClassifier)
     stock.fill(into, stored, folder)
     into.heads.load_state_dict(stored.heads.state_dict())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from st_paragram.families.muse.dual_encoder_ranking import finding_loss
 from st_paragram.families.muse.sentence_vectors import FlatIds, SentenceVectors, tensors
-from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors
+from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class DualEncoderTasks(nn.Module):
         if batch.task not in ("qa", "response"):
             return first, second
         router = cast("Router", self.pipeline[-1])
-        queries = _through(router, QUERY, first)
+        queries = through(router, QUERY, first)
         if batch.contexts is None:
-            return queries, _through(router, DOCUMENT, second)
+            return queries, through(router, DOCUMENT, second)
         contexts = context_vectors(self.vectors.table, *tensors(batch.contexts, second.device))
         if batch.without is not None:
             contexts = torch.where(batch.without[:, None], second, contexts)
@@ -99,10 +99,3 @@ class DualEncoderTasks(nn.Module):
         with torch.autocast(first.device.type, enabled=False):
             logits = self.heads.logits(first, second)
         return F.cross_entropy(logits, labels, reduction="sum"), (logits.argmax(1) == labels).sum()
-
-
-def _through(router: Router, route: str, vectors: Tensor) -> Tensor:
-    features: dict[str, Any] = {"sentence_embedding": vectors}
-    for module in cast("nn.Sequential", router.sub_modules[route]):
-        features = module(features)
-    return cast("Tensor", features["sentence_embedding"])

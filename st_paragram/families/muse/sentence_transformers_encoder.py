@@ -64,10 +64,61 @@ class _Beside:
     """What is not part of the pipeline: an attribute of it that is a module would become one."""
 
     heads: TaskHeads
-    values: DualEncoderValues
+    values: Any
 
 
-class DualEncoder(SentenceTransformer):
+class WithClassifier(SentenceTransformer):
+    """A pipeline, and a classifier of inference next to it."""
+
+    _beside: _Beside
+    encode = taking_columns(SentenceTransformer.encode)
+
+    @property
+    def heads(self) -> TaskHeads:
+        """The classifier, and what contexts of answers go through if there is anything, on the pipeline's device."""
+        return self._beside.heads.to(self.device)
+
+    @property
+    def values(self) -> Any:  # noqa: ANN401 - of each class
+        """What `st_paragram.json` says."""
+        return self._beside.values
+
+    @property
+    def has_classifier(self) -> bool:
+        """Whether it was trained to classify pairs, see `classify`."""
+        return "nli" in self.values.tasks
+
+    def _sentences(self, texts: Sequence[str], batch_size: int, show_progress_bar: bool | None = False) -> Tensor:
+        """Unit vectors of sentences, of all components, float (n, D)."""
+        if isinstance(texts, str):
+            raise SettingsError("a single text; give a list of texts")
+        if not len(texts):
+            return torch.zeros(0, self.values.dim, device=self.device)
+        found: Any = self.encode(
+            list(texts),
+            batch_size=batch_size,
+            show_progress_bar=show_progress_bar,
+            convert_to_tensor=True,
+            truncate_dim=self.values.dim,
+        )
+        return cast("Tensor", found)
+
+    @torch.inference_mode()
+    def classify(self, premises: Sequence[str], hypotheses: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
+        """Probabilities that a hypothesis follows from its premise, float32 (n, 3), ordered as `NLI_LABELS`.
+
+        Raises:
+            SettingsError: a model that was not trained on inference, or another number of hypotheses than premises.
+        """
+        if not self.has_classifier:
+            raise SettingsError("this model was not trained on inference; train it with --nli")
+        if len(premises) != len(hypotheses):
+            raise SettingsError(f"{len(premises)} premises and {len(hypotheses)} hypotheses; give as many of both")
+        first, second = (self._sentences(texts, batch_size) for texts in (premises, hypotheses))
+        return cast("NDArray[np.float32]", self.heads.logits(first, second).softmax(1).cpu().numpy())
+
+
+class DualEncoder(WithClassifier):
     """A pipeline with towers of questions (`encode_query`) and answers (`encode_document`), and its heads.
 
     Attributes:
@@ -75,8 +126,6 @@ class DualEncoder(SentenceTransformer):
     """
 
     sentencepiece: Tokenizer
-    _beside: _Beside
-    encode = taking_columns(SentenceTransformer.encode)
 
     @classmethod
     def of(
@@ -95,14 +144,9 @@ class DualEncoder(SentenceTransformer):
         return made
 
     @property
-    def heads(self) -> TaskHeads:
-        """What contexts go through, and the classifier, on the device of the pipeline."""
-        return self._beside.heads.to(self.device)
-
-    @property
     def values(self) -> DualEncoderValues:
         """What `st_paragram.json` says."""
-        return self._beside.values
+        return cast("DualEncoderValues", self._beside.values)
 
     def preprocess(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """As of `SentenceTransformer`; a CNN's texts are cut as the stock reader cuts them."""
@@ -112,11 +156,6 @@ class DualEncoder(SentenceTransformer):
     def trained_on(self, tasks: Iterable[str]) -> None:
         """Note the tasks of a training run; `st_paragram.json` names them."""
         self._beside.values = replace(self.values, tasks=tuple(sorted({*self.values.tasks, *tasks})))
-
-    @property
-    def has_classifier(self) -> bool:
-        """Whether it was trained to classify pairs, see `classify`."""
-        return "nli" in self.values.tasks
 
     @property
     def vectors(self) -> SentenceVectors:
@@ -154,21 +193,6 @@ class DualEncoder(SentenceTransformer):
         found = self.heads.answers(cast("Router", self[-1]), encoded, around)[:, : self.truncate_dim]
         return cast("NDArray[np.float32]", found.cpu().numpy())
 
-    def _sentences(self, texts: Sequence[str], batch_size: int, show_progress_bar: bool | None = False) -> Tensor:
-        """Unit vectors of sentences, of all components, float (n, D)."""
-        if isinstance(texts, str):
-            raise SettingsError("a single text; give a list of texts")
-        if not len(texts):
-            return torch.zeros(0, self.values.dim, device=self.device)
-        found: Any = self.encode(
-            list(texts),
-            batch_size=batch_size,
-            show_progress_bar=show_progress_bar,
-            convert_to_tensor=True,
-            truncate_dim=self.values.dim,
-        )
-        return cast("Tensor", found)
-
     def _contexts(self, answers: Tensor, contexts: Sequence[str | None]) -> Tensor:
         """Unit vectors of contexts; those of the answers where there is none."""
         vectors, table = answers.clone(), self.vectors.table
@@ -180,17 +204,3 @@ class DualEncoder(SentenceTransformer):
             found = context_vectors(table, *tensors(flat, answers.device)).to(answers.dtype)
             vectors[part] = torch.where(found.any(1, keepdim=True), found, vectors[part])
         return vectors
-
-    @torch.inference_mode()
-    def classify(self, premises: Sequence[str], hypotheses: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
-        """Probabilities that a hypothesis follows from its premise, float32 (n, 3), ordered as `NLI_LABELS`.
-
-        Raises:
-            SettingsError: a model that was not trained on inference, or another number of hypotheses than premises.
-        """
-        if not self.has_classifier:
-            raise SettingsError("this model was not trained on inference; train it with --nli")
-        if len(premises) != len(hypotheses):
-            raise SettingsError(f"{len(premises)} premises and {len(hypotheses)} hypotheses; give as many of both")
-        first, second = (self._sentences(texts, batch_size) for texts in (premises, hypotheses))
-        return cast("NDArray[np.float32]", self.heads.logits(first, second).softmax(1).cpu().numpy())

@@ -48,12 +48,13 @@ class TaskHeads(nn.Module):
     context adds; it begins at 0. The classifier reads (u, v, |u - v|, u * v), as the paper's (ACL 2020, section 2).
     """
 
-    def __init__(self, dim: int) -> None:
-        """Make new heads for sentences of `dim` components."""
+    def __init__(self, dim: int, contexts: bool = True) -> None:
+        """Make new heads for sentences of `dim` components, with or without a map for contexts of answers."""
         super().__init__()
         self.dim = dim
-        self.context = nn.Linear(dim, dim, bias=False)
-        nn.init.zeros_(self.context.weight)
+        if contexts:
+            self.context = nn.Linear(dim, dim, bias=False)
+            nn.init.zeros_(self.context.weight)
         self.classifier = nn.Sequential(nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS)))
 
     def answers(self, router: Router, answers: Tensor, contexts: Tensor) -> Tensor:
@@ -72,13 +73,28 @@ class TaskHeads(nn.Module):
             features = module(features)
         return features["sentence_embedding"]
 
-    def logits(self, premises: Tensor, hypotheses: Tensor) -> Tensor:
+    def logits(self, premises: Tensor, hypotheses: Tensor, dropout: float = 0.0) -> Tensor:
         """What the classifier says of pairs of unit vectors, float (B, D) each: float (B, 3), as `NLI_LABELS`.
 
-        A unit vector's components shrink with its dimension; they are brought back to about 1.
+        A unit vector's components shrink with its dimension; they are brought back to about 1. `dropout` is that of
+        training, before both layers.
         """
+
+        def dropped(values: Tensor) -> Tensor:
+            return F.dropout(values, dropout, training=dropout > 0)
+
         u, v = premises * self.dim**0.5, hypotheses * self.dim**0.5
-        return cast("Tensor", self.classifier(torch.cat([u, v, (u - v).abs(), u * v], 1)))
+        first, activation, last = self.classifier
+        hidden = activation(first(dropped(torch.cat([u, v, (u - v).abs(), u * v], 1))))
+        return cast("Tensor", last(dropped(hidden)))
+
+
+def through(router: Router, route: str, vectors: Tensor) -> Tensor:
+    """Vectors behind a route of the towers, float (n, D)."""
+    features: dict[str, Any] = {"sentence_embedding": vectors}
+    for module in cast("nn.Sequential", router.sub_modules[route]):
+        features = module(features)
+    return features["sentence_embedding"]
 
 
 def context_vectors(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:

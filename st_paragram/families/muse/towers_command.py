@@ -1,0 +1,95 @@
+"""`st-paragram towers`: towers of questions and answers, and a classifier of inference, over a finished encoder."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from st_paragram.core.plan import Needs, Plan
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.value_words import in_words
+from st_paragram.errors import SettingsError
+from st_paragram.families.muse.towers_settings import TowersSettings
+from st_paragram.tools.options.common import add_plan_option, print_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DESCRIPTION = (
+    "Train towers for questions and answers, and a classifier of inference, on the embeddings of a finished model, "
+    "which stays as it is. Texts are embedded once, so training takes minutes on a CPU."
+)
+EPILOG = """\
+  st-paragram towers use-psp --qa qa --output use-psp-qa
+  st-paragram towers p-sp-base --qa qa --responses responses --nli nli --output p-sp-base-qa
+  st-paragram evaluate use-psp-qa --data eval --benchmarks answer-retrieval nli
+
+The folders have files LANG.tsv (they may end in .gz or .xz, too), as written by `st-paragram tasks`. Their rows are
+`question TAB answer` for --qa, `utterance TAB response` for --responses and `label TAB premise TAB hypothesis` for
+--nli; the contexts of answers are not read. In the result, `encode` is that of MODEL, scaled to length 1;
+`encode_query` and `encode_document` embed questions and answers, and `classify` labels pairs. A part of the rows is
+held out; the epoch that is best on them is kept.
+"""
+_TASKS = (
+    ("--qa", "qa", "question TAB answer"),
+    ("--responses", "response", "utterance TAB response"),
+    ("--nli", "nli", "label TAB premise TAB hypothesis"),
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id of the encoder")
+    for option, task, rows in _TASKS:
+        about = f"folder of files LANG.tsv with rows `{rows}`"
+        parser.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output model directory")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
+    add_setting_options(parser, TowersSettings)
+    add_plan_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train and save, or print the plan; returns the exit status.
+
+    Raises:
+        ParagramError: The model, a folder of rows, a setting or the output is refused.
+    """
+    from st_paragram.core.encoding.directory import check_free
+    from st_paragram.core.encoding.find import find
+    from st_paragram.families.muse.tasks.task_files import task_files
+
+    settings = TowersSettings(**given(arguments, TowersSettings))
+    folders = {task: folder for _, task, _ in _TASKS if (folder := getattr(arguments, f"task_{task}"))}
+    if not folders:
+        raise SettingsError("nothing to train on; give --qa, --responses or --nli")
+    check_free(arguments.output, arguments.overwrite)
+    found, files = find(arguments.model), {task: task_files(folder, task) for task, folder in folders.items()}
+    if arguments.plan:
+        return print_plan(_plan(arguments, settings, files))
+    from st_paragram.families.muse.towers_run import make_towers
+
+    curves = make_towers(found, folders, arguments.output, settings, str(arguments.model), arguments.overwrite)
+    for curve in curves:
+        shown = " ".join(f"{100 * value:.1f}" for value in curve.values)
+        print(f"{curve.measure} ({curve.rows:,} rows), %: {shown}; epoch {curve.best} is kept")
+    sys.stdout.write(f"{arguments.output}\n")
+    return 0
+
+
+def _plan(arguments: argparse.Namespace, settings: TowersSettings, files: Mapping[str, Mapping[str, Path]]) -> Plan:
+    """What would be done; the files of rows are listed, but not read."""
+    return Plan(
+        f"train towers over {arguments.model}",
+        [f"{task}: {', '.join(map(str, named.values()))}" for task, named in files.items()],
+        [f"{arguments.output}: a model directory", f"{_work_folder(arguments.output)}: vectors, removed at the end"],
+        [in_words(dataclasses.asdict(settings))],
+        Needs(depends_on="the model: each text is embedded once"),
+    )
+
+
+def _work_folder(output: Path) -> Path:
+    return output.with_name(f".{output.name}.work")
