@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -118,7 +117,8 @@ def read_rows(folders: Mapping[str, Path], texts: Path, known: KnownTexts) -> li
 
 
 def _chunks(path: Path, task: str, counts: TaskFileCounts) -> Iterator[Sequence[TaskRow]]:
-    with closing(read_task_file(path, task, counts)) as rows, tqdm(unit=" rows", desc=path.name) as bar:
+    rows = read_task_file(path, task, counts)
+    with tqdm(unit=" rows", desc=path.name) as bar:
         while chunk := list(islice(rows, _CHUNK)):
             bar.update(len(chunk))
             yield chunk

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import torch
+
 from st_paragram.core.damage import printable
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import make_folder, output_lock
@@ -62,7 +64,9 @@ def make_towers(
         ParagramError: Another run is writing the output.
     """
     settings, output, found = settings or TowersSettings(), Path(output), find(model)
-    made = EncoderWithTowers.over(directory.load(found))
+    encoder = directory.load(found)
+    torch.manual_seed(settings.seed)
+    made = EncoderWithTowers.over(encoder)
     work = output.with_name(f".{output.name}.work")
     with output_lock(output):
         make_folder(work)

@@ -81,7 +81,6 @@ def train_towers(
     Returns:
         The learning curves.
     """
-    torch.manual_seed(settings.seed)
     vectors, curves = _Vectors(stored, model.device), []
     parts = [each.held_out(settings.held_out) for each in rows]
     pairs = [part for part in parts if part[0].task in _PAIRED]
