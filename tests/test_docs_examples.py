@@ -37,7 +37,7 @@ NOT_RUN = {
     "docs/large_collections.md": 1,
     "docs/serving.md": 5,
     "docs/training.md": 1,
-    "docs/muse.md": 2,
+    "docs/muse.md": 5,
 }
 
 #: Packages of the extra `examples` that development does without.

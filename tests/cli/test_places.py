@@ -98,6 +98,7 @@ OUTPUT_FOLDERS = {
     "prepare --rejects": "prepare --lang es --text pairs.tsv --vocab-size 60 --rejects {} --output o.h5",
     "prepare --keep-text": "prepare --lang es --text pairs.tsv --vocab-size 60 --keep-text {} --output o.h5",
     "train": "train bitext --lang es --data pairs.tsv --output {}",
+    "towers": "towers p-sp-mini --qa qa --output {}",
     "tasks": "tasks --kind nli --lang en nli.jsonl --output {}",
     "evaluate --mteb-results": "evaluate p-sp-mini --data folder --benchmarks mteb --mteb-results {}",
     "embed --sharded": "embed lines.txt --sharded --output {}",
@@ -130,6 +131,8 @@ def place(tmp_path_factory):
     (folder / "a-loop").symlink_to("a-loop")
     for name in ("folder", "a-place"):
         (folder / name).mkdir()
+    (folder / "qa").mkdir()
+    (folder / "qa" / "en.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in rows))
     shutil.copytree(shipped_folder(), folder / "model")
     SearchIndex.build(folder / "lines.txt", folder / "index", "p-sp-mini")
     with pytest.MonkeyPatch.context() as patch:

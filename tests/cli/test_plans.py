@@ -128,6 +128,10 @@ PLANS = {
         ["tasks", "--kind", "nli", "--lang", "en", "nli.jsonl", "--output", "nli"],
         ["convert nli to task rows", "reads  nli.jsonl: 3 bytes", "makes  nli/en.tsv: the rows"],
     ),
+    "towers": (
+        ["towers", "p-sp-mini", "--qa", "qa", "--output", "new", "--epochs", "2"],
+        ["train towers over p-sp-mini", "reads  qa: qa/en.tsv", "makes  new: a model directory", "epochs 2"],
+    ),
 }
 if importlib.util.find_spec("datatrove") is None:
     del PLANS["prepare by slurm"]
@@ -192,6 +196,9 @@ REFUSED = [
     ["evaluate", "p-sp-mini", "--queries", "en.txt"],
     ["tasks", "--kind", "nli", "--lang", "en", "none.jsonl", "--output", "nli"],
     ["tasks", "--kind", "nli", "--lang", "english!", "nli.jsonl", "--output", "nli"],
+    ["towers", "p-sp-mini", "--output", "new"],
+    ["towers", "none", "--qa", "qa", "--output", "new"],
+    ["towers", "p-sp-mini", "--nli", "qa/en.tsv", "--output", "new"],
 ]
 
 
@@ -208,6 +215,8 @@ def folder(tmp_path_factory, pairs):
     (folder / "old").write_text("old")
     (folder / "nli.jsonl").write_text("{}\n")
     (folder / "empty").mkdir()
+    (folder / "qa").mkdir()
+    (folder / "qa" / "en.tsv").write_text("who\tshe\n")
     (folder / "eval" / "tatoeba").mkdir(parents=True)
     (folder / "eval" / "tatoeba" / "spa-eng.tsv").write_text("uno\tone\ndos\ttwo\n")
     return folder
