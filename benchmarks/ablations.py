@@ -1,7 +1,7 @@
 """What each choice of the training is worth: `python benchmarks/ablations.py --lang es --text FILE --dev FILE.tsv...`.
 
 Trains the rows of a configuration (benchmarks/configs/ablations.yaml) with each seed, scores them on development pairs,
-prints Pearson x 100 as a table. Results are kept beside the output; a run that was stopped resumes where it stopped.
+prints Pearson x 100 as a table. Results are kept next to the output; a run that was stopped resumes where it stopped.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""The generative model of EMNLP 2020, its ablations and baselines on the same 
 
     python benchmarks/generative.py --lang es --store en-es.h5 --data eval --seeds 1 2 --plot generative.png
 
-Each model is trained by the command that users have. Model directories and scores are kept beside the output, so that a
+Each model is trained by the command that users have. Model directories and scores are kept next to the output, so that a
 run that was stopped resumes where it stopped. The scores are of test sets: nothing is chosen by them.
 """
 
@@ -28,7 +28,7 @@ YEARS = ["2012", "2013", "2014", "2015", "2016", "2017"]
 def main() -> int:
     """Train, score and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lang", required=True, metavar="LANG", help="the language beside English")
+    parser.add_argument("--lang", required=True, metavar="LANG", help="the language other than English")
     parser.add_argument("--store", type=Path, required=True, metavar="FILE.h5", help="the pairs")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="evaluation data, as `evaluate` has it")
     parser.add_argument("--config", default=CONFIG, help="the models (%(default)s)")

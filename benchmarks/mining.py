@@ -1,7 +1,7 @@
 """Benchmarks of mining: `python benchmarks/mining.py PART ...`, of which each has its own `--help`.
 
 scaling    time by stage and memory against the number of sentences
-peers      beside a baseline, and beside sentence-transformers' paraphrase mining
+peers      next to a baseline, and next to sentence-transformers' paraphrase mining
 
 Every part prints Markdown and writes its figures with `--json FILE`. Mining runs in separate processes, whose memory is
 watched (Linux only).

@@ -1,4 +1,4 @@
-"""Speed and memory of preparing a pair store, beside a baseline: `python benchmarks/preparation.py --text F`.
+"""Speed and memory of preparing a pair store, next to a baseline: `python benchmarks/preparation.py --text F`.
 
 F is a text of two tab-separated columns, plain or compressed. It is repeated, with a word changed in most repeats, to
 the sizes asked for. Each size is prepared by `st-paragram prepare` with each number of workers, in a process of its

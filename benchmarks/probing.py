@@ -1,4 +1,4 @@
-r"""Probing: which properties of a sentence a linear classifier finds in frozen embeddings.
+r"""Probing: which properties of one sentence per linear classifier finds in frozen embeddings.
 
     python benchmarks/probing.py --model p-sp-es --bitext en-es.tsv.xz --lang es --conllu UD_English-EWT
 

@@ -2,7 +2,7 @@
 
 Takes what the other benchmarks write with `--json`, of any number of models, and `speed.json` of benchmarks/speed.py.
 Of figures that several records have, the newest count. Pictures need matplotlib: `pip install "st_paragram[plots]"`.
-What people wrote of the models by hand stands in a file of its own, which `--notes` names: reports/results_notes.md is
+What people wrote of the models by hand is in a separate file, which `--notes` names: reports/results_notes.md is
 that of records/2026-11/results.md, the record behind docs/results.md. Its text above the first heading goes on top,
 and that under `## Models` into that section.
 """

@@ -2,7 +2,7 @@
 
 Makes DIR/sts2012/SMTeuroparl.tsv, ..., DIR/sts2017/track5.en-en.tsv, DIR/stsb/en-dev.tsv with rows
 `grade TAB sentence TAB sentence`. What is there already is not fetched again. Scores are CC BY-SA 4.0; the sentences
-have licences of their own, which the tasks' pages name (https://ixa2.si.ehu.eus/stswiki).
+keep their own licenses, named on the tasks' pages (https://ixa2.si.ehu.eus/stswiki).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB 
 writes them) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is not
 given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
 premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
-st_paragram/tools/evaluation/known_test_sets.json tells test sets from development sets; with
+st_paragram/tools/evaluation/known_test_sets.json separates test sets from development sets; with
 st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data, and
 st_paragram/tools/evaluation/published_test_sets.json says next to which data published figures may stand.
 """
@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("data", type=Path, metavar="DIR")
     parser.add_argument("--retrieval", type=Path, metavar="DIR", help="the folder of retrieval and inference (DIR)")
     parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="the file to make (the installed one)")
-    parser.add_argument("--sentences", type=Path, help="the file of sentences (the installed one, or beside --output)")
+    parser.add_argument("--sentences", type=Path, help="the file of sentences (the installed one, or next to --output)")
     arguments = parser.parse_args()
     beside = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
     sentences = arguments.sentences or (KNOWN_TEST_SENTENCES if arguments.output == KNOWN_TEST_SETS else beside)

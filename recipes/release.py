@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the models are made")
     parser.add_argument("--config", type=Path, default=CONFIG, help="what to make (%(default)s)")
     parser.add_argument("--only", nargs="+", default=[], metavar="MODEL", help="of all models (all)")
-    parser.add_argument("--plan", action="store_true", help="only tell what it will cost")
+    parser.add_argument("--plan", action="store_true", help="only print what it will cost")
     parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (built-in ones)")
     parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as `st-paragram evaluate`")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that prepare text (1)")

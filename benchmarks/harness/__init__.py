@@ -1,1 +1,1 @@
-"""What `benchmarks/speed.py` is made of: peers in processes of their own, interleaved rounds, tables and plots."""
+"""What `benchmarks/speed.py` is built from: peers in separate processes, interleaved rounds, tables and plots."""

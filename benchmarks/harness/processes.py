@@ -53,7 +53,7 @@ def watch(command: Sequence[str]) -> Run:
     """Run a command and look at its memory ten times a second (Linux; elsewhere the anonymous memory is 0).
 
     Raises:
-        SystemExit: The command failed; what it said stands in the message.
+        SystemExit: The command failed; the message has what it said.
     """
     started, anonymous, resident = time.perf_counter(), 0, 0
     with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would fill up and stop the process

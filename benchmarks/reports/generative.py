@@ -1,4 +1,4 @@
-"""Tables and a picture of the generative model beside its ablations and baselines, with the paper's rows."""
+"""Tables and a picture of the generative model next to its ablations and baselines, with the paper's rows."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _SHOWN = {
 
 
 def generative_tables(runs: Sequence[GenerativeRun], language: str) -> list[str]:
-    """English similarity beside the paper's; across languages, Tatoeba; cost. Means over seeds, lowest and highest.
+    """English similarity next to the paper's; across languages, Tatoeba; cost. Means over seeds, lowest and highest.
 
     Args:
         runs: in the order of the rows.
-        language: beside English; sets of others are left out.
+        language: other than English; sets of others are left out.
     """
     names = list(dict.fromkeys(run.name for run in runs))
     trained = [name for name in names if any(run.name == name and run.seconds and " / " not in name for run in runs)]

@@ -1,4 +1,4 @@
-"""Labels beside the points of a plot that cover neither each other nor the points."""
+"""Labels next to the points of a plot that cover neither each other nor the points."""
 
 from __future__ import annotations
 

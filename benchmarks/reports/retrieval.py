@@ -24,7 +24,7 @@ _Cell = Callable[[RetrievalScores], str]
 
 
 def tatoeba_section(collected: Collected[TatoebaResult]) -> Section | None:
-    """Errors by cosine beside published ones, errors by margin, both directions, and what mteb counts."""
+    """Errors by cosine next to published ones, errors by margin, both directions, and what mteb counts."""
     results = collected.results
     languages = list(dict.fromkeys(name for result in results.values() for name in result.languages))
     if not languages:

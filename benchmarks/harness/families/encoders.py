@@ -48,7 +48,7 @@ class Text:
 
     Attributes:
         name: as tables call it.
-        language: beside English; "en" for paraphrases.
+        language: other than English; "en" for paraphrases.
         files: as `prepare` takes them.
         pairs: the first so many of their shuffled rows; None: all.
     """

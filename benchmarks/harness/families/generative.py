@@ -156,7 +156,7 @@ def _directory(folder: Path, name: str, seed: int) -> Path:
 
 
 def _scored(name: str, seed: int, directory: Path, trained: Path, inputs: Inputs) -> GenerativeRun:
-    """The run with its scores, which are kept beside the model's directory."""
+    """The run with its scores, which are kept next to the model's directory."""
     part = "" if directory == trained else f".{directory.name}"
     path = trained.with_name(f"{trained.name}{part}.scores.json")
     if path.is_file():

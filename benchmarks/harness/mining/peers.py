@@ -1,4 +1,4 @@
-"""Mining beside a baseline, and beside sentence-transformers' paraphrase mining."""
+"""Mining next to a baseline, and next to sentence-transformers' paraphrase mining."""
 
 from __future__ import annotations
 

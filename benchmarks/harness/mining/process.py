@@ -1,4 +1,4 @@
-"""Mining in a process of its own, so that its time and memory can be watched; its report comes back as JSON.
+"""Mining in a separate process, so that its time and memory can be watched; its report comes back as JSON.
 
 Run as a program it does what `st-paragram mine` does, with settings from a JSON file, and writes the report to another.
 """
@@ -53,7 +53,7 @@ def watch_mining(
         workers: Processes.
 
     Raises:
-        SystemExit: The mining failed; what it said stands in the message.
+        SystemExit: The mining failed; the message has what it said.
     """
     wanted = {
         "texts": [str(text) for text in texts],

@@ -84,7 +84,7 @@ class Size:
 def measure_size(
     bitext: Path, model: str, count: int, folder: Path, settings: MiningSettings | None = None, workers: int = 1
 ) -> Size:
-    """Make two texts of a size and mine them in a process of its own.
+    """Make two texts of a size and mine them in a separate process.
 
     Args:
         bitext: That the texts are made of, see `write_distinct`.

@@ -62,7 +62,7 @@ def mine_baseline(source: NDArray[np.float32], target: NDArray[np.float32], k: i
 
 
 def mine_files_baseline(source: Path, target: Path, model: Any, output: Path, k: int = 4) -> dict[str, float]:  # noqa: ANN401
-    """Mine two texts, a sentence a line, none twice; write `score TAB source TAB target`.
+    """Mine two texts, one sentence per line, none twice; write `score TAB source TAB target`.
 
     Returns:
         Seconds of each step, and `pairs`, the number written.
@@ -82,7 +82,7 @@ def mine_files_baseline(source: Path, target: Path, model: Any, output: Path, k:
 
 
 def mine_paraphrases(text: Path, model: Any, output: Path, k: int) -> int:  # noqa: ANN401
-    """Mine a text, a sentence a line, none twice; write `cosine TAB one TAB other`, and return the number of pairs.
+    """Mine a text, one sentence per line, none twice; write `cosine TAB one TAB other`, and return the number of pairs.
 
     No pair is dropped for there being too many, and batches are as large as our own.
     """

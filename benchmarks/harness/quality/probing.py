@@ -1,7 +1,7 @@
 """Probing: a linear classifier on frozen sentence embeddings says how much of a property they hold.
 
 The classifier is SentEval's (Conneau et al. 2018), logistic regression with a regularisation chosen on the validation
-split, here scikit-learn's on standardised features. BGT (Wieting et al., EMNLP 2020) does not name its own.
+split, here scikit-learn's on standardized features. BGT (Wieting et al., EMNLP 2020) does not name its own.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def score_task(task: ProbingTask, train: _Matrix, valid: _Matrix, test: _Matrix)
 
     Args:
         task: gives the labels.
-        train: (n, d) embeddings; standardised by their own means and deviations, as are the others.
+        train: (n, d) embeddings; standardized by their own means and deviations, as are the others.
         valid: (m, d).
         test: (k, d).
     """

@@ -83,7 +83,7 @@ def read_sentences(folder: Path) -> Iterator[tuple[str, list[Word]]]:
                 for sentence in conllu.parse_incr(lines):
                     yield _text(sentence), _words(sentence)
         except (conllu.exceptions.ParseException, *DAMAGED) as error:
-            raise EvaluationError(f"{path}: not CoNLL-U ({one_line(error)}); mend the file or take it out") from error
+            raise EvaluationError(f"{path}: not CoNLL-U ({one_line(error)}); fix the file or take it out") from error
 
 
 def number_example(text: str, words: Sequence[Word], relation: str) -> Example | None:
@@ -120,7 +120,7 @@ def _steps(text: str, place: int, heads: Mapping[int, int]) -> int:
     steps = 0
     while place:
         if place not in heads or steps > len(heads):
-            raise EvaluationError(f"tree depth: the heads of {short(text)} do not make a tree; mend the treebank")
+            raise EvaluationError(f"tree depth: the heads of {short(text)} do not make a tree; fix the treebank")
         place, steps = heads[place], steps + 1
     return steps
 

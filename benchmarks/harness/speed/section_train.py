@@ -66,7 +66,7 @@ def train_table(options: Options, threads: int) -> Table:
     default, exact = ours(options), ours(options, mining_precision="float32")
     dense = ours(options, optimizer="dense")
     ranking, margin = stock(options, options.batch_size), "MegaBatchMarginLoss"
-    one = "not mini-batched (StaticEmbedding cannot be); one optimiser step for each batch"
+    one = "not mini-batched (StaticEmbedding cannot be); one optimizer step for each batch"
     peers = [
         Peer(OURS, training.run, "ours", default, note="MegaBatchTrainer, its defaults"),
         Peer("st_paragram, float32 mining", training.run, "ours", exact, note="mining_precision float32"),
