@@ -1,8 +1,8 @@
 """Files outside docs/ that pages lead to, as parts of the site (a hook of MkDocs).
 
 Pages name them as they lie in the repository, `../SECURITY.md`, so that the links work there, too. The site gets a copy
-of each file that a page links to: Markdown as a page, everything else as it is. The notebooks become pages next to their
-files.
+of each file that a page links to: Markdown as a page, everything else as it is. The notebooks become pages next to
+their files.
 """
 
 from __future__ import annotations
