@@ -52,7 +52,7 @@ demo: $(VENV)/.installed-core
 	@echo "a model that was trained on real text gives. Next: docs/five_minutes.md, and README.md."
 
 docs: $(VENV)/.installed-docs
-	PYTHONPATH=tests $(BIN)/python -m support.commands_page
+	PYTHONPATH=tests $(BIN)/python -m support.commands_pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict counts
 	@echo "site/index.html"
 

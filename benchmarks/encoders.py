@@ -4,7 +4,7 @@ r"""The encoders of ACL 2019 side by side: what each scores on which kind of tex
         --text bitext de 100000 en-de.tsv --text bitext-2x de 200000 en-de.tsv --untrained
 
 A text is NAME LANGUAGE PAIRS FILE...; PAIRS may be `all`. Texts that differ in PAIRS alone make a curve. Each run is
-kept next to the output, so that a run that was stopped resumes where it stopped. The scores are of test sets: nothing is
+kept next to the output, so that an interrupted run resumes there. The scores are of test sets: nothing is
 chosen by them.
 """
 

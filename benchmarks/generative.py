@@ -2,7 +2,7 @@ r"""The generative model of EMNLP 2020, its ablations and baselines on the same 
 
     python benchmarks/generative.py --lang es --store en-es.h5 --data eval --seeds 1 2 --plot generative.png
 
-Each model is trained by the command that users have. Model directories and scores are kept next to the output, so that a
+Each model is trained by the command that users have. Model directories and scores are kept next to the output, so a
 run that was stopped resumes where it stopped. The scores are of test sets: nothing is chosen by them.
 """
 

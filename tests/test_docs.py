@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands_page import PAGE as COMMANDS_PAGE
-from support.commands_page import page
+from support.commands_pages import pages
 
 import st_paragram
 from st_paragram.cli.main import COMMANDS
@@ -36,11 +35,21 @@ def test_tables_of_settings_are_those_of_the_code(path, module, name, text):
     assert text.strip() == expected, f"{path.name} shall have this table of {name}:\n\n{expected}\n"
 
 
-def test_the_page_of_commands_says_what_the_commands_say():
-    made = page()
-    assert COMMANDS_PAGE.read_text(encoding="utf-8") == made, "make docs writes docs/commands.md anew"
-    assert all(f"## st-paragram {name}\n" in made for name in COMMANDS)
-    assert "| `--margin` `{ratio,distance,absolute}` |" in made and "### st-paragram train bgt" in made
+def test_the_pages_of_commands_are_current():
+    made = pages()
+    paths = [DOCS / "commands.md", *DOCS.glob("commands/*.md")]
+    found = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    assert found == made, "`make docs` rebuilds docs/commands"
+    assert set(made) == {"commands.md", *(f"commands/{name}.md" for name in COMMANDS)}
+    assert "| `--margin` `{ratio,distance,absolute}` |" in made["commands/mine.md"]
+    assert "## st-paragram train bgt" in made["commands/train.md"]
+
+
+def test_options_that_commands_share_are_explained_once():
+    made = pages()
+    assert "| `--overwrite` | replace an existing output |" in made["commands.md"]
+    for name in ("commands/train.md", "commands/mine.md"):
+        assert "| `--overwrite` |" not in made[name] and "`--overwrite`" in made[name]
 
 
 def test_public_names_stand_in_the_reference():

@@ -83,7 +83,7 @@ def plot_years(sts: Collected[StsResult], protocol: Protocol, rows: Sequence[Pub
 
 
 def plot_speed(sts: Collected[StsResult], path: Path) -> Plot | None:
-    """Quality by sentences per second, next to published speeds on one core; None without figures."""
+    """Quality by sentences per second, beside published speeds on one core; None without figures."""
     column = average_columns(sts)[AVERAGE]
     scores = {model: protocol_score(sts, model, Protocol.PAPERS, column) for model in sts.results}
     ours = [
@@ -116,7 +116,7 @@ def plot_speed(sts: Collected[StsResult], path: Path) -> Plot | None:
     label_points(closer, ours, SMALL)
     save(figure, path)
     caption = (
-        "Quality against speed. Our speed includes tokenization, on the machine that is named under the tables.\n"
+        "Quality against speed. Our speed includes tokenising, on the machine that is named under the tables.\n"
         "The published speed is that of one core of the paper's machine, with preprocessing outside the clock."
     )
     return Plot(path, "STS average against sentences per second", caption + without_smt(column))

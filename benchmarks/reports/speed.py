@@ -53,7 +53,7 @@ def speed_sections(sts: Collected[StsResult], speeds: Sequence[SpeedRun]) -> lis
     if rows:
         rows += [[f"{row.model} (published)", f"{row.sentences_per_second:,}", row.hardware] for row in PUBLISHED]
         about = (
-            "Our rates are from text to vectors, tokenization included: all STS sentences in one call, right after they "
+            "Our rates are from text to vectors, tokenising included: all STS sentences in one call, right after they "
             "were encoded for the first time, on the machine that is named.\n"
             "The published ones are for 120,000 book sentences sorted by length, in batches of 64, "
             "with preprocessing outside the clock, on other hardware.\n"
