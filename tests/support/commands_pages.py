@@ -124,7 +124,16 @@ def _value(action: argparse.Action) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text whose signs Markdown would read as its own."""
+    """Text with options as code, and with the signs escaped that Markdown would interpret."""
+    parts = re.split(r"(`[^`]*`|(?<![\w-])--[a-z][\w-]*)", text)
+    return "".join(_as_code(part) if place % 2 else _plain(part) for place, part in enumerate(parts))
+
+
+def _as_code(part: str) -> str:
+    return part if part.startswith("`") else f"`{part}`"
+
+
+def _plain(text: str) -> str:
     return re.sub(r"([|<>*_\[\]])", r"\\\1", text)
 
 
