@@ -26,6 +26,8 @@ from st_paragram.learning.training import training_data
 
 #: Commands that take milliseconds on small files.
 RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "inspect", "mine", "score", "search"}
+#: Commands that run, too, on pages of recipes, whose text is small.
+RUN_IN_RECIPES = RUN | {"prepare", "train"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.
 OWN_DATA = {"--pairs", "--graded", "--queries"}
 #: Pages whose Python has a test of its own.
@@ -118,6 +120,7 @@ def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypat
     copy_what_is_named(prepared, tmp_path, "\n".join(map(names_in, found)))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
+    run = RUN_IN_RECIPES if page.parent.name == "recipes" else RUN
     for block, after in pairwise([*found, None]):
         if block.language == "python" and page.name not in TESTED_ELSEWHERE and not needs_more(block):
             capsys.readouterr()
@@ -131,7 +134,7 @@ def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypat
             and page.name != "commands.md"
         ):
             for words in block.commands():
-                if words[0] == "st-paragram" and (words[1] in RUN or OWN_DATA.intersection(words)):
+                if words[0] == "st-paragram" and (words[1] in run or OWN_DATA.intersection(words)):
                     run_command(words, block.where, capsys)
 
 

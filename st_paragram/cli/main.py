@@ -70,12 +70,26 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class _Parser(argparse.ArgumentParser):
     """Refuses an option that it does not know itself, with its own usage, and names the one that may be meant."""
 
+    _intermixed = False  # while options between the values of one argument are allowed
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
         self._given = [str(word) for word in (sys.argv[1:] if args is None else args)]
         found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
+        several = any(action.nargs in ("*", "+") for action in self._get_positional_actions())
+        if unknown and several and not self._intermixed:
+            found, unknown = self._parsed_intermixed(args, namespace) or (found, unknown)
+        if unknown and not self._intermixed:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def _parsed_intermixed(self, args: Any, namespace: Any) -> tuple[Any, list[str]] | None:  # noqa: ANN401
+        """Parse `search INDEX -k 5 QUERY`, where options separate arguments; None if words remain unknown."""
+        self._intermixed = True
+        try:
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = False
+        return None if unknown else (found, [])
 
     def error(self, message: str) -> NoReturn:
         """End with usage, the message, and a guess where an option was misspelt."""

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.cli.main import _FILES, COMMANDS, main
+from st_paragram.cli.main import _FILES, COMMANDS, build_parser, main
 from st_paragram.core.families import commands
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
 
 EVERY_HELP = """
 import contextlib, io, json, sys
-from st_paragram.cli.main import _FILES, COMMANDS, main
+from st_paragram.cli.main import _FILES, COMMANDS, build_parser, main
 
 texts = {}
 for command in json.loads(sys.argv[1]):
@@ -90,3 +90,29 @@ def test_a_description_is_filled_to_the_width_of_the_terminal(command, monkeypat
         main([*command.split(), "--help"])
     description = capsys.readouterr().out.split("\n\n")[1].splitlines()
     assert len(description) > 1 and max(map(len, description)) < 80
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("search i -k 2 where is it", {"folder": Path("i"), "k": 2, "query": ["where", "is", "it"]}),
+        ("search -k 2 i a --threshold 0.5 b", {"folder": Path("i"), "threshold": 0.5, "query": ["a", "b"]}),
+        ("search i --where a=b q --where c=d", {"query": ["q"], "where": ["a=b", "c=d"]}),
+        ("search i -k 2 -- -q", {"query": ["-q"]}),
+        ("search i -k 2", {"query": []}),
+        ("embed a --model m b --sharded --output o c", {"files": ["a", "b", "c"], "model": "m"}),
+        ("info a --check b", {"names": ["a", "b"], "check": True}),
+        ("export m --dim 3 o", {"model": "m", "output": "o", "dim": 3}),
+        ("push m --dry-run o/n", {"model": "m", "repository": "o/n"}),
+    ],
+)
+def test_options_may_come_between_arguments(words, expected):
+    found = vars(build_parser(words.split()[0]).parse_args(words.split()))
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_an_option_that_is_unknown_between_arguments_is_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["search", "i", "-k", "2", "q", "--thresold", "1"])
+    said = capsys.readouterr().err
+    assert "usage: st-paragram search" in said and "did you mean --threshold?" in said
