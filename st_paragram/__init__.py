@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
     from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss
     from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
+    from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
     from st_paragram.families.muse.side_by_side import SideBySide
     from st_paragram.families.muse.use_encoder import UseEncoder
     from st_paragram.hub.push import push
@@ -57,6 +58,7 @@ __all__ = [
     "DualEncoder",
     "DualEncoderRankingLoss",
     "Encoder",
+    "EncoderWithTowers",
     "ExportSettings",
     "GenerativeEncoder",
     "ImportSettings",
@@ -105,6 +107,7 @@ _MODULES = {
     "DualEncoder": "families.muse.sentence_transformers_encoder",
     "DualEncoderRankingLoss": "families.muse.dual_encoder_ranking",
     "Encoder": "core.encoding.encoder",
+    "EncoderWithTowers": "families.muse.sentence_transformers_towers",
     "ExportSettings": "conversion.exports",
     "GenerativeEncoder": "families.bgt.sentence_transformers_encoder",
     "ImportSettings": "conversion.original_settings",

@@ -56,6 +56,11 @@ class ExportSettings:
         truncate_dim: keep the first components only; all if None.
         normalize: scale vectors to length 1; as the model does if False.
         overwrite: replace a folder that an export made.
+
+    Example:
+        >>> from st_paragram import ExportSettings, export_model
+        >>> export_model("p-sp-mini", "small", "model2vec", ExportSettings(truncate_dim=64)).name
+        'small'
     """
 
     dtype: TableType | str | None = None
@@ -81,6 +86,11 @@ def export_model(name: str | Path, output: str | Path, kind: str, settings: Expo
             refused.
         SettingsError: a wrong type or number of components.
         MissingExtraError: the format needs a package that is not installed.
+
+    Example:
+        >>> from st_paragram import export_model
+        >>> export_model("p-sp-mini", "p-sp-numpy", "numpy").name
+        'p-sp-numpy'
     """
     settings, output, folder = settings or ExportSettings(), Path(output), find(name)
     check = partial(check_export, output, settings.overwrite)

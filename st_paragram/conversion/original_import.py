@@ -43,6 +43,10 @@ def import_checkpoint(
             sentencepiece model is not the checkpoint's.
         SettingsError: no sentencepiece model, or a vocabulary that cannot be kept.
         MissingExtraError: Moses or jieba is needed and not installed.
+
+    Example:
+        >>> from st_paragram import import_checkpoint
+        >>> import_checkpoint("model.para.lc.100.pt", "p-sp-authors", "paranmt.model")  # doctest: +SKIP
     """
     settings = settings or ImportSettings()
     check_free(output, overwrite)

@@ -24,6 +24,11 @@ class ImportSettings:
         lower_case: whether texts are lower-cased.
         moses: the language by whose rules Moses tokenizes texts before all else; "none": it does not.
         segmentation: word segmentation of Chinese (the original code does it before training and scoring).
+
+    Example:
+        >>> from st_paragram import ImportSettings
+        >>> ImportSettings(lower_case=True, moses="en").exact
+        False
     """
 
     exact: bool = False

@@ -85,6 +85,10 @@ def push(
         ModelDirectoryError: there is no such model, or it is damaged.
         EvaluationError: a file of scores is none, or has not this model.
         HubError: there is no token, the hub refuses, or it cannot be reached.
+
+    Example:
+        >>> from st_paragram import push
+        >>> push("p-sp-es", "owner/p-sp-es", licence="cc-by-4.0")  # doctest: +SKIP
     """
     _check(repository, branch, licence)
     for name in datasets:

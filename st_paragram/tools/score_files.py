@@ -96,6 +96,11 @@ def score_file(
         ParagramError: The output exists, cannot be written, or another run is writing it.
         TextError: The pairs cannot be read.
         MiningError: A score is not finite.
+
+    Example:
+        >>> from st_paragram import Encoder, parse_source, score_file
+        >>> source = parse_source("pairs.tsv", ("en", "es"))
+        >>> report = score_file(Encoder("p-sp-mini"), source, "scored.tsv")
     """
     output = Path(output)
     with output_files(output, overwrite=overwrite), atomic(output) as file:

@@ -131,6 +131,10 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
 
     Raises:
         SettingsError: the prefix names other languages than `languages`, or is missing where there are several.
+
+    Example:
+        >>> from st_paragram import parse_source
+        >>> source = parse_source("es-en:pairs.tsv", ("en", "es"))  # the first column is Spanish
     """
     match = _SPEC.fullmatch(spec)
     others = languages[1].split("-")

@@ -39,6 +39,14 @@ class SentencePieceTokenizer(Tokenizer):
 
     Unknown pieces are dropped; a text with no known piece (empty, or only unknown) is the single unknown id, so
     that its mean is defined (EMNLP 2022, section 3).
+
+    Example:
+        >>> from st_paragram import SentencePieceTokenizer
+        >>> with open("p-sp-es/sentencepiece.model", "rb") as file:
+        ...     tokenizer = SentencePieceTokenizer(file.read())
+        >>> ids, offsets = tokenizer.encode(["the train", "is late"])
+        >>> len(offsets)
+        3
     """
 
     kind: ClassVar[str] = "sentencepiece"

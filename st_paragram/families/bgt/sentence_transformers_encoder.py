@@ -33,6 +33,12 @@ class GenerativeEncoder(SentenceTransformer):
     Attributes:
         languages: of both sides.
         sentencepiece: the tokenizer of all parts.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("bgt-es", device="cpu")
+        >>> len(model.encode(["where is the station"]))
+        1
     """
 
     languages: tuple[str, str]

@@ -24,6 +24,12 @@ class DualEncoderRankingLoss(nn.Module):
     logits, the margin comes off those of the pairs, and the loss is the cross-entropy of finding each pair's y, or its
     mean with that of finding each pair's x (`both_directions`). Without a margin it is sentence-transformers'
     `MultipleNegativesRankingLoss`. Pairs that share a text are never each other's negatives if `mask_equal`.
+
+    Example:
+        >>> import st_paragram
+        >>> loss = st_paragram.DualEncoderRankingLoss(st_paragram.load("p-sp-mini"), scale=20.0, margin=0.3)
+        >>> loss.get_config_dict()["margin"]
+        0.3
     """
 
     def __init__(

@@ -123,6 +123,12 @@ class DualEncoder(WithClassifier):
 
     Attributes:
         sentencepiece: the tokenizer.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("muse-cnn", device="cpu")
+        >>> len(model.encode_answers(["She did."], contexts=["Who wrote it? She did."]))
+        1
     """
 
     sentencepiece: Tokenizer

@@ -40,6 +40,13 @@ class EncoderWithTowers(WithClassifier):
     """A pipeline that ends with `towers`: `encode` of sentences stays what it was, of length 1.
 
     `encode_query` and `encode_document` embed questions and answers.
+
+    Example:
+        >>> import st_paragram
+        >>> from st_paragram import EncoderWithTowers
+        >>> model = EncoderWithTowers.over(st_paragram.load("p-sp-mini", device="cpu"))
+        >>> model.encode_query(["who wrote it?"]).shape
+        (1, 256)
     """
 
     @classmethod

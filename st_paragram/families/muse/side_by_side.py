@@ -29,6 +29,12 @@ class SideBySide(InputModule):
 
     An embedding is sqrt(weight) * use, then sqrt(1 - weight) * psp; its length is 1. A text without a vector in the
     averaging model (a mean of zeros) has zeros there.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("use-psp")  # doctest: +SKIP
+        >>> model[0].weight  # doctest: +SKIP
+        0.6
     """
 
     # Saved pipelines name the public path, which stays when files move.

@@ -34,6 +34,11 @@ class UseEncoder(InputModule):
     """Multilingual USE (CNN): sentencepiece ids between `<s>` and `</s>`, and `PublishedNetwork`.
 
     Texts are never padded. Large batches are faster: what depends on a piece alone is computed once per batch.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("use")  # doctest: +SKIP
+        >>> model[0].max_seq_length = 256  # doctest: +SKIP
     """
 
     # Saved pipelines name the public path, which stays when files move.

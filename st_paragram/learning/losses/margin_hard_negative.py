@@ -24,6 +24,12 @@ class MarginHardNegativeLoss(nn.Module):
     embeddings can be truncated ("Matryoshka Representation Learning", NeurIPS 2022, with equal weights).
     Columns of the data set: (s, t), with the hardest sentence of the batch's other side as the negative; or
     (s, t, t', s'), the negative of s and the negative of t given, as `MegaBatchTrainer` mines them.
+
+    Example:
+        >>> import st_paragram
+        >>> loss = st_paragram.MarginHardNegativeLoss(st_paragram.load("p-sp-mini"), margin=0.4)
+        >>> loss.get_config_dict()["margin"]
+        0.4
     """
 
     def __init__(

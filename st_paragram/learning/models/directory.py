@@ -48,6 +48,12 @@ def save(
         ParagramError: another run is writing the directory.
         SettingsError: no such type, a dimension below 1, numbers that do not fit the type, or a type or a dimension for
             a pipeline without a table.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("p-sp-es", device="cpu")
+        >>> st_paragram.save(model, "p-sp-small", dtype="int8", truncate_dim=64).name
+        'p-sp-small'
     """
     check_free(path, overwrite)
     model = with_unit_vectors(model) if normalize else model
@@ -86,6 +92,12 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
         ModelDirectoryError: not found (the message lists where it looked), or a file is missing, damaged, or not what
             was saved.
         SettingsError: a `truncate_dim` below 1.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("p-sp-mini", device="cpu", truncate_dim=64)
+        >>> model.encode(["a sentence"]).shape
+        (1, 64)
     """
     check_dimension(truncate_dim)
     folder = find(name)

@@ -25,6 +25,12 @@ def pipeline(
         device: torch device; chosen by sentence-transformers if not given.
         normalize: scale every embedding to length 1.
         settings: further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
+
+    Example:
+        >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
+        >>> model = pipeline(SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64), normalize=True)
+        >>> len(model)
+        3
     """
     return ParagramEncoder.of(embedding, device, normalize, **settings)
 

@@ -121,6 +121,12 @@ class ParagramEncoder(SentenceTransformer):
 
     `save`, and with it `save_pretrained` and `push_to_hub`, writes a model directory for two readers, as
     `directory.save` does.
+
+    Example:
+        >>> import st_paragram
+        >>> model = st_paragram.load("p-sp-mini", device="cpu")
+        >>> model.encode(["a sentence", "another one"]).shape
+        (2, 256)
     """
 
     @classmethod

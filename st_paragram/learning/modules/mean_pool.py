@@ -17,6 +17,13 @@ class MeanPool(Module):
     """Mean pooling: one pass over the table behind `TokenEmbedding`, over the states behind `BiLSTM`.
 
     Behind any other module it is a masked mean.
+
+    Example:
+        >>> import torch
+        >>> from st_paragram import MeanPool
+        >>> tokens, mask = torch.tensor([[[1.0, 3.0], [3.0, 5.0]]]), torch.tensor([[1, 1]])
+        >>> MeanPool(2)({"token_embeddings": tokens, "attention_mask": mask})["sentence_embedding"]
+        tensor([[2., 4.]])
     """
 
     # Saved pipelines name the public path, which stays when files move.

@@ -13,7 +13,14 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 
 class SentencePieceEmbedding(TokenEmbedding):
-    """Sentencepiece ids and an embedding for each; see `TokenEmbedding`."""
+    """Sentencepiece ids and an embedding for each; see `TokenEmbedding`.
+
+    Example:
+        >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
+        >>> embedding = SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64)
+        >>> pipeline(embedding, device="cpu").encode(["a sentence"]).shape
+        (1, 64)
+    """
 
     # Saved pipelines name the public path, which stays when files move.
     __module__ = "st_paragram"

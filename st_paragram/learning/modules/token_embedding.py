@@ -29,6 +29,12 @@ class TokenEmbedding(InputModule):
 
     Texts are never padded or truncated. Unknown tokens are dropped; a text without a known token is the single unknown
     id, whose row is an ordinary row of the table.
+
+    Example:
+        >>> from st_paragram import PairStore, TokenEmbedding
+        >>> embedding = TokenEmbedding(PairStore("data/en-es.h5").tokenizer(), 64)
+        >>> embedding.preprocess(["a sentence"])["cu_seq_lens_q"].shape
+        torch.Size([2])
     """
 
     # Saved pipelines name the public path, which stays when files move.

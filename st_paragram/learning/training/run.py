@@ -62,6 +62,11 @@ class TrainingRun:
         resume: Continue from the last checkpoint.
         overwrite: Replace an existing model directory.
         columns: The columns of texts that are tables, see `choose_data`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from st_paragram import TrainingRun
+        >>> plan = TrainingRun("es", Path("p-sp-new"), ["built-in"], config="small").plan()
     """
 
     language: str
@@ -221,6 +226,12 @@ def run_training(run: TrainingRun, on_start: OnStart | None = None) -> RunReport
     Raises:
         ParagramError: As in `TrainingRun.plan` and `execute`.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from st_paragram import TrainingRun, run_training
+        >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16, "epochs": 1})
+        >>> report = run_training(run)
     """
     return execute(run.plan(), on_start)
 

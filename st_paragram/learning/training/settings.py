@@ -15,7 +15,13 @@ Encoder = Literal["sp", "word", "trigram", "blstm"]
 
 @settings
 class TrainingSettings:
-    """Settings of a training run; the defaults are the paper's (EMNLP 2022, section 3)."""
+    """Settings of a training run; the defaults are the paper's (EMNLP 2022, section 3).
+
+    Example:
+        >>> from st_paragram import TrainingSettings
+        >>> TrainingSettings(dim=300, epochs=10).margin
+        0.4
+    """
 
     family: ClassVar[str] = "psp"
     #: Settings that are kept only where they differ from their defaults, so that records stay what they were.

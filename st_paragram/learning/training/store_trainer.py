@@ -57,6 +57,15 @@ class StoreTrainer(ResumableTrainer):
 
     A trainer of another procedure overrides `make_step` and, if it must know more to resume, `save_state` and
     `load_state`.
+
+    Example:
+        >>> import st_paragram
+        >>> from st_paragram import MarginHardNegativeLoss, MegaBatchTrainingArguments, PairStore, StoreTrainer
+        >>> model, store = st_paragram.load("p-sp-es", device="cpu"), PairStore("data/en-es.h5")
+        >>> arguments = StoreTrainer.training_args_class("checkpoints", max_steps=2, use_cpu=True, disable_tqdm=True)
+        >>> result = StoreTrainer(model, arguments, store, MarginHardNegativeLoss(model)).train()
+        >>> result.global_step
+        2
     """
 
     training_args_class = StoreTrainingArguments

@@ -51,6 +51,10 @@ def mine(
         ModelDirectoryError: There is no such model.
         MissingExtraError: The search is not exact, and faiss is not installed.
         ParagramError: The output exists or cannot be made, or another run is at work in the folder.
+
+    Example:
+        >>> from st_paragram import MiningSettings, mine
+        >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini", MiningSettings(threshold=0.0))
     """
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
     check_mining(texts, output, settings, overwrite, work, columns=columns)

@@ -28,7 +28,13 @@ class MarginSettings(SearchSettings):
 
 @settings
 class MiningSettings(MarginSettings):
-    """How sentences that translate each other are looked for."""
+    """How sentences that translate each other are looked for.
+
+    Example:
+        >>> from st_paragram import MiningSettings
+        >>> MiningSettings(margin="ratio", threshold=1.06).k
+        4
+    """
 
     candidates: Candidates = setting(
         Candidates.MAX,

@@ -121,7 +121,12 @@ def read_cleaning(path: str | Path) -> Cleaning:
 
 
 def default_cleaning() -> Cleaning:
-    """The recommended cleaning of parallel text: `default.yaml`."""
+    """The recommended cleaning of parallel text: `default.yaml`.
+
+    Example:
+        >>> from st_paragram import PrepareSettings, default_cleaning
+        >>> settings = PrepareSettings(("en", "es"), cleaning=default_cleaning())
+    """
     return read_cleaning(Path(__file__).with_name("default.yaml"))
 
 

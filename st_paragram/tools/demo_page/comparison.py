@@ -74,6 +74,12 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
     Raises:
         TextError: a sentence has too many words for a model that reads it once for each.
         EvaluationError: the model gives a sentence no direction.
+
+    Example:
+        >>> import st_paragram
+        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "the train is late", "el tren llega tarde")
+        >>> found.cosine > 0.5
+        True
     """
     pair = readers(model)
     encoders = [one for one in pair if isinstance(one, Encoder)]

@@ -103,6 +103,13 @@ def embed_collection(
         ModelDirectoryError: There is no such model.
         MissingExtraError: pyarrow is not installed, which Parquet needs.
         ParagramError: The output exists or cannot be made, or another run is at work on it.
+
+    Example:
+        >>> from st_paragram import embed_collection, read_embeddings
+        >>> embed_collection(["wiki.en", "wiki.es"], "vectors", "p-sp-mini").lines
+        24
+        >>> read_embeddings("vectors").rows(0, 2).shape
+        (2, 256)
     """
     settings, work, output = settings or CollectionSettings(), work or Work(), Path(output)
     names, model = tuple(map(str, [texts] if isinstance(texts, str | Path) else texts)), str(model)

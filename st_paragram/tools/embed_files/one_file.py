@@ -73,6 +73,10 @@ def embed_file(
         SettingsError: The type is int8, whose scales need a separate file; `dim` is larger than the model's; or a
             component is too large for float16.
         TextError: The input cannot be read, or is empty.
+
+    Example:
+        >>> from st_paragram import Encoder, embed_file
+        >>> report = embed_file(Encoder("p-sp-mini"), "lines.txt", "lines.npy")
     """
     output, settings = Path(output), read(RowSettings, overrides={"dtype": dtype, "dim": dim, "normalize": normalize})
     check_one_file(settings)

@@ -33,6 +33,12 @@ def read_embeddings(folder: str | Path, compare: bool = True) -> StoredEmbedding
 
     Raises:
         StoreError: It is not such a folder, or its description is damaged.
+
+    Example:
+        >>> from st_paragram import embed_collection, read_embeddings
+        >>> report = embed_collection("lines.txt", "vectors", "p-sp-mini")
+        >>> read_embeddings("vectors").take([0, 5]).shape
+        (2, 256)
     """
     return StoredEmbeddings(Path(folder), read_description(Path(folder)), compare)
 

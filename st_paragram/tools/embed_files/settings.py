@@ -32,7 +32,13 @@ class RowSettings:
 
 @settings
 class CollectionSettings(RowSettings):
-    """What a folder of shards is like."""
+    """What a folder of shards is like.
+
+    Example:
+        >>> from st_paragram import CollectionSettings
+        >>> CollectionSettings(dtype="float16", normalize=True).shard_lines
+        100000
+    """
 
     format: ShardFormat = setting(
         ShardFormat.NPY, "format of a shard: a NumPy matrix, or a Parquet table (needs st_paragram[parquet])"

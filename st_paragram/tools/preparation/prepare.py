@@ -100,6 +100,12 @@ def prepare(
         StoreError: If the output exists, or cannot be written.
         SettingsError: If settings are refused, or the vocabulary does not go with them.
         ParagramError: Another run is at work in the folder.
+
+    Example:
+        >>> from st_paragram import PrepareSettings, parse_source, prepare
+        >>> languages = ("en", "es")
+        >>> sources = [parse_source("en-es.tsv", languages)]
+        >>> made = prepare(sources, "en-es.h5", PrepareSettings(languages, vocab_size=300))
     """
     output, work = Path(output), work or PrepareWork()
     _check_arguments(sources, output, settings, vocabulary)

@@ -30,6 +30,11 @@ class PrepareSettings:
         languages: Codes of the first and the second side; the first is English by custom. Several on the second side
             have dashes between: ("en", "fr-es-de").
         cleaning: The filters, and what to do about repeated rows.
+
+    Example:
+        >>> from st_paragram import PrepareSettings
+        >>> PrepareSettings(("en", "es"), vocab_size=8000).lower_case
+        True
     """
 
     languages: tuple[str, str]

@@ -69,6 +69,13 @@ class SearchIndex:
         memory: Bytes that vectors may take in memory at a time.
         model: Directory of its model.
         effort: How hard an inexact index looks, see `indexes.set_effort`.
+
+    Example:
+        >>> from st_paragram import SearchIndex
+        >>> index = SearchIndex.build("lines.txt", "lines.index", "p-sp-mini")
+        >>> hits = index.search(["a query"], k=2)
+        >>> len(hits[0])
+        2
     """
 
     def __init__(

@@ -34,6 +34,16 @@ class PairStore:
         max_length: where sentences were cut, in ids, if they were.
         seed: of the shuffle.
         settings: what the preparation noted.
+
+    Example:
+        >>> from st_paragram import PairStore
+        >>> store = PairStore("data/en-es.h5")
+        >>> store.languages
+        ('en', 'es')
+        >>> import numpy as np
+        >>> ids, offsets = store.take("a", np.array([0, 1]))  # flat ids of two sentences, and where each begins
+        >>> len(offsets)
+        3
     """
 
     def __init__(self, path: str | Path, check_ids: bool = True, limit: int | None = None) -> None:

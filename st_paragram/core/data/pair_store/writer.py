@@ -78,6 +78,14 @@ class PairStoreWriter:
     """Write a pair store; the file takes its name only when the `with` block ends without an error.
 
     The file is of version 1 if that version can hold the content, else of version 2 (see `format`).
+
+    Example:
+        >>> from st_paragram import PairStore, PairStoreWriter
+        >>> tokenizer = PairStore("data/en-es.h5").tokenizer()
+        >>> with PairStoreWriter("new.h5", ("en", "es"), tokenizer) as writer:
+        ...     writer.append(*tokenizer.encode(["the train"]), *tokenizer.encode(["el tren"]))
+        >>> len(PairStore("new.h5"))
+        1
     """
 
     def __init__(

@@ -112,6 +112,10 @@ def sample_pairs(language: str, count: int | None = None, seed: int = 0) -> Iter
 
     Raises:
         SettingsError: unknown language, or English.
+
+    Example:
+        >>> from st_paragram import sample_pairs
+        >>> english, spanish = next(sample_pairs("es", 1))
     """
     if language == "en":
         raise SettingsError("pairs of English with English are paraphrases; use sample_paraphrases")

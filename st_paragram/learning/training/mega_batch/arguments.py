@@ -30,6 +30,11 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         teacher: folder of a teacher's vectors of the store, see `mega_batch.teacher`; empty for none.
         teacher_weight: weight of the distance from the teacher's vectors in the loss.
         teacher_every: of the pairs of a mini-batch, every so manieth is compared with the teacher's vectors.
+
+    Example:
+        >>> from st_paragram import MegaBatchTrainingArguments
+        >>> MegaBatchTrainingArguments("checkpoints", num_train_epochs=10, megabatch_size=20).megabatch_size
+        20
     """
 
     megabatch_size: int = _DEFAULTS.megabatch_size

@@ -49,6 +49,14 @@ class MegaBatchTrainer(StoreTrainer):
     last step left them. A checkpoint at any step carries the mined rows and resumes to the bit.
 
     On a CPU the whole step is one compiled call where that can be (see `CompiledStep`); the log says which it is.
+
+    Example:
+        >>> import st_paragram
+        >>> from st_paragram import MegaBatchTrainer, MegaBatchTrainingArguments, PairStore, SentencePieceEmbedding
+        >>> store = PairStore("data/en-es.h5")
+        >>> model = st_paragram.pipeline(SentencePieceEmbedding(store.tokenizer(), 32), device="cpu")
+        >>> arguments = MegaBatchTrainingArguments("checkpoints", num_train_epochs=1, use_cpu=True, disable_tqdm=True)
+        >>> result = MegaBatchTrainer(model, arguments, store).train()
     """
 
     training_args_class = MegaBatchTrainingArguments

@@ -62,6 +62,11 @@ def model_meta(name: str) -> ModelMeta:
     Raises:
         MissingExtraError: mteb is not installed.
         ModelDirectoryError: there is no such model, or it cannot be read.
+
+    Example:
+        >>> from st_paragram import model_meta
+        >>> model_meta("p-sp-es").name  # doctest: +SKIP
+        'st-paragram/p-sp-es'
     """
     import_mteb()
     from mteb.models.model_meta import ModelMeta, ScoringFunction
