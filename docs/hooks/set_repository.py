@@ -66,7 +66,7 @@ def main() -> int:
     try:
         changed = set_repository(parser.parse_args().address)
     except ValueError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write("".join(f"{path}\n" for path in changed))
     return 0
