@@ -27,18 +27,17 @@ from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.tatoeba import retrieval_error
 
 BUILT_IN = """
-This model is a demonstration. It was trained for some seconds on sentences that a small phrase grammar made, and knows
-the words of that grammar alone. It finds the translations of such sentences almost without fault. Natural sentences
-are mostly made of words that it has never seen: low cosines there, even for two sentences of one meaning, are what
-to expect, and no fault. For a model of use, train on real text (st-paragram bitext, then st-paragram train bitext),
-or take p-sp-mini, which comes with the package."""
+This model is a demonstration. It was trained for a few seconds on sentences from a small phrase grammar, and knows only
+the words of that grammar. It finds nearly all translations of such sentences. Natural sentences consist mostly of words
+that it has never seen, so low cosines are expected there, even for sentences with the same meaning. For a useful model,
+train on real text (st-paragram bitext, then st-paragram train bitext), or use p-sp-mini, which is included."""
 
 OTHER = """
-Its cosines should be higher for pairs of one meaning than for other pairs, in natural sentences, too. How high
-they are differs from model to model: compare the cosines of one model with each other, not with those of another."""
+Its cosines should be higher for pairs with the same meaning than for other pairs, also in natural sentences. How high
+they are differs between models: compare only cosines of the same model."""
 
 GRAMMAR = """
-1. Simple sentences, made by a phrase grammar. The first number is the cosine of a sentence and its translation; the
+1. Simple sentences from a phrase grammar. The first number is the cosine of a sentence and its translation; the
    second, which should be far lower, is its cosine with the translation of another sentence.
 """
 GRADED = """
