@@ -129,7 +129,7 @@ def test_ctrl_c_and_resume_give_the_same_model(folder, capsys, tmp_path_factory)
     os.kill(process.pid, signal.SIGINT)
     process.join()
     assert process.exitcode == 130 and "Traceback" not in forked.said(process, log)
-    assert "p-sp-es.checkpoints: continue with the same command and --resume\n" in forked.said(process, log)
+    assert "p-sp-es.checkpoints; continue with the same command and --resume\n" in forked.said(process, log)
     assert list(folder.glob("p-sp-es.checkpoints/checkpoint-*")) and not Path("p-sp-es").exists()
 
     assert recipe("train_bitext", *arguments) == 1
