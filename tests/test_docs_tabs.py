@@ -16,6 +16,8 @@ def made(markdown):
 def test_commands_and_python_become_tabs():
     code = "```python\nx = 1\nprint(x)\n```\n\n```text\n1\n```\n"
     page = f"Text.\n\n<!-- tabs -->\n\n    one a\n    two b\n\n{code}\nMore.\n"
+    second = f"<!-- tabs -->\n\n    three\n\n{code}"
+    assert made(f"{page}{second}").count('=== "Python"') == 2
     assert made(page) == (
         'Text.\n\n=== "Command line"\n\n    ```sh\n    one a\n    two b\n    ```\n\n=== "Python"\n\n    ```python\n'
         "    x = 1\n    print(x)\n    ```\n\n    ```text\n    1\n    ```\n\nMore.\n\n"

@@ -1,7 +1,7 @@
 """Tabs and boxes on the site from Markdown that also reads well without it.
 
-`<!-- tabs -->` above a block of commands and the Python below it makes two tabs of them. `<!-- warning -->`, or `tip` or
-`note`, right above a paragraph makes a box of it.
+`<!-- tabs -->` above a block of commands and the Python below it makes two tabs of them. `<!-- warning -->` (or `tip` or
+`note`) right above a paragraph makes a box of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import textwrap
 from typing import Any
 
 _TABS = re.compile(
-    r"^<!-- tabs -->\n\n(?P<shell>(?:    .*\n)+)\n(?P<python>```python\n.*?^```\n(?:\n```text\n.*?^```\n)?)",
+    r"^<!-- tabs -->\n\n(?P<shell>(?:    [^\n]*\n)+)\n(?P<python>```python\n.*?^```\n(?:\n```text\n.*?^```\n)?)",
     re.MULTILINE | re.DOTALL,
 )
 _BOX = re.compile(r"^<!-- (?P<kind>warning|tip|note) -->\n(?P<text>(?:.+\n)+)", re.MULTILINE)
