@@ -1,7 +1,7 @@
 """Tabs and boxes on the site from Markdown that also reads well without it.
 
-`<!-- tabs -->` above a block of commands and the Python below it makes two tabs of them. `<!-- warning -->` (or `tip` or
-`note`) right above a paragraph makes a box of it.
+`<!-- tabs -->` above a block of commands and the Python below it turns both into tabs. `<!-- warning -->` (or `tip`, or
+`note`) right above a paragraph turns it into a box.
 """
 
 from __future__ import annotations
