@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).parents[1] / "docs" / "hooks" / "pictures.py"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the script reads TOML with Python's library, from 3.11 on")
-@pytest.mark.parametrize("name", ["p-sp.svg", "from-text-to-pairs.svg", "house.svg"])
+@pytest.mark.parametrize("name", ["p-sp.svg", "from-text-to-pairs.svg", "house.svg", "quality-speed.svg"])
 def test_diagrams_are_current(name):
     spec = importlib.util.spec_from_file_location("pictures", SCRIPT)
     pictures = importlib.util.module_from_spec(spec)

@@ -5,6 +5,8 @@ Diagrams are boxes with text and arrows between them. The house is drawn from th
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -163,6 +165,45 @@ def the_house() -> str:
     return picture(750, int(y + 4), "The layers of the package: imports point down", parts)
 
 
+def quality_against_speed() -> str:
+    """Points of the table of docs/models.md: those measured here filled, published ones open."""
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| (\*?)([^|]+?)\*? \| \*?([\d.]+)\*? \| \*?([\d,]+)\*? \| ", re.MULTILINE)
+    rows = row.findall(page.partition("## The picture")[2])
+    parts = []
+    for power in range(7):
+        x = _across(10**power)
+        parts += [
+            f'<path d="M{x} 20V340" stroke="#dde5e7"/>',
+            text(x, 360, f"{10**power:,}", "small", "end" if power == 6 else "middle"),
+        ]
+    for score in range(50, 80, 5):
+        y = _up(score)
+        parts += [f'<path d="M60 {y}H730" stroke="#dde5e7"/>', text(52, y + 4, str(score), "small", "end")]
+    for published, name, score, rate in rows:
+        x, y = _across(float(rate.replace(",", ""))), _up(float(score))
+        fill = "#fff" if published else "#00796b"
+        parts.append(f'<circle cx="{x}" cy="{y}" r="6" fill="{fill}" stroke="#00796b" stroke-width="2"/>')
+        label = name.partition(",")[0]
+        if label in ("p-sp-base", "InferSent"):  # between other points
+            parts.append(text(x - 11, y + 5, label, "small", "end"))
+        else:
+            parts.append(text(x, y + (22 if label in ("p-sp-mini", "LASER") else -11), label, "small"))
+    parts.append(text(395, 386, "sentences/s on one core (logarithmic)", "small"))
+    parts.append(text(60, 12, "STS 2012-2016, Pearson x 100", "small", "start"))
+    return picture(
+        750, 396, "Quality against speed: filled points were measured here, open points are published", parts
+    )
+
+
+def _across(rate: float) -> float:
+    return round(60 + 670 * math.log10(rate) / 6, 1)
+
+
+def _up(score: float) -> float:
+    return round(340 - 320 * (score - 50) / 30, 1)
+
+
 def _wrapped(names: Sequence[str], width: int = 78) -> list[str]:
     lines = [""]
     for name in names:
@@ -172,7 +213,12 @@ def _wrapped(names: Sequence[str], width: int = 78) -> list[str]:
     return lines
 
 
-PICTURES = {"p-sp.svg": how_p_sp_works, "from-text-to-pairs.svg": from_text_to_pairs, "house.svg": the_house}
+PICTURES = {
+    "p-sp.svg": how_p_sp_works,
+    "from-text-to-pairs.svg": from_text_to_pairs,
+    "house.svg": the_house,
+    "quality-speed.svg": quality_against_speed,
+}
 
 
 def main() -> int:
