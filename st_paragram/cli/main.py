@@ -55,7 +55,7 @@ _OWN_COMMANDS = {
 #: All commands; those of families come last.
 COMMANDS = _OWN_COMMANDS | {name: about for name, (_, about) in commands().items()}
 # Python's own module has the first name, and the second is a keyword.
-_FILES = {"inspect": "inspect_store", "import": "import_checkpoint"}
+_FILES = {"inspect": "inspect_store", "import": "import_model"}
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):

@@ -14,6 +14,7 @@ from st_paragram.core.value_words import in_words
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.towers_settings import TowersSettings
 from st_paragram.tools.options.common import add_plan_option, print_plan
+from st_paragram.tools.stages.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,21 +76,21 @@ def run(arguments: argparse.Namespace) -> int:
     curves = make_towers(found, folders, arguments.output, settings, str(arguments.model), arguments.overwrite)
     for curve in curves:
         shown = " ".join(f"{100 * value:.1f}" for value in curve.values)
-        print(f"{curve.measure} ({curve.rows:,} rows), %: {shown}; epoch {curve.best} is kept")
+        sys.stdout.write(f"{curve.measure} ({curve.rows:,} rows), %: {shown}; epoch {curve.best} is kept\n")
     sys.stdout.write(f"{arguments.output}\n")
     return 0
 
 
 def _plan(arguments: argparse.Namespace, settings: TowersSettings, files: Mapping[str, Mapping[str, Path]]) -> Plan:
     """What would be done; the files of rows are listed, but not read."""
+    work = Work().folder_for(arguments.output)
     return Plan(
         f"train towers over {arguments.model}",
         [f"{task}: {', '.join(map(str, named.values()))}" for task, named in files.items()],
-        [f"{arguments.output}: a model directory", f"{_work_folder(arguments.output)}: vectors, removed at the end"],
+        [
+            f"{arguments.output}: a model directory",
+            f"{work}: vectors, removed at the end",
+        ],
         [in_words(dataclasses.asdict(settings))],
         Needs(depends_on="the model: each text is embedded once"),
     )
-
-
-def _work_folder(output: Path) -> Path:
-    return output.with_name(f".{output.name}.work")

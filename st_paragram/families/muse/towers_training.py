@@ -21,6 +21,7 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from st_paragram.errors import TextError
 from st_paragram.families.muse.dual_encoder_ranking import finding_loss, sharing
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows
@@ -80,6 +81,9 @@ def train_towers(
 
     Returns:
         The learning curves.
+
+    Raises:
+        TextError: Too few rows to hold some of them out.
     """
     vectors, curves = _Vectors(stored, model.device), []
     parts = [each.held_out(settings.held_out) for each in rows]
@@ -99,7 +103,7 @@ def train_towers(
 def _train_pairs(
     router: Router, train: list[PairRows], held: list[PairRows], vectors: _Vectors, settings: TowersSettings
 ) -> Curve:
-    looked_at = [each.take(np.arange(min(len(each), _CANDIDATES))) for each in held if len(each) > 1]
+    looked_at = [each.take(np.arange(min(len(each), _CANDIDATES))) for each in _some(held, settings)]
 
     def loss(rows: PairRows) -> Tensor:
         questions = through(router, QUERY, vectors(rows.first))
@@ -109,7 +113,7 @@ def _train_pairs(
         return there + finding_loss(answers, questions, settings.scale, 0.0, equal.T) / 2
 
     def found() -> float:
-        return fmean(_found(router, each, vectors) for each in looked_at) if looked_at else 0.0
+        return fmean(_found(router, each, vectors) for each in looked_at)
 
     values = _fit(router, train, settings.epochs, settings.learning_rate, settings, loss, found)
     return Curve("answers found among those held out", sum(map(len, looked_at)), values)
@@ -126,7 +130,7 @@ def _found(router: Router, rows: PairRows, vectors: _Vectors) -> float:
 def _train_inference(
     heads: TaskHeads, train: list[PairRows], held: list[PairRows], vectors: _Vectors, settings: TowersSettings
 ) -> Curve:
-    looked_at = [each for each in held if len(each)]
+    looked_at = _some(held, settings)
 
     def logits(rows: PairRows, dropout: float = 0.0) -> Tensor:
         return heads.logits(vectors(rows.first), vectors(rows.second), dropout)
@@ -137,10 +141,22 @@ def _train_inference(
     def right() -> float:
         parts = [part for each in looked_at for part in _batches(each, np.arange(len(each)), _CANDIDATES)]
         hits = sum(int((logits(part).argmax(1).cpu().numpy() == part.labels).sum()) for part in parts)
-        return hits / max(sum(map(len, looked_at)), 1)
+        return hits / sum(map(len, looked_at))
 
     values = _fit(heads.classifier, train, settings.nli_epochs, settings.nli_learning_rate, settings, loss, right)
     return Curve("labels of inference found right", sum(map(len, looked_at)), values)
+
+
+def _some(held: list[PairRows], settings: TowersSettings) -> list[PairRows]:
+    """What is held out of each language, where it is more than one row.
+
+    Raises:
+        TextError: Nothing is, so that no epoch could be chosen.
+    """
+    if not (some := [each for each in held if len(each) > 1]):
+        seen = f"too few rows to hold out {settings.held_out:.0%} of them"
+        raise TextError(f"{held[0].task}: {seen}; give more, or a larger --held-out")
+    return some
 
 
 def _fit(
@@ -167,7 +183,7 @@ def _fit(
                 schedule.step()
                 bar.update()
             values.append(_scored(score))
-            if values[-1] >= max(values):
+            if values[-1] > max(values[:-1]):  # the first of equal epochs, as `Curve.best` says
                 best = copy.deepcopy(module.state_dict())
     module.load_state_dict(best)
     return tuple(values)

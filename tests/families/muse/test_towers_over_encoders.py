@@ -19,6 +19,7 @@ from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTo
 from st_paragram.families.muse.task_vectors import PairRows, read_rows, vectors_of
 from st_paragram.families.muse.towers_run import make_towers
 from st_paragram.families.muse.towers_settings import TowersSettings
+from st_paragram.families.muse.towers_training import Curve, _fit
 from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 
 QUICK = TowersSettings(epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2)
@@ -170,6 +171,34 @@ def test_towers_are_not_put_on_towers(folders):
     model = EncoderWithTowers.over(st_paragram.load("p-sp", device="cpu"))
     with pytest.raises(SettingsError, match="has towers already"):
         EncoderWithTowers.over(model)
+
+
+def test_too_few_rows_to_hold_out_are_refused(folders, tmp_path, pairs, capsys):
+    (tmp_path / "qa" / "en.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:5]))
+    assert main(["towers", "p-sp", "--qa", "qa", "--output", "out"]) == 1
+    assert "qa: too few rows to hold out 5% of them; give more" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_of_equal_epochs_the_first_is_kept():
+    module, scores = torch.nn.Linear(2, 1), iter([0.1, 0.5, 0.5])
+    seen = []
+
+    def score():
+        seen.append(module.weight.detach().clone())
+        return next(scores)
+
+    rows = [PairRows("qa", "en", *np.zeros((3, 32), np.int64))]
+    values = _fit(module, rows, 2, 0.1, TowersSettings(), lambda _: module.weight.sum(), score)
+    assert Curve("", 1, values).best == 1
+    torch.testing.assert_close(module.weight.detach(), seen[1])
+    assert not torch.equal(seen[1], seen[2])
+
+
+def test_a_plain_sentence_transformer_gets_towers(folders):
+    st_paragram.save(SentenceTransformer("p-sp", device="cpu"), "plain")  # a StaticEmbedding
+    make_towers("plain", {"qa": folders["qa"]}, "out", QUICK)
+    assert st_paragram.load("out", device="cpu").encode_query(["ba ce"]).shape == (1, 16)
 
 
 def test_the_plan_embeds_nothing(folders, tmp_path, capsys):
