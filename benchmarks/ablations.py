@@ -15,8 +15,8 @@ from harness.output import write_run
 from reports.ablations import seeds_table
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.data.text import parse_source
 from st_paragram.core.files import cache_folder
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.learning.training.development import development_pairs, development_translations
 from st_paragram.tools.preparation.prepare import prepare_cached
 from st_paragram.tools.preparation.settings import PrepareSettings

@@ -20,8 +20,8 @@ from harness.output import print_growing
 from harness.speed.serving import Server, Texts, fuzz, load, server
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.data.sample.grammar import sample_pairs
 from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.sample import sample_pairs
 
 HEAD = [
     *("clients", "texts per request", "requests/s", "sentences/s", "p50 ms", "p99 ms", "wrong", "lost"),

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning.known_sentence_files import known_sentence_files, read_sentences
 from st_paragram.tools.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences

@@ -15,10 +15,9 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.data.sample.grammar import sample_pairs, sample_paraphrases
-from st_paragram.core.data.sample.held_out import held_out_pairs
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.sample import held_out_pairs, sample_pairs, sample_paraphrases
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.training.development import built_in_pairs
 from st_paragram.learning.training.training_data import BUILT_IN_PAIRS

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from st_paragram.conversion.exports import ExportSettings, export_model
     from st_paragram.conversion.original_import import import_checkpoint
     from st_paragram.conversion.original_settings import ImportSettings
-    from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
-    from st_paragram.core.data.sample.grammar import sample_pairs
-    from st_paragram.core.data.text import parse_source
     from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.pair_store import PairStore, PairStoreWriter
+    from st_paragram.core.sample import sample_pairs
+    from st_paragram.core.text.parallel import parse_source
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
     from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss
@@ -116,8 +116,8 @@ _MODULES = {
     "MegaBatchTrainer": "learning.training.mega_batch.trainer",
     "MegaBatchTrainingArguments": "learning.training.mega_batch.arguments",
     "MiningSettings": "tools.bitext_mining.settings",
-    "PairStore": "core.data.pair_store",
-    "PairStoreWriter": "core.data.pair_store",
+    "PairStore": "core.pair_store",
+    "PairStoreWriter": "core.pair_store",
     "ParagramEncoder": "learning.models.sentence_transformers_encoder",
     "ParagramVectorizer": "tools.vectorizer",
     "PrepareSettings": "tools.preparation.settings",
@@ -139,13 +139,13 @@ _MODULES = {
     "load": "learning.models.directory",
     "mine": "tools.bitext_mining.miner",
     "model_meta": "tools.evaluation.mteb.model",
-    "parse_source": "core.data.text",
+    "parse_source": "core.text.parallel",
     "pipeline": "learning.models.encoder",
     "prepare": "tools.preparation.prepare",
     "push": "hub.push",
     "read_embeddings": "tools.embed_files",
     "run_training": "learning.training.run",
-    "sample_pairs": "core.data.sample.grammar",
+    "sample_pairs": "core.sample",
     "save": "learning.models.directory",
     "score_file": "tools.score_files",
 }

@@ -1,18 +1,35 @@
-"""The project's exceptions: one tree, so that a caller can catch everything the project refuses on purpose."""
+"""The project's exceptions: one tree, so that a caller can catch everything the project refuses on purpose.
+
+ParagramError
+├── TextError             parallel text that cannot be read: unequal files, wrong columns, broken encoding
+├── StoreError            a pair store that is incomplete, damaged or too small
+├── ModelDirectoryError   a model directory that is missing, incomplete, or would be overwritten
+├── SettingsError         settings or arguments that contradict each other or the procedure
+├── MissingExtraError     an optional dependency is not installed
+├── EvaluationError       something to be scored is missing, or a score is not a number
+├── DownloadError         a file could not be fetched, or is not what was promised
+├── InUseError            another run is writing the same output or folder
+└── MiningError           sentences, vectors or an index that cannot be mined
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class ParagramError(Exception):
-    """Base of all errors raised on purpose; the message is one line that says what was seen, where, and what to do."""
+    """Base of all errors raised on purpose; the message is one line: what was seen, where, and what to do."""
 
 
 class TextError(ParagramError):
-    """Parallel text that cannot be read as such: unequal files, wrong columns, broken encoding, truncated archives."""
+    """Parallel text that cannot be read."""
 
 
 class StoreError(ParagramError):
-    """A pair store that is incomplete, of another version, damaged or too small."""
+    """A pair store that is incomplete, damaged or too small."""
 
 
 class ModelDirectoryError(ParagramError):
@@ -20,7 +37,7 @@ class ModelDirectoryError(ParagramError):
 
 
 class SettingsError(ParagramError):
-    """Settings that contradict each other or the procedure."""
+    """Settings or arguments that contradict each other or the procedure."""
 
 
 class MissingExtraError(ParagramError):
@@ -32,32 +49,47 @@ class EvaluationError(ParagramError):
 
 
 class DownloadError(ParagramError):
-    """A file that could not be fetched, or is not what was promised; the message says from where and what to do."""
+    """A file that could not be fetched, or is not what was promised."""
 
 
 class InUseError(ParagramError):
-    """Another run is at work on the same output or in the same folder."""
+    """Another run is writing the same output or folder."""
 
 
 class MiningError(ParagramError):
     """Sentences, vectors or an index that cannot be mined, or that do not belong together."""
 
 
-#: What others say in whom memory ends otherwise than by MemoryError: torch, the loader of shared libraries, Python's
-#: threads, and numpy, which may forget to say anything.
-_OUT_OF_MEMORY = (
-    "allocate memory",
-    "map segment",
-    "bad_alloc",
-    "temporarily unavailable",
-    "start new thread",
-    "without exception set",
-)
+#: What libraries raise where a file does not hold what is read from it; errors of this package are not among them.
+DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
-def ran_out(error: Exception) -> str | None:
-    """In one line what was asked for in vain, if an error means that memory or threads have run out."""
-    said = " ".join(str(error).split())
-    if not isinstance(error, MemoryError) and not any(sign in said for sign in _OUT_OF_MEMORY):
-        return None
-    return f"not enough memory ({said or type(error).__name__}); close other programs, or give this process more of it"
+@contextmanager
+def refused(
+    error: type[ParagramError], where: str | Path, what: str, advice: str, *others: type[Exception]
+) -> Iterator[None]:
+    """Turn what libraries raise for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT (REASON); ADVICE`."""
+    try:
+        yield
+    except (*DAMAGED, *others) as reason:
+        raise error(f"{where}: {what} ({one_line(reason, about=where)}); {advice}") from reason
+
+
+def one_line(message: object, most: int = 200, about: str | Path | None = None) -> str:
+    """An error or a text in one line, cut after `most` characters; an error without words by its type.
+
+    Args:
+        message: The error or text.
+        most: Maximum characters.
+        about: A file that the surrounding message names already, so that an `OSError` does not name it again.
+    """
+    if about is not None and isinstance(message, OSError) and message.errno:
+        if message.filename in (None, about, str(about)):
+            return os.strerror(message.errno)
+    line = " ".join(str(message).split()) or type(message).__name__
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def short(value: object, most: int = 80) -> str:
+    """A value as Python writes it, in one line, cut where it is long."""
+    return one_line(repr(value), most)

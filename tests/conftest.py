@@ -14,7 +14,7 @@ import pytest
 import torch
 from support.data import make_pairs, write_store
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.threads import usable_cores
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from st_paragram.core.damage import refused
-from st_paragram.core.json_files import read_record
-from st_paragram.errors import ParagramError, StoreError
+from st_paragram.core.files import read_record
+from st_paragram.errors import ParagramError, StoreError, refused
 
 
 @dataclass(frozen=True)

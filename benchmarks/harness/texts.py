@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from st_paragram.core.data.text import TextSource, read_pairs
 from st_paragram.core.files import atomic
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import TextError
 
 _SAME = 0.1  # of the repeats are left as they are, to be found as repeated rows

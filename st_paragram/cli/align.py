@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.options.common import (

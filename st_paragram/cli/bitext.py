@@ -24,8 +24,8 @@ from st_paragram.tools.options.preparation import (
 from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
 if TYPE_CHECKING:
-    from st_paragram.core.data.text import TextSource
     from st_paragram.core.plan import Plan
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
     from st_paragram.tools.preparation.prepare import PrepareWork

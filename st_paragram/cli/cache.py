@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from st_paragram.core.damage import printable
 from st_paragram.core.files import cache_folder
 from st_paragram.core.plan import size
-from st_paragram.core.value_words import counted
-from st_paragram.errors import SettingsError
+from st_paragram.core.words import counted
+from st_paragram.errors import SettingsError, one_line
 
 if TYPE_CHECKING:
     from st_paragram.core.cache import CacheEntry
@@ -120,7 +119,7 @@ def _row(found: Sequence[CacheEntry], made_from: str) -> tuple[str, str, str, st
     used = datetime.fromtimestamp(max(each.used for each in found)).strftime("%Y-%m-%d")
     path = found[0].path.relative_to(cache_folder())
     name = str(path) if len(found) == 1 else counted(len(found), "file")
-    return found[0].kind, size(sum(each.size for each in found)), used, printable(name), printable(made_from, 80)
+    return found[0].kind, size(sum(each.size for each in found)), used, one_line(name), one_line(made_from, 80)
 
 
 def _total(found: Sequence[CacheEntry]) -> str:

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.data.tables import check_plain
 from st_paragram.core.files import STDIN, atomic, check_output, output_files, temporary_folder
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
 from st_paragram.tools.options.columns import add_columns_option
@@ -192,7 +192,7 @@ def _plan(
     arguments: argparse.Namespace, paths: list[str], settings: DeduplicationSettings, search: SearchSettings
 ) -> Plan:
     """What would be done."""
-    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.tools.options.deduplication_plans import deduplication_plan
     from st_paragram.tools.options.plans import planned_lines, planned_model, planned_pairs
 

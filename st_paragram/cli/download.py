@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.plan import Needs, Plan
-from st_paragram.core.value_words import counted, listed
+from st_paragram.core.words import counted, listed
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import add_plan_option, print_plan
 

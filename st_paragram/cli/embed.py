@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import check_output
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
 from st_paragram.tools.options.columns import add_columns_option, columns_of

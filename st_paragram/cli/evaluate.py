@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.plan import Needs, Plan
-from st_paragram.core.value_words import counted, listed
+from st_paragram.core.words import counted, listed
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 from st_paragram.tools.options.common import add_plan_option, print_plan
 
@@ -261,7 +261,7 @@ def _check_own_data(arguments: argparse.Namespace) -> None:
 
 def _check_columns(arguments: argparse.Namespace) -> None:
     """Refuse columns that do not fit the files, and tables without columns."""
-    from st_paragram.core.data.tables import check_plain
+    from st_paragram.core.text.tables import check_plain
 
     files = [*arguments.own_pairs, *arguments.graded]
     if arguments.columns is None:

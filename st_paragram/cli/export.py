@@ -9,7 +9,7 @@ from pathlib import Path
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output_folder, size
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
 DESCRIPTION = (
@@ -92,7 +92,7 @@ def _model(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.architectures import weights_size
     from st_paragram.core.encoding.averaging import check_components, opens_in_stock, table_type
     from st_paragram.core.encoding.encoder import Encoder
-    from st_paragram.core.encoding.training_record import training_text
+    from st_paragram.core.encoding.record import training_text
 
     own = table_type(folder)  # refuses a model without a table
     kind = arguments.dtype or own.value

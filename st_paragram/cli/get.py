@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
     from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.encoding.record import training_text
     from st_paragram.core.encoding.table import for_any_reader
-    from st_paragram.core.encoding.training_record import training_text
 
     folder = shipped_folder(arguments.name)
     encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import check_output_folder
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import MiningError
 from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import add_model_option, add_plan_option, model_name, print_plan, say

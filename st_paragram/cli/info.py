@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.value_words import MOST, are_counts, in_words
+from st_paragram.core.words import MOST, are_counts, in_words
 
 DESCRIPTION = (
     "Show what a model directory, a pair store, an index folder or a folder of embeddings holds: "
@@ -67,7 +67,7 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     """The kind of thing that a name is, where it is, what describes it, and what checks it."""
     path = Path(name)
     if path.is_file():
-        from st_paragram.core.data.description import check_store, describe_store
+        from st_paragram.core.pair_store.description import check_store, describe_store
 
         return "pair store", path, describe_store, check_store
     if (path / "index.json").is_file():

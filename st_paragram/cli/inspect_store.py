@@ -40,8 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: the store cannot be read, or matplotlib is missing.
     """
-    from st_paragram.core.data.pair_store import PairStore
     from st_paragram.core.files import output_files, write_json
+    from st_paragram.core.pair_store import PairStore
     from st_paragram.tools.inspection.plot import plot
     from st_paragram.tools.inspection.scan import inspect
     from st_paragram.tools.inspection.text import render

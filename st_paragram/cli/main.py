@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from st_paragram.core.extras import missing_from_light
 from st_paragram.core.families import commands
-from st_paragram.errors import ParagramError, ran_out
+from st_paragram.errors import ParagramError
 
 # No plugin of pydantic has a part in settings, and looking for them among the installed packages takes 20 ms.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -199,9 +199,11 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
-    except (MemoryError, RuntimeError, SystemError, ImportError) as error:
-        reason = ran_out(error) or (missing_from_light(error) if isinstance(error, ImportError) else None)
-        if reason is None:
+    except MemoryError as error:
+        print(f"{name}: not enough memory ({error}); close other programs, or use a smaller batch", file=sys.stderr)
+        return 1
+    except ImportError as error:
+        if (reason := missing_from_light(error)) is None:
             raise
         print(f"{name}: {reason}", file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings

@@ -16,7 +16,7 @@ from st_paragram.tools.options.preparation import check_texts
 from st_paragram.tools.options.text import add_cleaning_options, cleaning_from
 
 if TYPE_CHECKING:
-    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.mixing.run import MixRun
     from st_paragram.tools.corpora.mixture import MixtureSource
 
@@ -141,7 +141,7 @@ def _run_from(arguments: argparse.Namespace) -> MixRun:
 
 def _texts(arguments: argparse.Namespace) -> list[MixtureSource]:
     """The texts that are named as arguments; the name of each is that of its file."""
-    from st_paragram.core.data.text_columns import with_columns
+    from st_paragram.core.text.text_columns import with_columns
     from st_paragram.tools.corpora.mixture import MixtureSource
 
     if arguments.texts and arguments.lang is None:
@@ -154,7 +154,7 @@ def _texts(arguments: argparse.Namespace) -> list[MixtureSource]:
 
 
 def _parsed(texts: list[str], languages: str) -> list[TextSource]:
-    from st_paragram.core.data.text import parse_source
+    from st_paragram.core.text.parallel import parse_source
 
     return [parse_source(text, ("en", languages)) for text in texts]
 

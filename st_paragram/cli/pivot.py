@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import check_output
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import in_words
+from st_paragram.core.words import in_words
 from st_paragram.tools.options.common import add_plan_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.tools.preparation.pivot_pairs import PivotSettings
 
 DESCRIPTION = (

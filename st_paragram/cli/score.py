@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import check_output, output_files
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings
@@ -31,7 +31,7 @@ from st_paragram.tools.options.common import (
 )
 
 if TYPE_CHECKING:
-    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.tools.bitext_mining.score_report import LabelledPairs
     from st_paragram.tools.score_files import Scorer
 
@@ -134,8 +134,8 @@ def _source(arguments: argparse.Namespace) -> TextSource:
     Raises:
         TextError: They are a table, and no columns are named.
     """
-    from st_paragram.core.data.text import TextSource
-    from st_paragram.core.data.text_columns import with_columns
+    from st_paragram.core.text.parallel import TextSource
+    from st_paragram.core.text.text_columns import with_columns
 
     source = TextSource((arguments.file,), ("first", "second"))
     return with_columns([source], [arguments.columns] if arguments.columns else [])[0]

@@ -8,12 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.damage import one_line
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.extras import require
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line
 
 if TYPE_CHECKING:
     from st_paragram.tools.serving.served_model import ServedModel

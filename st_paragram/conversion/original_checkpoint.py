@@ -22,9 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from st_paragram.core.damage import DAMAGED, one_line, printable, short
 from st_paragram.core.files import content_digest, folder_for_file
-from st_paragram.errors import ModelDirectoryError, ran_out
+from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line, short
 
 #: What the table of embeddings is called in `state_dict`.
 TABLE = "embedding.weight"
@@ -125,11 +124,9 @@ def _load(path: Path) -> Any:  # noqa: ANN401 - whatever the restricted unpickle
         return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except _UNREADABLE as error:
         if found := _REFUSED.search(str(error)):
-            name = printable(found[1] or found[2], 100)
+            name = one_line(found[1] or found[2], 100)
             reason = f"it requests {name}, which no P-SP or SP checkpoint needs; nothing was executed"
             raise ModelDirectoryError(f"{path}: {reason}. Do not use this file") from error
-        if (isinstance(error, MemoryError) or "llocate memory" in str(error)) and (said := ran_out(error)):
-            raise _error(path, f"it needs more memory than there is: {said}") from error
         raise _error(path, f"not a checkpoint, or cut off or damaged: {one_line(error)}") from error
 
 

@@ -8,10 +8,9 @@ from st_paragram.conversion.original_checkpoint import OriginalCheckpoint, read_
 from st_paragram.conversion.original_report import ImportReport, imported_card
 from st_paragram.conversion.original_rows import ImportedRows, exact_rows, shared_rows
 from st_paragram.conversion.original_settings import ImportSettings, Reading, reading
-from st_paragram.core.damage import one_line
 from st_paragram.core.encoding import averaging as averaging_files
 from st_paragram.core.encoding.directory import check_free
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, one_line
 from st_paragram.learning.models import averaging, directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder

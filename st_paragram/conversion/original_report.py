@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from st_paragram.core.damage import printable
 from st_paragram.core.tables import markdown_table
 from st_paragram.core.version import installed_version
+from st_paragram.errors import one_line
 from st_paragram.learning.models.card import Card, blocks, render
 
 
@@ -80,13 +80,13 @@ def imported_card(name: str, report: ImportReport, file: str, stock: bool) -> st
     """
     tokens, dimension = _TOKENS[report.tokens], report.dimension
     paper = _SP if report.tokens in ("word", "trigram") else _PAPER
-    digests = [(f"`{printable(file, 200).replace('`', chr(39))}`", f"`{report.digest}`")]
+    digests = [(f"`{one_line(file, 200).replace('`', chr(39))}`", f"`{report.digest}`")]
     origin = blocks(
         _ORIGIN.format(version=installed_version(), paper=paper), markdown_table(("file", "SHA-256"), digests, left=2)
     )
     imported = "\n".join(f"- {sentence[0].upper()}{sentence[1:]}." for sentence in report.sentences())
     card = Card(
-        name=printable(name, 100),
+        name=one_line(name, 100),
         summary=f"Sentence embeddings: the mean of {tokens} embeddings, {dimension} components, compared by cosine.",
         stock=stock,
         network="static-embeddings",

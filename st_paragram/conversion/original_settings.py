@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from st_paragram.conversion.original_checkpoint import OriginalCheckpoint
-from st_paragram.core.damage import short
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, short
 
 #: The language whose rules the original evaluation gives to Moses, whatever the text's language.
 MOSES_LANGUAGE = "en"

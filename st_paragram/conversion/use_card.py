@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from st_paragram.core.damage import printable
 from st_paragram.core.tables import markdown_table
 from st_paragram.core.version import installed_version
+from st_paragram.errors import one_line
 from st_paragram.families.muse.side_by_side import SideBySide
 from st_paragram.learning.models.card import Card, blocks, render
 
@@ -49,7 +49,7 @@ def use_psp_card(
         both: The encoder.
         projected: Components after a projection, if there is one.
     """
-    psp = printable(psp, 200).replace("`", "'")
+    psp = one_line(psp, 200).replace("`", "'")
     summary = (
         f"Sentence embeddings: multilingual USE (CNN) with its published weights and the averaging model `{psp}`, side "
         f"by side. A cosine is {both.weight:.3g} times that of USE and {1 - both.weight:.3g} times that of `{psp}`."
@@ -67,7 +67,7 @@ def _card(name: str, summary: str, digests: Sequence[tuple[str, str]], terms: st
         ("Quantization", _QUANTIZED),
     )
     card = Card(
-        name=printable(name, 100),
+        name=one_line(name, 100),
         summary=summary,
         stock=False,
         network="convolutions",

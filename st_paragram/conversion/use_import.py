@@ -18,10 +18,10 @@ from tqdm import tqdm
 from st_paragram.conversion.original_import import read_model
 from st_paragram.conversion.use_card import use_card, use_psp_card
 from st_paragram.conversion.use_weights import read_use_weights
-from st_paragram.core.data.lines import read_lines
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import content_digest
+from st_paragram.core.text.lines import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError
 from st_paragram.families.muse.published_network import Precision

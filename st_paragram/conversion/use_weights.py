@@ -22,9 +22,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from st_paragram.core.damage import refused
 from st_paragram.core.npy_files import read_npz
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, refused
 from st_paragram.families.muse.published_network import NetworkShape, Precision, PublishedNetwork
 from st_paragram.families.muse.use_encoder import check_finite
 

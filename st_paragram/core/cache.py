@@ -65,7 +65,7 @@ class CacheEntry:
         if self.kind != "stores":
             return ""
         try:
-            from st_paragram.core.data.pair_store import PairStore
+            from st_paragram.core.pair_store import PairStore
 
             report = PairStore(self.path, check_ids=False).settings["report"]
             return ", ".join(str(source["name"]) for source in report["sources"])

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from st_paragram.core.damage import one_line
 from st_paragram.core.files import FileDescription, content_digest
-from st_paragram.errors import ParagramError
+from st_paragram.errors import ParagramError, one_line
 
 _THREADS = 4
 _FEW_BYTES = 1 << 24  # not worth a thread

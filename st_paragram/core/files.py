@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from st_paragram.errors import InUseError, ParagramError, TextError
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 STDIN = "-"
 #: The environment variable that names the folder for everything stored outside the outputs that were named.
 CACHE_VARIABLE = "ST_PARAGRAM_CACHE"
+
+_Record = TypeVar("_Record")
 
 _LOCK = "in-use.lock"
 _OLD = "old"  # what a folder that is being replaced is called meanwhile
@@ -145,6 +147,31 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, values: Any, indent: int | None = 1) -> None:  # noqa: ANN401 - whatever JSON can hold
     """Write a JSON file, whole or not at all; its folder is made."""
     write_text(path, json.dumps(values, indent=indent, ensure_ascii=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """The value in a JSON file.
+
+    Raises:
+        OSError, ValueError: The file cannot be read, or is not JSON in UTF-8.
+    """
+    return json.loads(Path(path).read_bytes())
+
+
+def read_record(path: str | Path, kind: type[_Record]) -> _Record:
+    """A dataclass from a JSON file that holds its fields, whose types are checked.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not JSON, or a value is missing or of another type; the message is one line.
+    """
+    import pydantic  # takes too long for runs that read no record
+
+    try:
+        return pydantic.TypeAdapter(kind).validate_json(Path(path).read_bytes(), strict=True)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise ValueError(": ".join([*map(str, first["loc"]), first["msg"]])) from error
 
 
 def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:

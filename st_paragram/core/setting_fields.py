@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import pydantic
 from pydantic.fields import FieldInfo
 
-from st_paragram.core.damage import printable, short
+from st_paragram.errors import one_line, short
 
 _OWN_FORM = (pydantic.BeforeValidator, pydantic.PlainValidator, pydantic.WrapValidator)
 _KINDS = {bool: "yes or no", int: "a whole number", float: "a number", Path: "a path", str: "text"}
@@ -77,7 +77,7 @@ class SettingField:
         elif kind == "finite_number":
             expected = "a finite number is expected"
         elif not (self.words or self.kinds):
-            expected = printable(
+            expected = one_line(
                 str(error.get("ctx", {}).get("error") or error["msg"].replace("Input should be", "it must be"))
             )
         return f"{self.name} is {short(error['input'])}; {expected}"

@@ -35,10 +35,9 @@ import pydantic
 import pydantic.dataclasses
 from typing_extensions import dataclass_transform
 
-from st_paragram.core.damage import one_line, short
 from st_paragram.core.setting_fields import SettingField, fields_of
 from st_paragram.core.tables import markdown_table
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line, short
 
 _Settings = TypeVar("_Settings")
 _CONFIG = pydantic.ConfigDict(allow_inf_nan=False, validate_default=True)

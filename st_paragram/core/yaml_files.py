@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.errors import DAMAGED, one_line
 
 MOST_BYTES = 1 << 20
 MOST_VALUES = 100_000

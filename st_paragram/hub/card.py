@@ -10,11 +10,10 @@ from typing import cast
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.directory import table_note
-from st_paragram.core.encoding.training_record import TrainingRecord, read_training_record
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.core.encoding.record import TrainingRecord, read_training_record
+from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 from st_paragram.hub.model_files import ModelFiles
 from st_paragram.hub.scores import TestResult, score_entries, score_section
 from st_paragram.learning.models.card import NO_LICENCE, PATH_COMMENT, Card, library_and_tags, licence_sentence, render

@@ -10,8 +10,7 @@ from typing import Any
 from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from st_paragram.core.damage import printable
-from st_paragram.errors import ParagramError
+from st_paragram.errors import ParagramError, one_line
 
 _TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")
 
@@ -53,7 +52,7 @@ def told_in_a_line(repository: str, token: str | None) -> Iterator[None]:
 
 def without_token(text: str, token: str | None) -> str:
     """A text in one line, with tokens left out."""
-    return printable(_TOKEN.sub("[token]", text.replace(token, "[token]") if token else text), 500)
+    return one_line(_TOKEN.sub("[token]", text.replace(token, "[token]") if token else text), 500)
 
 
 def _reason(error: BaseException) -> str:
@@ -82,7 +81,7 @@ def _refusal(error: Any) -> str:  # noqa: ANN401 - of the hub's client, or of wh
     known = _BY_STATUS.get(status)
     if known is None:
         known = "the hub has an internal error; push again later" if status >= 500 else "the hub refuses the request"
-    return f"{known} (HTTP {status}{f': {printable(said, 200)}' if said else ''})"
+    return f"{known} (HTTP {status}{f': {one_line(said, 200)}' if said else ''})"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

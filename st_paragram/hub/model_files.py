@@ -16,8 +16,8 @@ from st_paragram.core.encoding.configuration import (
     TRAINING_FILE,
     read_configuration,
 )
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.encoding.stock_files import MODULES_FILE
-from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 

@@ -12,9 +12,8 @@ from huggingface_hub import HfApi, constants
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-from st_paragram.core.damage import one_line, short
 from st_paragram.core.encoding.find import find
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line, short
 from st_paragram.hub import repository as repositories
 from st_paragram.hub.card import hub_card
 from st_paragram.hub.errors import HubError, told_in_a_line

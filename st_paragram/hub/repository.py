@@ -14,9 +14,9 @@ from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOpera
 from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
-from st_paragram.core.damage import printable
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE
 from st_paragram.core.files import content_digest
+from st_paragram.errors import one_line
 from st_paragram.hub.errors import HubError
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ def opened(api: HfApi, name: str, branch: str, public: bool) -> Repository:
     files = {sibling.rfilename: sibling for sibling in info.siblings or []}
     strange = [one for one in files if not _OF_ANY_REPOSITORY.fullmatch(one)]
     if strange and CONFIG_FILE not in files:
-        raise HubError(f"{name}: holds {printable(strange[0], 80)} but no model of st_paragram; choose another name")
+        raise HubError(f"{name}: holds {one_line(strange[0], 80)} but no model of st_paragram; choose another name")
     return Repository(name, branch, str(info.sha), bool(info.private), created, files)
 
 

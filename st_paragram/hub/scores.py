@@ -9,9 +9,8 @@ from typing import Any, get_args
 
 from huggingface_hub import EvalResult
 
-from st_paragram.core.damage import printable
 from st_paragram.core.tables import hundredths, markdown_table
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import EvaluationError, one_line
 from st_paragram.learning.models.card import blocks, score_entry
 from st_paragram.tools.evaluation.bucc import BuccResult
 from st_paragram.tools.evaluation.record import Record, read_records
@@ -91,7 +90,7 @@ def _result(record: Record[Any], model: str | Path, file: str | Path) -> TestRes
     wanted = _last_part(str(model))
     found = [result for name, result in record.run.models.items() if _last_part(name) == wanted]
     if len(found) != 1:
-        known = printable(", ".join(record.run.models), 200)
+        known = one_line(", ".join(record.run.models), 200)
         which = f"{len(found)} of them" if found else "none of them"
         seen = f"scores of {known}, {which} of a model called {wanted}"
         raise EvaluationError(f"{file}: {seen}; make the record with `st-paragram evaluate {model} --json`")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.files import digest
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import known_test_set_in

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output, digest, folder_for_file, is_pipe, remove_unfinished
 from st_paragram.core.plan import Needs, Plan
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.mixing import report

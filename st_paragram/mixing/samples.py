@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from st_paragram.core.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.core.files import digest, write_text
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import TextError
 from st_paragram.mixing.development import Development, plain
 from st_paragram.tools.corpora.mixture import MixtureSource

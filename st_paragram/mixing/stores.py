@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.files import atomic, digest
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, normalizer, train_vocabulary
 from st_paragram.errors import TextError
 from st_paragram.mixing.samples import Sample

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.families import family_named
-from st_paragram.core.files import digest, temporary_folder, write_json
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import digest, read_json, temporary_folder, write_json
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.mixing.development import Development, total

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from st_paragram.core.encoding.configuration import TRAINING_FILE, read_configuration
 from st_paragram.core.encoding.directory import table_note
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.encoding.table import TableType
-from st_paragram.core.encoding.training_record import read_training_record
 from st_paragram.core.tables import markdown_table
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.hub.scores import TestResult, score_entries, score_section

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from st_paragram.core.encoding.averaging import tokenizer_file
 from st_paragram.core.encoding.configuration import CONFIG_FILE
-from st_paragram.core.files import digest, file_digest, write_json, write_text
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import digest, file_digest, read_json, write_json, write_text
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.training.run import TrainingRun, run_training
@@ -119,7 +118,7 @@ def _train(each: ModelPlan, work: Work) -> None:
 
 
 def _check_training(each: ModelPlan, work: Work) -> None:
-    from st_paragram.core.encoding.training_record import read_training_record
+    from st_paragram.core.encoding.record import read_training_record
     from st_paragram.learning.training.progress import values_of
 
     record = read_training_record(work.output / each.name)
@@ -141,7 +140,7 @@ def _beginning(each: ModelPlan, work: Work) -> dict[str, str]:
 
 
 def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
-    from st_paragram.core.encoding.training_record import read_training_record
+    from st_paragram.core.encoding.record import read_training_record
     from st_paragram.learning.models import directory as model_directory
 
     folder = work.output / each.name

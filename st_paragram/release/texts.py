@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.core.data.streams import open_stream, read_blocks
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import SettingsError
 from st_paragram.release.description import Licence, ModelDescription, Release
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.files import atomic, output_files
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, TextError
 
 Vectors = NDArray[np.float32]

@@ -8,7 +8,7 @@ from harness.families.ablations import BASE, LossName, _OfPairs, read_ablations,
 from reports.ablations import seeds_table
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.flat_features import flat_features

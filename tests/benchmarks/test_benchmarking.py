@@ -24,9 +24,9 @@ from harness.speed.results import Measure, Round, Row, Spread, Table, Unit
 from harness.speed.run import run_units
 from support import forked
 
-from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.machine import MachineDescription, describe_machine
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.threads import usable_cores
 from st_paragram.errors import TextError
 

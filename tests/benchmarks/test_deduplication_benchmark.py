@@ -5,7 +5,7 @@ import sys
 import pytest
 from harness.quality.planted_duplicates import HEAD, KINDS, jaccard, measure, plant
 
-from st_paragram.core.data.sample.grammar import sample_pairs
+from st_paragram.core.sample import sample_pairs
 from st_paragram.errors import TextError
 
 

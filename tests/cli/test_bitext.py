@@ -11,7 +11,7 @@ from support.http_server import Answer, opus_zip, serving
 
 from st_paragram.cli import bitext
 from st_paragram.cli.main import main
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import DownloadError, SettingsError
 from st_paragram.tools.corpora.fetching.transfer import TransferSettings
 

@@ -9,8 +9,8 @@ import pytest
 
 from st_paragram.cli import prepare
 from st_paragram.cli.main import build_parser, main
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.sample.held_out import held_out_pairs
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.sample import held_out_pairs
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.tools.cleaning.config import only_length
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.text import ReadCounts, TextSource, read_rows
-from st_paragram.core.data.text_columns import with_columns
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
+from st_paragram.core.text.text_columns import with_columns
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools.embed_files import read_embeddings, row_encoder

@@ -13,10 +13,9 @@ import shutil
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.core.damage import one_line
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.files import make_folder
-from st_paragram.errors import ParagramError
+from st_paragram.errors import ParagramError, one_line
 from st_paragram.tools.search.search_index import SearchIndex
 
 STORE = "prepare --lang es --text {} --vocab-size 60 --output store.h5"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.tools.options.plans import planned_lines, planned_pairs
 
 SCRIPT = """

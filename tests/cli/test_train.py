@@ -15,9 +15,9 @@ from support.data import make_pairs
 
 from st_paragram.cli import train
 from st_paragram.cli.main import main
-from st_paragram.core.data.sample.held_out import held_out_pairs
-from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.families import family_named
+from st_paragram.core.sample import held_out_pairs
 from st_paragram.core.setting_fields import choices
 from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError

@@ -174,7 +174,7 @@ def _make_models(texts: Sequence[Sequence[tuple[str, str]]], folder: Path) -> No
     """A vocabulary, and over it for each kind of text a model and a store; an index."""
     import torch
 
-    from st_paragram.core.data.pair_store import PairStoreWriter
+    from st_paragram.core.pair_store import PairStoreWriter
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
     from st_paragram.learning.models import directory
     from st_paragram.learning.models.encoder import pipeline

@@ -138,7 +138,7 @@ def make(folder: Path) -> None:
     from support.data import make_pairs
 
     import st_paragram
-    from st_paragram.core.data.pair_store import PairStoreWriter
+    from st_paragram.core.pair_store import PairStoreWriter
 
     pairs = make_pairs(1200)
     vocabulary = SentencePieceTokenizer(train_vocabulary((text for pair in pairs for text in pair), 300))

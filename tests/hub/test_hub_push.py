@@ -14,7 +14,7 @@ from support.hub_server import TOKEN, stub_hub
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord
+from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.hub.card import hub_card

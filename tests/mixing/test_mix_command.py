@@ -11,7 +11,7 @@ import yaml
 from support.data import make_pairs
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.mixing.trainings import Trained, Trainings
 from st_paragram.tools.corpora.mixture import read_mixture
 

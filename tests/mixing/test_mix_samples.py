@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from support.data import make_pairs
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.mixing import development
 from st_paragram.mixing.development import Development, read_development

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
 
 _SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()  # noqa: SIM905
 

@@ -11,7 +11,7 @@ import torch
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.data.sample.grammar import sample_pairs
+from st_paragram.core.sample import sample_pairs
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from support.dual_encoder import new_model, unlike_new, write_bitext
 from support.generative import new_generator

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.families.muse import objective as dual_encoder
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.tasks.task_stores import TaskStore

@@ -9,7 +9,7 @@ import os
 import torch
 from safetensors.torch import save_file
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.families.muse.tasks.task_stores import TaskStore
 from st_paragram.families.muse.training_data import OtherTasks
 from support.dual_encoder import Data, new_trainer, tiny

@@ -9,7 +9,7 @@ import os
 import torch
 from safetensors.torch import save_file
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from support.generative import new_trainer, tiny
 
 RUN = {"accumulate": 2, "epochs": 1.0, "clip_norm": 5.0, "learning_rate": 1e-2, "warmup_updates": 0, "dropout": 0.0}

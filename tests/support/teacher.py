@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.vectors.packing import NumberType
+from st_paragram.core.encoding.packing import NumberType
 from st_paragram.tools.embed_files.description import Description, InputText, ModelName, Shard, write_description
 from st_paragram.tools.embed_files.settings import ShardFormat
 from support.data import write_store

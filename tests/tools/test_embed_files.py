@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import ParagramError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

@@ -20,8 +20,8 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch import Tensor, nn
 from transformers import set_seed
 
-from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.files import write_json
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tables import hundredths
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.objective import arguments, new_model

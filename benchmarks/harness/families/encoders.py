@@ -15,10 +15,10 @@ import pydantic
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import parse_source
 from st_paragram.core.files import cache_folder, digest, write_json
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.settings import read_yaml
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp import objective as mega_batch_margin
 from st_paragram.families.psp.objective import new_model

@@ -17,9 +17,8 @@ from harness.families.encoders import score
 from harness.processes import watch
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.training_record import read_training_record
-from st_paragram.core.files import write_json
-from st_paragram.core.json_files import read_json
+from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.files import read_json, write_json
 from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.directory import load

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from st_paragram.core.data.pair_store import SIDES, PairStore
+from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.training.mega_batch.schedule import text_labels

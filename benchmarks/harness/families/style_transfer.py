@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from st_paragram import GenerativeEncoder
-from st_paragram.core.data.text import TextSource, read_pairs
 from st_paragram.core.tables import MISSING, markdown_table
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.families.bgt.generation.generate import transfer
 from st_paragram.families.bgt.generation.measures import Measures
 from st_paragram.families.bgt.generation.report import Report

@@ -15,7 +15,7 @@ from string import punctuation
 
 from harness.quality.probing_tasks import Balance, Example, ProbingSettings, ProbingTask, Source, make_task
 
-from st_paragram.core.data.text import parse_source, read_pairs
+from st_paragram.core.text.parallel import parse_source, read_pairs
 from st_paragram.errors import EvaluationError
 
 #: Bins of sentence length, in words, both ends included: SentEval's. Longer and shorter sentences are left out.

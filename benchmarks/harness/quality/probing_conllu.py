@@ -14,9 +14,8 @@ from typing import Any
 
 from harness.quality.probing_tasks import Balance, Example, ProbingSettings, ProbingTask, Source, make_task
 
-from st_paragram.core.damage import DAMAGED, one_line, short
 from st_paragram.core.extras import require
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import DAMAGED, EvaluationError, one_line, short
 
 #: Depths beyond these count as these.
 SHALLOWEST, DEEPEST = 3, 8

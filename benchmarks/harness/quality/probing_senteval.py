@@ -8,9 +8,8 @@ from pathlib import Path
 
 from harness.quality.probing_tasks import Example, ProbingSettings, ProbingTask, Source, Split
 
-from st_paragram.core.damage import short
-from st_paragram.core.data.lines import read_lines
-from st_paragram.errors import EvaluationError
+from st_paragram.core.text.lines import read_lines
+from st_paragram.errors import EvaluationError, short
 
 #: Task -> its file in the folder.
 FILES = {

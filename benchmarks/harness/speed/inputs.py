@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.data.lines import read_lines
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
-from st_paragram.core.data.sample.grammar import sample_pairs
 from st_paragram.core.files import atomic, write_text
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.sample import sample_pairs
+from st_paragram.core.text.lines import read_lines
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import TextError

@@ -17,7 +17,7 @@ import numpy as np
 from harness.processes import Run, watch
 from harness.texts import write_repeats
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 
 STAGES = ("read", "clean", "deduplicate", "vocabulary", "encode", "store")
 STEPS = ("read", "sort", "shuffle", "filter", "encode", "write")

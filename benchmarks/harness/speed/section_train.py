@@ -13,7 +13,7 @@ from harness.speed.peers import Peer, interleave, rows
 from harness.speed.results import Measure, Table, Unit
 from harness.speed.section_encode import OURS, chosen
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 
 _PLAIN = {"ST_PARAGRAM_NATIVE": "0"}
 _STOCK_PAIRS = 60_000  # decoded to text for the other trainers: as many as they ever see

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from harness.speed.peers import Channel
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.sample.held_out import graded_pairs
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.sample import graded_pairs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from st_paragram.core.damage import one_line, short
 from st_paragram.core.encoding.configuration import (
     AVERAGING,
     CONFIG_FILE,
@@ -18,7 +17,7 @@ from st_paragram.core.encoding.configuration import (
     read_configuration,
 )
 from st_paragram.core.families import entries, entry_of_architecture
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, one_line, short
 
 _PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 

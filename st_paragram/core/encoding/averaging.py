@@ -23,7 +23,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.damage import DAMAGED, one_line, refused, short
 from st_paragram.core.encoding import nibbles, stock_files, weights_file
 from st_paragram.core.encoding.checksums_file import Seal
 from st_paragram.core.encoding.configuration import (
@@ -38,10 +37,9 @@ from st_paragram.core.encoding.configuration import (
 )
 from st_paragram.core.encoding.similarity import SIMILARITIES
 from st_paragram.core.encoding.table import Table, TableType
-from st_paragram.core.files import write_json
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import read_json, write_json
 from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line, refused, short
 
 if TYPE_CHECKING:
     import tokenizers

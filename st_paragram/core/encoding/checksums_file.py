@@ -12,11 +12,10 @@ import re
 from pathlib import Path
 
 from st_paragram.core.checksums import content_digests
-from st_paragram.core.damage import refused
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE, WEIGHTS_FILE
 from st_paragram.core.files import write_text
 from st_paragram.core.known_files import KnownDigest
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, refused
 
 _MAY_CHANGE = (CHECKSUMS_FILE, STOCK_CONFIG_FILE, "README.md")
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^\0\\]+)")

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import printable, refused, short
 from st_paragram.core.file_modes import follow_umask
-from st_paragram.core.files import write_json
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.core.files import read_json, write_json
+from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
 #: What the files held when they were saved, see `checksums_file`.
@@ -109,7 +107,7 @@ def file_of(folder: Path, name: str) -> Path:
         if folder.is_dir() and not os.access(folder, os.X_OK):
             raise ModelDirectoryError(f"{folder}: its files cannot be read; change its permissions")
         raise ModelDirectoryError(
-            f"{folder}: {printable(name, 80)} is missing; save the model again with st_paragram, which writes all of "
+            f"{folder}: {one_line(name, 80)} is missing; save the model again with st_paragram, which writes all of "
             "its files"
         )
     return folder / name

@@ -13,13 +13,13 @@ from st_paragram.core.encoding.averaging import AveragingModel
 from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
 from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
 from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.encoding.packing import PRECISIONS, quantize
 from st_paragram.core.encoding.similarity import similarity
 from st_paragram.core.encoding.table import TableType, Vectors
 from st_paragram.core.encoding.texts import list_of_texts
 from st_paragram.core.threads import usable_threads
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.core.vectors.packing import PRECISIONS, quantize
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # as sentence-transformers looks for them

@@ -8,10 +8,9 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from st_paragram.core.damage import printable, short
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE
 from st_paragram.core.files import cache_folder, file_for_folder
-from st_paragram.errors import ModelDirectoryError, ParagramError
+from st_paragram.errors import ModelDirectoryError, ParagramError, one_line, short
 
 logger = logging.getLogger(__name__)
 
@@ -52,11 +51,11 @@ def find_here(name: str | Path) -> Path | None:
     if name in SHIPPED_MODELS:
         return shipped_folder(name)
     if wrong := file_for_folder(name, "a model directory"):
-        raise ModelDirectoryError(f"{printable(wrong)}; name the folder that holds the model")
+        raise ModelDirectoryError(f"{one_line(wrong)}; name the folder that holds the model")
     if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
         return None
     if name.startswith((".", "/", "~")):
-        raise ModelDirectoryError(f"{printable(name)}: no such model directory; {_ADVICE}")
+        raise ModelDirectoryError(f"{one_line(name)}: no such model directory; {_ADVICE}")
     hub = "a model of the hub needs its owner, as owner/name"
     raise ModelDirectoryError(f"no model {short(name)}; looked for {_listed(_places(name))}; {_ADVICE}; {hub}")
 
@@ -67,7 +66,7 @@ def _places(name: str) -> list[Path]:
 
 
 def _listed(places: list[Path]) -> str:
-    return printable(", ".join(map(str, places)))
+    return one_line(", ".join(map(str, places)))
 
 
 def shipped_folder(name: str = SHIPPED) -> Path:
@@ -143,10 +142,10 @@ def _from_hub(name: str, places: list[Path]) -> Path:
         folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
         raise ModelDirectoryError(
-            f"{printable(name)} is on the hub, but is not a model of st_paragram: {error}"
+            f"{one_line(name)} is on the hub, but is not a model of st_paragram: {error}"
         ) from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
-        reason = printable(str(error).strip().split("\n")[0], 300)
+        reason = one_line(str(error).strip().split("\n")[0], 300)
         raise ModelDirectoryError(
             f"no model {short(name)}; looked for {_listed(places)} and on the hub ({reason})"
         ) from error

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding import nibbles
+from st_paragram.core.encoding.packing import NamedType, NumberType, Packed, pack, unpack
 from st_paragram.core.native import kernels
-from st_paragram.core.vectors.packing import NamedType, NumberType, Packed, pack, unpack
 from st_paragram.errors import SettingsError
 
 _BLOCK_BYTES = 16 << 20  # of gathered rows, without compiled kernels

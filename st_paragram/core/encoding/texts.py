@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, KeysView, Mapping, Set
 from typing import Any
 
-from st_paragram.core.damage import short
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
 
 # How columns of other libraries become lists: Arrow's, those of polars and pandas, and NumPy's.
 _TO_LIST = ("to_pylist", "to_list", "tolist")

@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.encoding.packing import to_int8
 from st_paragram.core.encoding.table import Table, TableType
-from st_paragram.core.vectors.packing import to_int8
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 
 _UNKNOWN = "unknown_embedding"
 _MOST = 1e30  # trained tables have no numbers above 100

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import one_line, short
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line, short
 
 #: Ids of N texts one after another, int64 (total,), and offsets, int64 (N + 1,): text i is
 #: ids[offsets[i]:offsets[i + 1]].

@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import short
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, load_tokenizer
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
 
 _LENGTH = struct.Struct("<Q")
 

@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import short
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import SettingsError, TextError, short
 
 #: A trigram is an int64 while it is looked up: three code points of 21 bits each, the first on top.
 _BITS = 21

@@ -18,16 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from st_paragram.core.damage import DAMAGED, one_line, short
 from st_paragram.core.extras import require
-from st_paragram.core.json_files import parse_json
 from st_paragram.core.native import room
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, normalizer
 from st_paragram.core.tokenizers.sentencepiece_format import META_SYMBOL
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
-from st_paragram.errors import SettingsError
+from st_paragram.errors import DAMAGED, SettingsError, one_line, short
 
 _UNKNOWN = "⁇"  # as sentencepiece shows it
 _BYTES_A_CHARACTER = 64  # of the memory that sentencepiece takes for a text
@@ -167,7 +165,7 @@ def _parts(content: bytes) -> tuple[list[str], bytes | None]:
         SettingsError: it is damaged.
     """
     try:
-        values = parse_json(content)
+        values = json.loads(content)
         surfaces, model = values["surfaces"], values["sentencepiece"]
         if not isinstance(surfaces, list):
             raise TypeError(f"{short(surfaces)} is not a list")

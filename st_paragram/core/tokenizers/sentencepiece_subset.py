@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from st_paragram.core.damage import short
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import drop_unknown
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
 
 
 class SentencePieceSubsetTokenizer(Tokenizer):

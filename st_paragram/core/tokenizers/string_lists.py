@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from st_paragram.core.damage import one_line, short
-from st_paragram.core.json_files import parse_json
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line, short
 
 
 def write_strings(strings: Sequence[str]) -> bytes:
@@ -28,7 +26,7 @@ def read_strings(content: bytes, what: str) -> list[str]:
         SettingsError: no JSON list, an empty one, or one with something else than distinct, non-empty strings of text.
     """
     try:
-        strings = parse_json(content)
+        strings = json.loads(content)
         if not isinstance(strings, list):
             raise ValueError(f"{short(strings)} is not a list")
         _check(strings)

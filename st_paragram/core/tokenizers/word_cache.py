@@ -33,11 +33,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from st_paragram.core.damage import one_line
 from st_paragram.core.native import kernels, room
 from st_paragram.core.tokenizers.base import Encoded
 from st_paragram.core.tokenizers.flat_ids import starts
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line
 
 if TYPE_CHECKING:
     import sentencepiece

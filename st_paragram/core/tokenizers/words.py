@@ -15,11 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 import regex
 
-from st_paragram.core.damage import short
 from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.string_lists import checked_switch, read_strings, write_strings
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import SettingsError, TextError, short
 
 #: The characters of words: of a regular expression, the inside of a class.
 WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from st_paragram.core.encoding.training_record import TrainingRecord
+from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\

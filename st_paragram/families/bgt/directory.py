@@ -17,12 +17,11 @@ from typing import Any, cast
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding import averaging
 from st_paragram.core.encoding.configuration import Configuration, file_of, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
 from st_paragram.families.bgt import generator_files
 from st_paragram.families.bgt.gaussian_latent import GaussianEncoder
 from st_paragram.families.bgt.generative_objective import SIDES

@@ -17,7 +17,7 @@ from st_paragram.core.families import FAMILIES
 from st_paragram.core.files import STDIN, check_output, is_pipe
 from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import in_words
+from st_paragram.core.words import in_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.generation.settings import NEEDED, TASKS, GenerationSettings
 from st_paragram.tools.options.common import add_plan_option, check_input, output_opened, print_plan

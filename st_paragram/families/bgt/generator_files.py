@@ -11,10 +11,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.damage import refused, short
 from st_paragram.core.encoding.configuration import configured, file_of
 from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, refused, short
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
 from st_paragram.families.bgt.generative_objective import SIDES, Side
 from st_paragram.learning.models import stock

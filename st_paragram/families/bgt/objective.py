@@ -10,7 +10,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.gaussian_latent import active_units
 from st_paragram.families.bgt.generative_objective import SIDES, Side

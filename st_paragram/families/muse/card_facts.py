@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from st_paragram.core.encoding.training_record import TrainingRecord
-from st_paragram.core.value_words import listed
+from st_paragram.core.encoding.record import TrainingRecord
+from st_paragram.core.words import listed
 from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\

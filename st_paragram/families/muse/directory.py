@@ -23,7 +23,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import nn
 
-from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding import averaging
 from st_paragram.core.encoding.configuration import (
     Configuration,
@@ -35,7 +34,7 @@ from st_paragram.core.encoding.configuration import (
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
 from st_paragram.families.muse import towers_directory
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 

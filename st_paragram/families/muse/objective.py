@@ -14,7 +14,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
 from torch import Tensor, nn
 
-from st_paragram.core.data.pair_store import SIDES, PairStore
+from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.pair_store import SIDES, PairStore
+from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.task_sampler import Rows, Source

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import atomic, content_digest, digest
-from st_paragram.core.vectors.packing import NumberType
 from st_paragram.errors import TextError
 from st_paragram.families.muse.tasks.store_files import KnownTexts
 from st_paragram.families.muse.tasks.task_files import TaskFileCounts, TaskRow, read_task_file, task_files

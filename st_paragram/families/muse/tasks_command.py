@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import check_output
 from st_paragram.core.plan import Needs, Plan, size
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import in_words
+from st_paragram.core.words import in_words
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import add_plan_option, print_plan
 
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace, settings: ConvertSettings) -> Plan:
     """What would be done; the files are opened, but not read."""
-    from st_paragram.core.data.streams import is_packed
+    from st_paragram.core.text.streams import is_packed
     from st_paragram.families.muse.public_files.convert import check_convert
 
     output = check_convert(arguments.kind, arguments.lang, arguments.files, arguments.output, arguments.overwrite)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from st_paragram.core.damage import printable
 from st_paragram.core.tables import markdown_table
-from st_paragram.core.value_words import listed
 from st_paragram.core.version import installed_version
+from st_paragram.core.words import listed
+from st_paragram.errors import one_line
 from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows
@@ -36,7 +36,7 @@ def towers_card(
         rows: What it was trained on.
         curves: Of the training.
     """
-    encoder = printable(encoder, 200).replace("`", "'")
+    encoder = one_line(encoder, 200).replace("`", "'")
     tasks = [text for task, text in _NAMES.items() if task in model.values.tasks]
     summary = (
         f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained on {listed(tasks)} as "
@@ -54,7 +54,7 @@ def towers_card(
         ("Citation", f"```bibtex\n{MUSE}\n```"),
     )
     card = Card(
-        name=printable(name, 100),
+        name=one_line(name, 100),
         summary=summary,
         stock=False,
         usage=_USAGE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import in_words
+from st_paragram.core.words import in_words
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.towers_settings import TowersSettings
 from st_paragram.tools.options.common import add_plan_option, print_plan

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from st_paragram.core.data.pair_store import SIDES, PairStore
+from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.families.muse.dual_encoder_ranking import sharing
 from st_paragram.families.muse.dual_encoder_tasks import DualEncoderTasks, TaskBatch
 from st_paragram.families.muse.mined_negatives import MinedNegatives, PoolTexts

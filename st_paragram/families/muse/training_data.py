@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_paragram.core.cache import keep_in_use
-from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.files import writable_cache
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.tasks.task_stores import TaskStore, build_task_stores

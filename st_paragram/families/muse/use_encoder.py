@@ -14,14 +14,13 @@ from safetensors.torch import save_file
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
-from st_paragram.core.damage import refused, short
 from st_paragram.core.encoding.averaging import tokenizer_file
 from st_paragram.core.encoding.configuration import WEIGHTS_FILE, file_of
 from st_paragram.core.file_modes import follow_umask
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.flat_ids import starts, truncate
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
 from st_paragram.families.muse.published_network import NetworkShape, Precision, PublishedNetwork
 from st_paragram.learning.modules.compact_embedding import is_finite
 from st_paragram.learning.modules.flat_features import flat_features

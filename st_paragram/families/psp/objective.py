@@ -8,8 +8,8 @@ from typing import cast
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.families import entry_named
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError

@@ -9,12 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.encoding.training_record import Correlation, TranslationScore
-from st_paragram.core.files import write_json
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import SettingsError
+from st_paragram.core.encoding.record import Correlation, TranslationScore
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.pair_store import PairStore
+from st_paragram.errors import DAMAGED, SettingsError, one_line
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.training import progress
 from st_paragram.learning.training.checkpoints import finished

@@ -23,13 +23,12 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import Tensor, nn
 
-from st_paragram.core.damage import short
 from st_paragram.core.encoding import averaging
 from st_paragram.core.encoding.configuration import WEIGHTS_FILE, Configuration, damaged, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, short
 from st_paragram.families.sp.bilstm import BiLSTM
 from st_paragram.learning.models import stock
 from st_paragram.learning.models.tensors_file import read_tensors

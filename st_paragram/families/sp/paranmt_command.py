@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: The text, the settings or the output are refused.
     """
-    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.families.sp.paranmt import ParanmtSettings
     from st_paragram.tools.preparation.prepare import prepare
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.damage import DAMAGED, one_line
 from st_paragram.core.encoding.configuration import STOCK_CONFIG_FILE
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 from st_paragram.learning.models import averaging
 from st_paragram.learning.models.averaging import check, read_weights, write
 from st_paragram.learning.models.encoder import pipeline

@@ -10,7 +10,7 @@ from typing import Any
 from st_paragram.core.encoding.checksums_file import check
 from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, read_configuration
 from st_paragram.core.encoding.models import load_encoder
-from st_paragram.core.encoding.training_record import TrainingRecord, read_training_record
+from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.core.files import FileDescription, describe_files
 
 _LICENCE = re.compile(r"^licen[sc]e:\s*(.+)$", re.MULTILINE)

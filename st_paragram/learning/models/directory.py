@@ -12,8 +12,8 @@ from st_paragram.core.encoding.checksums_file import Seal
 from st_paragram.core.encoding.configuration import read_configuration
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.encoding.table import TableType
-from st_paragram.core.encoding.training_record import TrainingRecord
 from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from st_paragram.learning.models.encoder import with_unit_vectors
 

@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from sentence_transformers.base.modules import Module
 
-from st_paragram.core.damage import printable
 from st_paragram.core.encoding.configuration import file_of
 from st_paragram.core.encoding.stock_files import MODULES_FILE
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import read_json
+from st_paragram.errors import one_line
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ def _path(folder: Path, path: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return printable(name, 80)
+    return one_line(name, 80)

@@ -12,11 +12,10 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from st_paragram.core.damage import printable
 from st_paragram.core.encoding.averaging import read_pipeline_settings
 from st_paragram.core.encoding.configuration import OWN_MODULES, damaged
 from st_paragram.core.encoding.table import TableType
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import ModelDirectoryError, one_line
 from st_paragram.learning.models import stock
 from st_paragram.learning.models.modules_file import read_modules
 from st_paragram.learning.models.stock_sizes import check_sizes
@@ -63,7 +62,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         ModelDirectoryError: a file is missing or damaged, or names a class of another package.
     """
     if values:
-        raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
+        raise damaged(folder, f"{one_line(next(iter(values)), 80)} is unknown")
     settings = read_pipeline_settings(folder) | ({} if truncate_dim is None else {"truncate_dim": truncate_dim})
     with stock.reading(folder, "its modules cannot be read"):
         entries = read_modules(folder, PACKAGES)

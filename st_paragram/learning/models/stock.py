@@ -12,11 +12,10 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.damage import one_line, printable
 from st_paragram.core.encoding.averaging import read_pipeline_settings
 from st_paragram.core.encoding.configuration import STOCK, Configuration, damaged, write_configuration
 from st_paragram.core.encoding.table import TableType
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import ModelDirectoryError, SettingsError, one_line
 from st_paragram.learning.models.modules_file import read_modules
 from st_paragram.learning.models.stock_sizes import check_sizes
 from st_paragram.learning.modules.compact_embedding import is_finite
@@ -75,7 +74,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         ModelDirectoryError: sentence-transformers cannot read it.
     """
     if values:
-        raise damaged(folder, f"{printable(next(iter(values)), 80)} is unknown")
+        raise damaged(folder, f"{one_line(next(iter(values)), 80)} is unknown")
     read_pipeline_settings(folder)
     with reading(folder, "sentence-transformers cannot read it"), no_progress_bars():
         for module in read_modules(folder, PACKAGES):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import read_json
 from st_paragram.learning.models.modules_file import ModuleEntry
 
 _LAYERS = "num_layers"

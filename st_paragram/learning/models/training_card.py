@@ -11,11 +11,11 @@ from typing import Any
 
 from huggingface_hub import EvalResult
 
-from st_paragram.core.encoding.training_record import TrainingRecord
+from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.families import entry_of_record
 from st_paragram.core.tables import hundredths, markdown_table
-from st_paragram.core.value_words import in_words, listed
 from st_paragram.core.version import installed_version
+from st_paragram.core.words import in_words, listed
 from st_paragram.learning.models.card import Card, CardFacts, blocks, render, score_entry
 
 #: How a training record calls the model that was saved.

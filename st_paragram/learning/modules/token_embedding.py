@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from st_paragram.core.encoding.averaging import tokenizer_file
 from st_paragram.core.encoding.configuration import WEIGHTS_FILE
 from st_paragram.core.file_modes import follow_umask
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding

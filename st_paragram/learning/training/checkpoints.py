@@ -16,11 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from st_paragram.core.checksums import content_digests
-from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.files import FileDescription, write_json
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.core.files import FileDescription, read_json, write_json
+from st_paragram.core.pair_store import PairStore
+from st_paragram.errors import DAMAGED, ParagramError, SettingsError, one_line
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
     TranslationEvaluator,
 )
 
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
@@ -57,7 +57,7 @@ def translation_accuracy(model: SentenceTransformer, translations: Translations)
 
 def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
     """The built-in graded pairs, sentence1 in `other` and sentence2 in `language`: a check, no benchmark."""
-    from st_paragram.core.data.sample.held_out import graded_pairs
+    from st_paragram.core.sample import graded_pairs
 
     first, second, grades = graded_pairs(other, language)
     return GradedPairs(f"built-in-{other}-{language}", first, second, grades)
@@ -77,7 +77,7 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
         EvaluationError: the pairs are a known test set.
         TextError: the file cannot be read.
     """
-    from st_paragram.core.data.sample.held_out import HELD_OUT_LANGUAGES
+    from st_paragram.core.sample import HELD_OUT_LANGUAGES
 
     if path is not None:
         pairs = read_graded_pairs(path)
@@ -90,7 +90,7 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
     """Translations to watch a training run with: rows `english TAB other` that are not trained on.
 
     Args:
-        path: a text of two columns, or whatever else `st_paragram.core.data.text` reads from one file.
+        path: a text of two columns, or whatever else `st_paragram.core.text.parallel` reads from one file.
         language: of the second column.
         force: allow a known test set, with a warning.
 

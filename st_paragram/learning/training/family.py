@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.evaluation import BaseEvaluator
 
-    from st_paragram.core.data.pair_store import PairStore
+    from st_paragram.core.pair_store import PairStore
     from st_paragram.learning.training.run import TrainingPlan, TrainingRun
     from st_paragram.learning.training.train import TrainingReport, TrainingResult, Watched
     from st_paragram.learning.training.training_data import TrainingData

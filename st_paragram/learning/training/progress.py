@@ -8,11 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.files import write_json
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import SettingsError
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.pair_store import PairStore
+from st_paragram.errors import DAMAGED, SettingsError, one_line
 from st_paragram.learning.training import checkpoints
 
 _FILE = "progress.json"

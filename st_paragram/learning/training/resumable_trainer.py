@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformerTrainer
 from torch import nn
 from transformers import TrainerState
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.architectures import architecture_of
 from st_paragram.learning.training import checkpoint_state, checkpoints

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PrinterCallback, ProgressCallback
 
-from st_paragram.core.data.pair_store import SIDES, PairStore
+from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.architectures import architecture_of
 from st_paragram.learning.modules import huge_pages

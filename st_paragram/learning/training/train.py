@@ -12,10 +12,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.core.families import entry_of_record, family_named
-from st_paragram.core.value_words import counted
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.words import counted
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.batch_size import batch_size
 from st_paragram.learning.models.training_card import model_card

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from st_paragram.core.cache import keep_in_use
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
-from st_paragram.core.data.text import TextSource, parse_source, read_pairs
-from st_paragram.core.data.text_columns import with_columns
 from st_paragram.core.files import folder_for_file, output_lock, writable_cache, write_text
-from st_paragram.core.value_words import are_counts, in_words
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.sample import LANGUAGES, sample_pairs, sample_paraphrases
+from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs
+from st_paragram.core.text.text_columns import with_columns
+from st_paragram.core.words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.prepare import prepare_cached
 from st_paragram.tools.preparation.settings import PrepareSettings, Tokens

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.data.text import TextSource, read_pairs
 from st_paragram.core.files import STDIN, atomic, locked
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings

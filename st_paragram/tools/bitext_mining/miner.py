@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from st_paragram.core.data.tables import one_for_each
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output, file_digest
-from st_paragram.core.value_words import counted
+from st_paragram.core.text.tables import one_for_each
+from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.pipeline import Pipeline, build
 from st_paragram.tools.bitext_mining.report import MiningReport

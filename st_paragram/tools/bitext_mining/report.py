@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.tools.search.effort import describe_recall
 from st_paragram.tools.search.sentences import SentenceCounts
 from st_paragram.tools.stages.executors import StageTime

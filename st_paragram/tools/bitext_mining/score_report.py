@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.text import ReadCounts, TextSource, read_rows
 from st_paragram.core.figures import OURS, SMALL, THEIRS, new_figure, save, tidy
 from st_paragram.core.files import output_files
 from st_paragram.core.tables import markdown_table
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.bitext_mining.margin import Scores
 from st_paragram.tools.bitext_mining.threshold import Extraction, best_threshold, extract

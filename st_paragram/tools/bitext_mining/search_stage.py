@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import refused
 from st_paragram.core.files import atomic, digest
 from st_paragram.core.npy_files import read_npz
-from st_paragram.errors import MiningError
+from st_paragram.errors import MiningError, refused
 from st_paragram.tools.bitext_mining.effort_stage import EffortStage
 from st_paragram.tools.bitext_mining.index_stage import IndexStage
 from st_paragram.tools.bitext_mining.search_plan import SearchPlan

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import ParagramError
 from st_paragram.tools.checks.appearance import Side
 from st_paragram.tools.checks.frequent_words import language_of

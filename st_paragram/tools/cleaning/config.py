@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from st_paragram.core.damage import one_line, short
 from st_paragram.core.yaml_files import read_yaml
-from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.errors import ParagramError, SettingsError, one_line, short
 from st_paragram.tools.cleaning.base import RowStep
 from st_paragram.tools.cleaning.duplicates import Duplicates, Key
 from st_paragram.tools.cleaning.length import Length

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from st_paragram.core.data.streams import open_stream, read_blocks
 from st_paragram.core.files import content_digest
+from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.known_test_sentences import SetFamily
 from st_paragram.tools.cleaning.languages import long_codes, short_code

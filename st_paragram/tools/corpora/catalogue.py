@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from st_paragram.core.damage import one_line
 from st_paragram.core.yaml_files import read_yaml
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line
 
 PATH = Path(__file__).with_name("corpora.yaml")
 _KINDS = {str: "text", int: "whole number", list: "list", dict: "mapping"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from st_paragram.core.data.streams import is_zip
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.text.streams import is_zip
 from st_paragram.tools.corpora.fetching.download import Fetched
 
 

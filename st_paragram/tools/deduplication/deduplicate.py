@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.tools.deduplication.decisions import Comparison, Decisions, View, decide
 from st_paragram.tools.deduplication.keys import KeyStage, Ngrams, rows_of_a_task
 from st_paragram.tools.deduplication.lines import Lines, write_lines

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.data.lines import decode_lines
-from st_paragram.core.data.streams import BYTE_ORDER_MARK, read_blocks, stream_name
-from st_paragram.core.data.tables import open_columns
-from st_paragram.core.data.text import wrong_columns
+from st_paragram.core.text.lines import decode_lines
+from st_paragram.core.text.parallel import wrong_columns
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, read_blocks, stream_name
+from st_paragram.core.text.tables import open_columns
 from st_paragram.errors import TextError
 
 MOST_LINES = (1 << 31) - 1  # rows are 32-bit numbers where there are many of them

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from st_paragram.errors import ParagramError, SettingsError, ran_out
+from st_paragram.errors import ParagramError, SettingsError
 from st_paragram.tools.alignment.alignment import Block, align
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.demo_page.appearance import (
@@ -114,8 +114,6 @@ def as_message(error: Exception) -> str:
     """What to show of an error: what was raised on purpose as it is, of others only that something went wrong."""
     if isinstance(error, ParagramError):
         return message(error)
-    if reason := ran_out(error):
-        return message(reason)
     logger.error("the demo page: %s", type(error).__name__, exc_info=error)
     return message("Something went wrong; see the terminal that started the page.")
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from st_paragram.core.data.tables import one_for_each
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     STDIN,
@@ -27,7 +26,7 @@ from st_paragram.core.files import (
     output_lock,
     size,
 )
-from st_paragram.core.vectors.shards import shard_files
+from st_paragram.core.text.tables import one_for_each
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.tools.embed_files.description import (
     DESCRIPTION_FILE,
@@ -42,6 +41,7 @@ from st_paragram.tools.embed_files.description import (
 from st_paragram.tools.embed_files.line_stage import LineStage
 from st_paragram.tools.embed_files.settings import CollectionSettings, ShardFormat
 from st_paragram.tools.embed_files.shard_stage import ShardStage
+from st_paragram.tools.embed_files.shards import shard_files
 from st_paragram.tools.stages.distributed import Cluster, ClusterExecutor
 from st_paragram.tools.stages.metadata import read_metadata
 from st_paragram.tools.stages.work import Work, prune

@@ -9,14 +9,12 @@ from pathlib import Path
 import pydantic
 
 from st_paragram.core.checksums import check_content
-from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.files import FileDescription, FolderDescription, file_for_folder, write_json
-from st_paragram.core.json_files import read_json
-from st_paragram.core.vectors.npy_shards import ShardShape
-from st_paragram.core.vectors.packing import NumberType
-from st_paragram.core.vectors.shards import shard_files
-from st_paragram.errors import StoreError
+from st_paragram.core.encoding.packing import NumberType
+from st_paragram.core.files import FileDescription, FolderDescription, file_for_folder, read_json, write_json
+from st_paragram.errors import DAMAGED, StoreError, one_line
+from st_paragram.tools.embed_files.npy_shards import ShardShape
 from st_paragram.tools.embed_files.settings import ShardFormat
+from st_paragram.tools.embed_files.shards import shard_files
 
 #: The file that every folder of embeddings has; it is written last.
 DESCRIPTION_FILE = "embeddings.json"

@@ -13,9 +13,9 @@ from typing import IO, ClassVar
 
 from tqdm import tqdm
 
-from st_paragram.core.data.streams import ByteStream, read_blocks, stream_name
-from st_paragram.core.data.tables import open_columns
 from st_paragram.core.files import STDIN, atomic, content_digest, digest, file_digest, is_pipe
+from st_paragram.core.text.streams import ByteStream, read_blocks, stream_name
+from st_paragram.core.text.tables import open_columns
 from st_paragram.tools.embed_files.spans import Span, changed, find_spans, read_span
 from st_paragram.tools.stages.metadata import read_metadata, write_metadata
 from st_paragram.tools.stages.stage import Stage

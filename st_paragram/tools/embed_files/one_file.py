@@ -12,12 +12,12 @@ from typing import IO, BinaryIO
 
 from tqdm import tqdm
 
-from st_paragram.core.data.lines import read_lines
-from st_paragram.core.data.streams import stream_name
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import STDIN, file_digest, output_files
 from st_paragram.core.settings import read
-from st_paragram.core.vectors.packing import NumberType
+from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines, pack_lines
 from st_paragram.tools.embed_files.row_files import JsonRows, NpyRows, RowFile

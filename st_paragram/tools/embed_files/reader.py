@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.encoding.packing import unpack
 from st_paragram.core.known_files import known_content_digest
-from st_paragram.core.vectors.npy_shards import NpyShard
-from st_paragram.core.vectors.packing import unpack
-from st_paragram.core.vectors.parquet_shards import ParquetShard
-from st_paragram.core.vectors.shards import ShardedRows, shard_reader
-from st_paragram.errors import StoreError
+from st_paragram.errors import DAMAGED, StoreError, one_line
 from st_paragram.tools.embed_files.description import DESCRIPTION_FILE, Description, read_description
+from st_paragram.tools.embed_files.npy_shards import NpyShard
+from st_paragram.tools.embed_files.parquet_shards import ParquetShard
+from st_paragram.tools.embed_files.shards import ShardedRows, shard_reader
 
 _OPEN_SHARDS = 64
 _BLOCK = 1 << 16  # rows

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.averaging import check_components
 from st_paragram.core.encoding.models import TextEncoder, batch_size
-from st_paragram.core.vectors.packing import NumberType, Packed, pack
+from st_paragram.core.encoding.packing import NumberType, Packed, pack
 from st_paragram.errors import ParagramError, SettingsError
 from st_paragram.tools.embed_files.settings import RowSettings
 

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from st_paragram.core.vectors.npy_shards import little_endian, write_header
-from st_paragram.core.vectors.packing import NumberType, Packed
+from st_paragram.core.encoding.packing import NumberType, Packed
+from st_paragram.tools.embed_files.npy_shards import little_endian, write_header
 
 _BLOCK = 1 << 20
 # As many digits as distinguish all numbers of a type.

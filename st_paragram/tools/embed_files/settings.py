@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.settings import setting, settings
-from st_paragram.core.vectors.packing import NumberType
 from st_paragram.errors import SettingsError
 
 SHARD_LINES = 100_000

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from st_paragram.core.data.streams import BYTE_ORDER_MARK, ByteStream, read_blocks
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, read_blocks
 from st_paragram.errors import TextError
 
 

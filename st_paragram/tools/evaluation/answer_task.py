@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import short
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import EvaluationError, short
 from st_paragram.tools.evaluation.correlation import DECIMALS
 from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, Rows
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.core.value_words import listed
+from st_paragram.core.words import listed
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
-from st_paragram.core.encoding.training_record import Correlation
+from st_paragram.core.encoding.record import Correlation
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.results import GradedResult, Interval

@@ -17,10 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.damage import refused
-from st_paragram.core.files import write_text
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import EvaluationError
+from st_paragram.core.files import read_json, write_text
+from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.cleaning.normalized_key import normalized_key
 
 SKETCH_SIZE = 64

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from st_paragram.core.damage import refused
-from st_paragram.core.files import write_json
-from st_paragram.core.json_files import read_json
-from st_paragram.core.value_words import listed
-from st_paragram.errors import EvaluationError
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.words import listed
+from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.cleaning.normalized_key import normalized_key
 
 PUBLISHED_SETS = Path(__file__).with_name("published_test_sets.json")

@@ -13,12 +13,10 @@ from typing import Any, Generic, TypeVar
 
 import pydantic
 
-from st_paragram.core.damage import DAMAGED, one_line, short
 from st_paragram.core.encoding.find import cached_commit
-from st_paragram.core.files import folder_for_file, write_text
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import folder_for_file, read_json, write_text
 from st_paragram.core.machine import MachineDescription, describe_machine
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import DAMAGED, EvaluationError, one_line, short
 from st_paragram.tools.evaluation.benchmarks import own_run_types, run_types
 from st_paragram.tools.evaluation.results import BenchmarkRun
 
@@ -135,7 +133,7 @@ def _command() -> str:
 
 
 def _training(name: str) -> Training | None:
-    from st_paragram.core.encoding.training_record import read_training_record
+    from st_paragram.core.encoding.record import read_training_record
 
     record = read_training_record(name)
     if record is None:

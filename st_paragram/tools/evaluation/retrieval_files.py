@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import short
-from st_paragram.core.data.lines import read_lines
 from st_paragram.core.files import write_text
-from st_paragram.errors import EvaluationError, SettingsError, TextError
+from st_paragram.core.text.lines import read_lines
+from st_paragram.errors import EvaluationError, SettingsError, TextError, short
 
 Rows = NDArray[np.int64]
 

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from st_paragram.core.damage import short
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.errors import EvaluationError, TextError, short
 from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, cells_of
 
 

@@ -18,10 +18,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import short
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import EvaluationError, short
 from st_paragram.tools.evaluation.base import Request
 from st_paragram.tools.evaluation.correlation import embed
 from st_paragram.tools.evaluation.models import score_each

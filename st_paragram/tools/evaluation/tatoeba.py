@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tables import hundredths, markdown_table
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.bitext_mining.candidates import best_neighbours
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin

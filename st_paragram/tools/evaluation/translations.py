@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import TextError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from st_paragram.core.data.tables import check_plain
+from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import Parser
 

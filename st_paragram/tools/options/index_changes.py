@@ -9,7 +9,7 @@ from pathlib import Path
 
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import given
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.columns import columns_of
 from st_paragram.tools.options.common import check_input, say

@@ -12,17 +12,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from st_paragram.core.data.lines import read_lines
-from st_paragram.core.data.streams import is_packed, is_zip, open_zip, stream_name
-from st_paragram.core.data.tables import table_rows
-from st_paragram.core.data.text import TextSource, read_rows
 from st_paragram.core.encoding.architectures import weights_size
 from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import default_model, find_here
 from st_paragram.core.files import is_pipe
 from st_paragram.core.plan import size
-from st_paragram.core.value_words import counted
+from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.parallel import TextSource, read_rows
+from st_paragram.core.text.streams import is_packed, is_zip, open_zip, stream_name
+from st_paragram.core.text.tables import table_rows
+from st_paragram.core.words import counted
 from st_paragram.tools.stages.distributed import ClusterExecutor, refuse_pipes
 from st_paragram.tools.stages.executors import Executor
 from st_paragram.tools.stages.work import Work

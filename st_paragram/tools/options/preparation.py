@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.value_words import listed
+from st_paragram.core.words import listed
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import add_no_checks, add_plan_option
 from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
-    from st_paragram.core.data.text import TextSource
+    from st_paragram.core.text.parallel import TextSource
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.tools.cleaning.config import Cleaning
     from st_paragram.tools.preparation.prepare import Prepared, PrepareWork

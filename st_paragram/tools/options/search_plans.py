@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from st_paragram.core.plan import Needs, Plan, size
-from st_paragram.core.value_words import counted
+from st_paragram.core.words import counted
 from st_paragram.tools.alignment.document_list import DocumentPair
 from st_paragram.tools.alignment.document_stage import DocumentStage, Settings
 from st_paragram.tools.alignment.documents import check_documents

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.files import atomic
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.tools.cleaning.config import Cleaning
 from st_paragram.tools.cleaning.duplicates import Copies, Key

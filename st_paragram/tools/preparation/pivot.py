@@ -16,8 +16,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
-from st_paragram.core.data.text import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.core.files import output_files, temporary_folder
+from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.pivot_pairs import PivotReport, PivotSettings, pivot_pairs
 

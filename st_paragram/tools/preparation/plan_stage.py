@@ -14,8 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.files import digest
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError
 from st_paragram.tools.preparation.report import NOT_TAKEN, PrepareReport
 from st_paragram.tools.preparation.row_files import KEY_DIGITS, SOURCE, RowStage

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from st_paragram.core.data.pair_store import FORMAT_VERSION, PairStore
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
@@ -29,6 +27,8 @@ from st_paragram.core.files import (
     output_lock,
     remove_unfinished,
 )
+from st_paragram.core.pair_store import FORMAT_VERSION, PairStore
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from tqdm import tqdm
 
-from st_paragram.core.data.text import ReadCounts, TextSource, read_rows
 from st_paragram.core.files import atomic, digest, file_digest, is_pipe
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS, PrepareReport, SourceReport
 from st_paragram.tools.stages.metadata import metadata_file, read_metadata, write_metadata
 from st_paragram.tools.stages.stage import Stage

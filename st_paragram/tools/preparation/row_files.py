@@ -23,10 +23,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import refused
 from st_paragram.core.files import atomic
 from st_paragram.core.npy_files import map_npy
-from st_paragram.errors import StoreError
+from st_paragram.errors import StoreError, refused
 from st_paragram.tools.cleaning.duplicates import Key
 from st_paragram.tools.cleaning.near_duplicates import Band
 from st_paragram.tools.preparation.report import PrepareReport

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from tqdm import tqdm
 
-from st_paragram.core.data.pair_store import PairStoreWriter
-from st_paragram.core.data.text import TextSource
 from st_paragram.core.files import digest
+from st_paragram.core.pair_store import PairStoreWriter
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.tools.preparation.encode_stage import EncodeStage
 from st_paragram.tools.preparation.report import PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings

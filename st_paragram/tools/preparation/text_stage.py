@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from tqdm import tqdm
 
-from st_paragram.core.data.pair_store import SIDES
 from st_paragram.core.files import atomic, digest, output_lock, remove_unfinished
+from st_paragram.core.pair_store import SIDES
 from st_paragram.errors import StoreError
 from st_paragram.tools.preparation.plan_stage import PlanStage
 from st_paragram.tools.preparation.row_files import row_as_seen

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.core.damage import printable
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line
 from st_paragram.tools.search.neighbours import Vectors
 
 _ROUTES = {"query", "document"}  # as sentence-transformers' `encode_query` and `encode_document` name them
@@ -39,7 +38,7 @@ class Content(str, Enum):
                 "document": its questions and answers would be sentences as all others.
         """
         if self is Content.ANSWERS and not has_towers(model):
-            seen = f"{printable(name)} has no question and answer towers"
+            seen = f"{one_line(name)} has no question and answer towers"
             raise SettingsError(f"{seen}; train a model with towers by st-paragram train muse, or leave out --answers")
 
     def embed_texts(self, model: TextEncoder, texts: Sequence[str]) -> Vectors:

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import short
 from st_paragram.core.files import atomic
 from st_paragram.core.npy_files import map_npy
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
 
 Value = str | int | float | bool
 Codes = NDArray[Any]

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import printable, short
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, one_line, short
 from st_paragram.tools.search.fields import Codes, Column, Kind, Value
 
 #: `lang=es`, several of them, or values by names: all must hold.
@@ -76,7 +75,7 @@ def check(wanted: Sequence[Condition], kinds: Mapping[str, Kind]) -> None:
         if each.field not in kinds:
             like = get_close_matches(each.field, kinds, n=1)
             known = f"did you mean {like[0]}?" if like else f"fields are {', '.join(kinds) or 'not kept in this index'}"
-            raise SettingsError(f"no field {printable(each.field)}; {known}")
+            raise SettingsError(f"no field {one_line(each.field)}; {known}")
         for value in each.values:
             _read(each, kinds[each.field], value)
 
@@ -90,7 +89,7 @@ def _read(condition: Condition, kind: Kind, value: Value) -> Value:
     except ValueError:
         pass
     raise SettingsError(
-        f"filter {condition.field}{condition.operator}{printable(value)}: {condition.field} is {kind.value}, "
+        f"filter {condition.field}{condition.operator}{one_line(value)}: {condition.field} is {kind.value}, "
         f"and {short(value)} is not"
     )
 

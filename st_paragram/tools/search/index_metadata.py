@@ -22,12 +22,18 @@ from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 from st_paragram.core.checksums import check_content, content_digests
-from st_paragram.core.damage import DAMAGED, one_line, short
-from st_paragram.core.files import FileDescription, FolderDescription, atomic, describe_files, digest, file_for_folder
-from st_paragram.core.json_files import read_json
+from st_paragram.core.files import (
+    FileDescription,
+    FolderDescription,
+    atomic,
+    describe_files,
+    digest,
+    file_for_folder,
+    read_json,
+)
 from st_paragram.core.known_files import KnownDigest
-from st_paragram.core.vectors.npy_shards import map_array
-from st_paragram.errors import MiningError
+from st_paragram.errors import DAMAGED, MiningError, one_line, short
+from st_paragram.tools.embed_files.npy_shards import map_array
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.fields import FIELDS, FieldRecord, Kind, field_files
 from st_paragram.tools.search.settings import FLAT

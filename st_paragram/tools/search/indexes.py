@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import one_line, printable
 from st_paragram.core.extras import require
 from st_paragram.core.threads import usable_cores
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import MiningError, SettingsError, one_line
 from st_paragram.tools.search.settings import AUTO, FLAT
 from st_paragram.tools.search.vectors import StoredVectors, blocks
 
@@ -126,7 +125,7 @@ def read(path: Path) -> Any:  # noqa: ANN401
     try:
         return faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
     except (RuntimeError, MemoryError) as error:  # it takes as much memory as the file asks for
-        reason = printable(str(error).strip().split("\n")[-1])
+        reason = one_line(str(error).strip().split("\n")[-1])
         raise MiningError(f"{path}: no index that faiss can read ({reason}); build it again") from error
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from st_paragram.core.damage import printable
-from st_paragram.core.value_words import counted
-from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.core.words import counted
+from st_paragram.errors import ParagramError, SettingsError, one_line
 from st_paragram.tools.search.filters import check, conditions
 from st_paragram.tools.search.search_index import Hit, SearchIndex
 
@@ -88,13 +87,13 @@ class Prompt:
             self.write(HELP)
         elif name == "k":
             if not value.isdecimal() or not 0 < int(value) < 10**9:
-                raise SettingsError(f":k {printable(value)}: give a number from 1, such as :k 5")
+                raise SettingsError(f":k {one_line(value)}: give a number from 1, such as :k 5")
             self.k = int(value)
         elif name == "threshold":
             try:
                 self.threshold = float(value) if value else None
             except ValueError:
-                raise SettingsError(f":threshold {printable(value)}: give a cosine, such as :threshold 0.5") from None
+                raise SettingsError(f":threshold {one_line(value)}: give a cosine, such as :threshold 0.5") from None
         elif name == "where":
             check(conditions(value.split()), self.index.fields)
             self.where = value.split()
@@ -102,7 +101,7 @@ class Prompt:
             changed = self.index.reload()
             self.write(f"{counted(len(self.index), 'sentence')}{'' if changed else ', nothing has changed'}")
         else:
-            raise SettingsError(f"no command :{printable(name)}; :help shows them")
+            raise SettingsError(f"no command :{one_line(name)}; :help shows them")
 
 
 def shown(hit: Hit, with_fields: bool) -> str:

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line, printable
 from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
+from st_paragram.errors import DAMAGED, MiningError, ModelDirectoryError, SettingsError, one_line
 from st_paragram.tools.search import index_folder, index_update
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import Effort, find_effort
@@ -259,7 +258,7 @@ class SearchIndex:
             raise SettingsError(f"k is {k}; give at least 1")
         if queries.ndim != 2 or queries.shape[1] != metadata.dimension:
             seen = f"vectors of shape {queries.shape} for an index of {metadata.dimension} components"
-            raise MiningError(f"{self.folder}: {seen}; embed with its model, {printable(metadata.model)}")
+            raise MiningError(f"{self.folder}: {seen}; embed with its model, {one_line(metadata.model)}")
         allowed = opened.found(conditions(where))
         k = min(k, metadata.rows if allowed is None else int(allowed.sum()))
         if k == 0 or not len(queries):
@@ -378,7 +377,7 @@ class SearchIndex:
             if model is not None:
                 raise
             raise ModelDirectoryError(
-                f"{self.folder} was built with {printable(name)}: {error}; or name it with --model"
+                f"{self.folder} was built with {one_line(name)}: {error}; or name it with --model"
             ) from error
         return path
 
@@ -386,7 +385,7 @@ class SearchIndex:
         """Refuse an index that was built with another model."""
         own, other = metadata.fingerprint, self._fingerprint
         if own != other:
-            built = f"built with {printable(metadata.model)} (fingerprint {own[:12]})"
+            built = f"built with {one_line(metadata.model)} (fingerprint {own[:12]})"
             seen = f"{built}, not with {self.model} ({other[:12]})"
             raise MiningError(f"{self.folder}: {seen}; name the right model, or build the index again")
 

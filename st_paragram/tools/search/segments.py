@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line, refused
 from st_paragram.core.files import FileDescription
 from st_paragram.core.npy_files import map_npy
-from st_paragram.errors import MiningError, ParagramError
+from st_paragram.errors import DAMAGED, MiningError, ParagramError, one_line, refused
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.fields import FIELDS, Fields, Kind
 from st_paragram.tools.search.filters import Condition, check, passing

@@ -19,11 +19,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
-from st_paragram.core.data.lines import read_lines
 from st_paragram.core.files import atomic
 from st_paragram.core.npy_files import map_npy
-from st_paragram.errors import MiningError
+from st_paragram.core.text.lines import read_lines
+from st_paragram.errors import DAMAGED, MiningError, one_line
 from st_paragram.tools.search.fields import Column, FieldBuilder, Value, common
 from st_paragram.tools.stages.metadata import read_metadata, write_metadata
 

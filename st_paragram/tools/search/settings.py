@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from st_paragram.core.damage import short
 from st_paragram.core.settings import setting, settings
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
 from st_paragram.tools.search.vectors import VectorType
 
 AUTO, FLAT = "auto", "Flat"

@@ -10,13 +10,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import short
-from st_paragram.core.data.lines import read_lines
-from st_paragram.core.data.streams import stream_name
-from st_paragram.core.data.table import Table
-from st_paragram.core.data.tables import open_table, read_with
-from st_paragram.core.data.text_tables import CellTable
-from st_paragram.errors import SettingsError
+from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import stream_name
+from st_paragram.core.text.table import Table
+from st_paragram.core.text.tables import open_table, read_with
+from st_paragram.core.text.text_tables import CellTable
+from st_paragram.errors import SettingsError, short
 from st_paragram.tools.search.fields import Value, check_name, guessed
 
 Tags = Mapping[str, Value | None]

@@ -16,11 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.damage import DAMAGED, one_line
+from st_paragram.core.encoding.packing import row_lengths, stretch, unit_vectors
 from st_paragram.core.npy_files import map_npy
-from st_paragram.core.vectors.packing import row_lengths, stretch, unit_vectors
-from st_paragram.core.vectors.shards import ShardedRows
-from st_paragram.errors import MiningError
+from st_paragram.errors import DAMAGED, MiningError, one_line
+from st_paragram.tools.embed_files.shards import ShardedRows
 from st_paragram.tools.search.cosines import candidate_cosines
 from st_paragram.tools.search.neighbours import Vectors
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-from st_paragram.core.damage import short
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
 from st_paragram.tools.serving.messages import Answer
 
 ANY = "*"

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import refused
-from st_paragram.core.files import atomic
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import StoreError
+from st_paragram.core.files import atomic, read_json
+from st_paragram.errors import StoreError, refused
 
 
 def metadata_file(path: Path) -> Path:

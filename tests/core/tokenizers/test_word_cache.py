@@ -21,10 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from st_paragram.core.data.sample.grammar import sample_pairs
-from st_paragram.core.data.sample.held_out import HELD_OUT_LANGUAGES
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.native import kernels
+from st_paragram.core.sample import HELD_OUT_LANGUAGES, sample_pairs
 from st_paragram.core.tokenizers import word_cache
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.core.tokenizers.sentencepiece_format import _spans, parse_model, round_scores

@@ -10,7 +10,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from support.data import make_pairs, write_store
 from support.generative import SHAPE, batches_of, greedy, new_trainer, tiny
 
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError

@@ -14,7 +14,7 @@ from support.data import make_pairs
 import st_paragram
 from st_paragram.cli import train
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.families import family_named
 from st_paragram.core.settings import read
 from st_paragram.families.muse.settings import DualEncoderSettings

@@ -24,10 +24,9 @@ from support.data import make_pairs, write_store
 from torch import Tensor, nn
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.damage import DAMAGED
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.errors import SettingsError, StoreError
+from st_paragram.errors import DAMAGED, SettingsError, StoreError
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import checkpoints

@@ -18,8 +18,8 @@ import numpy as np
 from support.data import make_pairs, write_store
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.data.description import check_store, describe_store
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store.description import check_store, describe_store
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import StoreError
 from st_paragram.tools.inspection.scan import inspect

@@ -17,7 +17,7 @@ import numpy as np
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.json_files import parse_json
+from st_paragram.core.files import parse_json
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams

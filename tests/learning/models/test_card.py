@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from huggingface_hub import ModelCard
 
-from st_paragram.core.encoding.training_record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.learning.models.card import NO_LICENCE
 from st_paragram.learning.models.training_card import model_card
 

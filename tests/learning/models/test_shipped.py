@@ -19,7 +19,7 @@ import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.checksums_file import check
 from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
-from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.release.description import read_release
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.architectures import fingerprint, weights_size
 from st_paragram.core.encoding.averaging import table_type
-from st_paragram.core.encoding.training_record import TrainingRecord, read_training_record
+from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import embedding_of

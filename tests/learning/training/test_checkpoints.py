@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from support.data import write_store
 from torch import nn
 
-from st_paragram.core.data.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ModelDirectoryError, SettingsError, StoreError
 from st_paragram.families.psp import tune
 from st_paragram.learning.models.encoder import pipeline

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.data import make_pairs
 
-from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.families.psp import tune

@@ -14,7 +14,7 @@ from support.stock import lstm_pipeline
 from transformers import TrainerCallback
 
 import st_paragram
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments

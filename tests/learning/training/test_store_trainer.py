@@ -16,7 +16,7 @@ from torch import nn
 from transformers import TrainerCallback
 
 import st_paragram
-from st_paragram.core.data.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss

@@ -19,7 +19,7 @@ from support.mining_process import mine_until_killed
 
 from st_paragram.cli import mine as command
 from st_paragram.cli.main import main
-from st_paragram.core.vectors.packing import unit_vectors
+from st_paragram.core.encoding.packing import unit_vectors
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import MiningError, MissingExtraError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.data import make_pairs
 
-from st_paragram.core.data.sample.grammar import LANGUAGES, sample_pairs, sample_paraphrases
-from st_paragram.core.data.sample.held_out import held_out_pairs
-from st_paragram.core.data.text import TextSource, moses_source, parse_source
+from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs, sample_paraphrases
+from st_paragram.core.text.parallel import TextSource, moses_source, parse_source
 from st_paragram.tools.checks.sample import take_sample
 from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import parse_source
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import Cleaning, parse_cleaning
 from st_paragram.tools.cleaning.duplicates import Duplicates, Key

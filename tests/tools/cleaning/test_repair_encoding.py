@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import parse_source
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import MissingExtraError
 from st_paragram.tools.cleaning import repair_encoding
 from st_paragram.tools.cleaning.broken_characters import has_broken_characters, may_be_broken

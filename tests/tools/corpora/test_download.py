@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from support.downloads import FAST, NAME, PATH, fetch, names, rows, wanted
 from support.http_server import Answer, opus_zip, serving
 
-from st_paragram.core.data import archives
-from st_paragram.core.data.archives import check_archive
-from st_paragram.core.data.text import TextSource, read_pairs
+from st_paragram.core.text import archives
+from st_paragram.core.text.archives import check_archive
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import DownloadError, SettingsError, TextError
 from st_paragram.tools.corpora.fetching import connection, http
 from st_paragram.tools.corpora.fetching import download as engine

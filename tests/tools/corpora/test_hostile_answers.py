@@ -11,8 +11,7 @@ import pytest
 from support.downloads import PATH, archive, fetch, names
 from support.http_server import Answer, serving
 
-from st_paragram.core.damage import printable
-from st_paragram.errors import DownloadError, SettingsError
+from st_paragram.errors import DownloadError, SettingsError, one_line
 from st_paragram.tools.corpora.fetching import checks, http, transfer
 from st_paragram.tools.corpora.fetching.http import StartAnew, TryAgain, open_url
 from st_paragram.tools.corpora.fetching.part import Origin
@@ -104,8 +103,8 @@ def test_mirrors_that_are_none(mirror):
 
 
 def test_what_is_quoted_is_harmless():
-    assert printable("a\r\n\x1b[31m\x9b\u202e\ud800é") == "a \\x1b[31m\\x9b\\u202e\\ud800é"
-    assert printable("x" * 300, 200) == "x" * 197 + "..."
+    assert one_line("a\r\n\x1b[31m\x9b\u202e\ud800é") == "a \\x1b[31m\\x9b\\u202e\\ud800é"
+    assert one_line("x" * 300, 200) == "x" * 197 + "..."
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.corpora.mixture import MixtureSource, read_mixture, write_mixture
 from st_paragram.tools.preparation.plan_stage import quotas

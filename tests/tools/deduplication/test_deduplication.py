@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram import Encoder
-from st_paragram.core.data.sample.grammar import sample_pairs
 from st_paragram.core.encoding.find import find as find_model
+from st_paragram.core.sample import sample_pairs
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.cleaning.normalized_key import normalized_key
 from st_paragram.tools.cleaning.word_hashes import words

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from st_paragram.cli.main import main
 from st_paragram.core import known_files
-from st_paragram.core.vectors.packing import NumberType
+from st_paragram.core.encoding.packing import NumberType
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

@@ -5,7 +5,7 @@ import pytest
 from sentence_transformers.util import cos_sim
 
 from st_paragram.cli.main import main
-from st_paragram.core.data.text import TextSource
+from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

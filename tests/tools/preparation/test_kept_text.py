@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import parse_source
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import StoreError
 from st_paragram.tools.cleaning.config import parse_cleaning
 from st_paragram.tools.preparation import text_stage

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.core.data.text import parse_source
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation import pivot as pivot_module
 from st_paragram.tools.preparation.pivot import pivot, pivot_source

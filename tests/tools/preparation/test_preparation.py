@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import TextSource, parse_source
 from st_paragram.core.files import atomic, locked
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import parse_cleaning
@@ -358,7 +358,7 @@ from st_paragram.tools.preparation.prepare import PrepareWork, prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.preparation.pipeline import Sizes
 import st_paragram.tools.preparation.{module} as module
-from st_paragram.core.data.text import parse_source
+from st_paragram.core.text.parallel import parse_source
 
 original = module.{function}
 calls = []

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import moses_source, parse_source
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import moses_source, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import only_length

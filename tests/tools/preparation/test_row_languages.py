@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import TextSource, parse_source
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.tools.preparation.pipeline import Sizes
 from st_paragram.tools.preparation.prepare import PrepareWork, prepare
 from st_paragram.tools.preparation.settings import PrepareSettings

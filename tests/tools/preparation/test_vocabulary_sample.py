@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.core.data.pair_store import PairStore
-from st_paragram.core.data.text import parse_source
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.tools.preparation import vocabulary_stage
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings

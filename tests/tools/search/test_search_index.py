@@ -10,7 +10,7 @@ from filelock import FileLock
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.vectors.packing import unit_vectors
+from st_paragram.core.encoding.packing import unit_vectors
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline

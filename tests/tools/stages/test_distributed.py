@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.core.data.text import TextSource, parse_source
+from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
 from st_paragram.tools.embed_files import CollectionSettings, embed_collection
 from st_paragram.tools.preparation.pipeline import Sizes

@@ -7,11 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from st_paragram.core.damage import one_line, printable
-from st_paragram.core.data.lines import read_lines
 from st_paragram.core.files import folder_for_file
-from st_paragram.core.json_files import parse_json
-from st_paragram.errors import TextError
+from st_paragram.core.text.lines import read_lines
+from st_paragram.errors import TextError, one_line
 
 _PACKED = (".gz", ".xz", ".bz2")
 
@@ -56,7 +54,7 @@ def _table_rows(path: Path, columns: Columns, needed: Sequence[str], form: str) 
         places = {ours: header.index(name) for ours, names in columns.items() for name in names[::-1] if name in header}
         if lacking := [name for name in needed if name not in places]:
             names = " or ".join(columns[lacking[0]])
-            seen = f"no column {names} in its first row ({printable(', '.join(header), 120)})"
+            seen = f"no column {names} in its first row ({one_line(', '.join(header), 120)})"
             raise TextError(f"{path}: {seen}; put the names of the columns there")
         for row in cells:
             yield {ours: row[at] for ours, at in places.items()} if len(row) == len(header) else None
@@ -83,6 +81,6 @@ def json_lines(path: Path) -> Iterator[object]:
     for line in read_lines(str(path)):
         if line.strip():
             try:
-                yield parse_json(line.encode("utf-8"))
+                yield json.loads(line.encode("utf-8"))
             except (ValueError, json.JSONDecodeError):
                 yield None

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import DAMAGED, one_line, short
-from st_paragram.core.json_files import read_json
-from st_paragram.errors import TextError
+from st_paragram.core.files import read_json
+from st_paragram.errors import DAMAGED, TextError, one_line, short
 from st_paragram.families.muse.public_files.named_columns import named_rows
 from st_paragram.families.muse.public_files.rows import UNREADABLE, ConvertReport, ConvertSettings
 from st_paragram.families.muse.public_files.sentence_spans import sentence_spans, span_around, words_around

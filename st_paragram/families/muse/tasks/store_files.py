@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.data.pair_store import PairStoreWriter
+from st_paragram.core.pair_store import PairStoreWriter
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import TextError

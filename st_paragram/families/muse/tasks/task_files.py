@@ -18,8 +18,8 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from st_paragram.core.data.streams import BYTE_ORDER_MARK, open_stream, read_blocks
 from st_paragram.core.files import file_for_folder
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, open_stream, read_blocks
 from st_paragram.errors import SettingsError, TextError
 
 # ISO 639-1, and the codes of three letters of languages that have parallel text and no shorter code.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.data.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.core.files import digest, file_digest, locked, output_files
+from st_paragram.core.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.families.muse.tasks.store_files import KnownTexts, TaskCounts, TaskEncoding

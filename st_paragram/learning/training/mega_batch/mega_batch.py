@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.npy_files import read_npz
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.errors import StoreError
 from st_paragram.learning.training.batch_order import EpochPermutation, mix

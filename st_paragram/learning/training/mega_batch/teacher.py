@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.pair_store import SIDES, PairStore
 from st_paragram.core.files import digest
+from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.errors import StoreError
 from st_paragram.tools.embed_files import StoredEmbeddings, read_embeddings
 

@@ -14,9 +14,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from st_paragram.core.data.pair_store import PairStore
 from st_paragram.core.native import kernels
-from st_paragram.core.value_words import counted
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss

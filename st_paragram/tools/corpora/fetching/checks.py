@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from st_paragram.core.data.archives import check_archive
+from st_paragram.core.text.archives import check_archive
 from st_paragram.errors import DownloadError, TextError
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.http import Answer

@@ -9,9 +9,8 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from st_paragram.core.damage import printable
 from st_paragram.core.version import installed_version
-from st_paragram.errors import DownloadError
+from st_paragram.errors import DownloadError, one_line
 
 if TYPE_CHECKING:
     from httpcore import ConnectionPool, Response
@@ -34,7 +33,7 @@ class TryAgain(Exception):
     """
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(printable(reason))
+        super().__init__(one_line(reason))
         self.wait = wait
 
 
@@ -81,7 +80,7 @@ class Answer:
     def header(self, name: str) -> str | None:
         """The value of a header without characters that cannot be printed; None if it is missing or absurdly long."""
         value = self._headers.get(name.lower())
-        return None if value is None or len(value) > _LONGEST else printable(value, _LONGEST)
+        return None if value is None or len(value) > _LONGEST else one_line(value, _LONGEST)
 
     def leads_to(self) -> str | None:
         """The address that a redirection names; None for any other answer."""
@@ -89,7 +88,7 @@ class Answer:
 
     def reason(self) -> str:
         """The status in words, for messages."""
-        words = printable(self._response.extensions.get("reason_phrase", b"").decode("latin-1"), 80)
+        words = one_line(self._response.extensions.get("reason_phrase", b"").decode("latin-1"), 80)
         return f"HTTP {self.status} ({words or 'no reason given'})"
 
     def read(self, most: int) -> bytes:
@@ -148,7 +147,7 @@ def open_url(url: str, headers: dict[str, str] | None = None, timeout: float = 3
     from st_paragram.tools.corpora.fetching.connection import Deadline, send
 
     if not url.startswith(("http://", "https://")):
-        raise DownloadError(f"{printable(url)}: no web address (http, https); correct it")
+        raise DownloadError(f"{one_line(url)}: no web address (http, https); correct it")
     sent = {"User-Agent": f"st_paragram/{installed_version()}", "Accept-Encoding": "identity", **(headers or {})}
     deadline, place = Deadline(timeout), url
     for _ in range(_MOST_REDIRECTIONS):
@@ -189,16 +188,16 @@ def _followed(place: str, leads_to: str) -> str:
     except ValueError:  # brackets that are not an address
         following = leads_to
     if place.startswith("https:") and not following.startswith("https:"):
-        raise DownloadError(f"{place}: leads to {printable(following)}, which is not https; it is not followed")
+        raise DownloadError(f"{place}: leads to {one_line(following)}, which is not https; it is not followed")
     if not following.startswith(("http:", "https:")):
-        raise DownloadError(f"{place}: leads to {printable(following)}, which is not a web address; it is not followed")
+        raise DownloadError(f"{place}: leads to {one_line(following)}, which is not a web address; it is not followed")
     return following
 
 
 def _failure(url: str, error: Exception, followed: bool, timeout: float) -> Exception:
     """What to raise where no answer came; `followed` says whether the address asked last is another one."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        words = printable(getattr(error, "verify_message", error))
+        words = one_line(getattr(error, "verify_message", error))
         return DownloadError(
             f"{url}: the server's certificate cannot be trusted ({words}); nothing is fetched from it. Check this "
             "machine's clock and certificates"
@@ -209,7 +208,7 @@ def _failure(url: str, error: Exception, followed: bool, timeout: float) -> Exce
         return TryAgain(f"no answer within {timeout:g} s")
     if isinstance(error, OSError):
         return TryAgain(str(error) or type(error).__name__)
-    words = "the name of its server cannot be" if isinstance(error, UnicodeError) else printable(error)
+    words = "the name of its server cannot be" if isinstance(error, UnicodeError) else one_line(error)
     leads = "leads to no address" if followed else "no address"
     return DownloadError(f"{url}: {leads} that can be asked ({words}); correct it, or try another place")
 

@@ -9,10 +9,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 
-from st_paragram.core.damage import refused
-from st_paragram.core.files import content_digest, output_lock, write_json
-from st_paragram.core.json_files import read_record
-from st_paragram.errors import DownloadError
+from st_paragram.core.files import content_digest, output_lock, read_record, write_json
+from st_paragram.errors import DownloadError, refused
 from st_paragram.tools.corpora.fetching.checks import HEAD_BYTES, Spoiled, check_head, check_known
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.part import Origin

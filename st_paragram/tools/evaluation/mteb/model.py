@@ -18,7 +18,7 @@ from st_paragram.core.encoding.architectures import fingerprint
 from st_paragram.core.encoding.configuration import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size as default_batch_size
-from st_paragram.core.encoding.training_record import read_training_record
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.extras import require
 from st_paragram.tools.evaluation.models import is_foreign
 

@@ -15,11 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_paragram.core.damage import short
-from st_paragram.core.data.table import Unreadable
-from st_paragram.core.data.tables import open_table, read_columns
-from st_paragram.core.value_words import counted
-from st_paragram.errors import TextError
+from st_paragram.core.text.table import Unreadable
+from st_paragram.core.text.tables import open_table, read_columns
+from st_paragram.core.words import counted
+from st_paragram.errors import TextError, short
 from st_paragram.tools.evaluation.base import Request
 from st_paragram.tools.evaluation.bootstrap import resampled_pearson
 from st_paragram.tools.evaluation.correlation import correlation, cosines

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.core.damage import short
-from st_paragram.core.data.lines import read_lines
-from st_paragram.core.data.table import TableForm
-from st_paragram.core.data.tables import column_names, read_columns, table_form
-from st_paragram.core.value_words import counted
-from st_paragram.errors import TextError
+from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.table import TableForm
+from st_paragram.core.text.tables import column_names, read_columns, table_form
+from st_paragram.core.words import counted
+from st_paragram.errors import TextError, short
 from st_paragram.tools.evaluation.retrieval_files import cells_of
 
 Grades = dict[int, int]
@@ -39,7 +38,7 @@ def read_judged(queries: Path, corpus: Path, qrels: Path) -> JudgedQueries:
     """Read queries, documents and judgements.
 
     Args:
-        queries: rows `id TAB text`, or JSON lines (or another table, see `core.data.tables`) with `_id` and `text`.
+        queries: rows `id TAB text`, or JSON lines (or another table, see `core.text.tables`) with `_id` and `text`.
         corpus: the same; a table may also have a `title`, which is put before the text.
         qrels: rows of query id, document id and grade (BEIR, with names of columns or without); of query id, anything,
             document id and grade (TREC); or of both ids alone. A grade below 1 is of an irrelevant document.

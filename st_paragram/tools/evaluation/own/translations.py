@@ -22,10 +22,10 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.data.lines import read_lines
-from st_paragram.core.data.text import ReadCounts, TextSource, read_pairs
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.value_words import counted
+from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
+from st_paragram.core.words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO
 
-from st_paragram.core.damage import printable
-from st_paragram.core.data.archives import check_members, check_name, check_total
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.core.text.archives import check_members, check_name, check_total
+from st_paragram.errors import EvaluationError, TextError, one_line
 from st_paragram.tools.evaluation.sts.catalogue import SetInfo
 
 MOST_BYTES = 64 * 2**20  # of all members of an archive; the largest has a few MiB
@@ -58,7 +57,7 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
     except TextError as error:
         raise EvaluationError(str(error)) from error
     except _DAMAGES as error:
-        raise EvaluationError(f"{url}: no archive that can be read ({printable(error)}); try again later") from error
+        raise EvaluationError(f"{url}: no archive that can be read ({one_line(error)}); try again later") from error
     return members
 
 

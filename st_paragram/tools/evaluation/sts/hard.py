@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.encoding.training_record import Correlation
+from st_paragram.core.encoding.record import Correlation
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.base import Request

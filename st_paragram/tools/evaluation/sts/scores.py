@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.encoding.training_record import Correlation
+from st_paragram.core.encoding.record import Correlation
 from st_paragram.tools.evaluation.bootstrap import comparison, interval, resampled_pearson
 from st_paragram.tools.evaluation.correlation import correlation, embed, graded_result, pair_cosines
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.damage import printable
 from st_paragram.core.extras import require
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import EvaluationError, one_line
 from st_paragram.tools.evaluation.graded_pairs import (
     GradedPairs,
     graded_rows,
@@ -197,7 +196,7 @@ def _fetch(name: str, benchmark: Benchmark, subset: str | None, split: str) -> G
         data: Any = load_dataset(benchmark.hub, subset, split=split, revision=benchmark.revision)
         rows = list(zip(data["score"], data["sentence1"], data["sentence2"], strict=True))
     except Exception as error:  # datasets raises what its many parts raise
-        reason = printable(str(error).split("\n")[0])
+        reason = one_line(str(error).split("\n")[0])
         raise EvaluationError(
             f"{name}: the hub did not give {benchmark.hub} ({type(error).__name__}: {reason}); try --data with files"
         ) from error

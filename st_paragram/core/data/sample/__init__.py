@@ -1,1 +1,0 @@
-"""Built-in parallel text: a phrase grammar in eight languages and held-out sentences, all offline."""

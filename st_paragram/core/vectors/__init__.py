@@ -1,1 +1,0 @@
-"""Vectors in fewer bytes, and in shards on disk."""

@@ -1,0 +1,321 @@
+"""The encoder: the same numbers as the SentenceTransformer, all kinds of inputs, settings, copies and processes."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import multiprocessing
+import pickle
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.columns import columns, iterables, tables
+from support.without import run_without
+
+import st_paragram
+from st_paragram import Encoder
+from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.encoding.packing import PRECISIONS
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+HARD = ["", " ", "\ufffd", "a\x00b", "İstanbul", "ΟΔΟΣ", "\ud800x", "한국어", "x" * 300, "\u2581", "naïve café"]
+
+
+def _tokenizers(vocabulary, texts):
+    words = WordTokenizer(train_words(texts))
+    other = WordTokenizer(train_words(texts[1::2]))
+    return {
+        "sentencepiece": vocabulary,
+        "word": words,
+        "trigram": CharacterTrigramTokenizer(train_trigrams(texts)),
+        "bilingual": BilingualTokenizer.of(words, other, Sharing.STRING, ("en", "es")),
+    }
+
+
+@pytest.fixture(scope="module")
+def texts(pairs):
+    return [text for pair in pairs[:100] for text in pair]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, vocabulary, texts):
+    """Model directories of every kind of tokenizer and table, with and without unit vectors."""
+    root, found = tmp_path_factory.mktemp("models"), {}
+    for kind, tokenizer in _tokenizers(vocabulary, texts).items():
+        model = pipeline(TokenEmbedding(tokenizer, 38), device="cpu", normalize=kind == "word")
+        for dtype in ("float32", "float16", "int8", "int4"):
+            found[kind, dtype] = model_directory.save(model, root / f"{kind}-{dtype}", dtype=dtype)
+    return found
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return Encoder("p-sp-mini")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int4"])
+@pytest.mark.parametrize("kind", ["sentencepiece", "word", "trigram", "bilingual"])
+def test_the_same_bytes_as_the_sentence_transformer(folders, texts, kind, dtype):
+    folder = folders[kind, dtype]
+    light, full, every = Encoder(folder), st_paragram.load(folder, device="cpu"), [*texts, *HARD]
+    for options in ({}, {"normalize_embeddings": True}, {"truncate_dim": 5}, {"batch_size": 7}, {"prompt": "de "}):
+        found = light.encode(every, **options)
+        assert found.dtype == np.float32 and found.shape[0] == len(every)
+        np.testing.assert_array_equal(found, full.encode(every, **options))
+    if kind == "bilingual":
+        found, expected = light.encode(texts, language="es"), full.encode(texts, language="es")
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(light.in_language("es").encode(texts), expected)
+        assert light.in_language("es").model.table is light.model.table
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int4"])
+def test_the_numpy_way_without_kernels(folders, texts, dtype, monkeypatch):
+    expected = Encoder(folders["sentencepiece", dtype]).encode([*texts, *HARD], normalize_embeddings=True)
+    monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
+    found = Encoder(folders["sentencepiece", dtype]).encode([*texts, *HARD], normalize_embeddings=True)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(max_size=40), max_size=8))
+def test_any_text_as_in_plain_arithmetic(texts):
+    encoder = Encoder("p-sp-mini")
+    table = encoder.model.table.rows(slice(None)).astype(np.float64)
+    found = encoder.encode(texts)
+    for text, row in zip(texts, found, strict=True):
+        ids, _ = encoder.tokenizer.encode([text])
+        np.testing.assert_allclose(row, table[ids].mean(axis=0), atol=1e-5)
+
+
+def test_a_string_gives_one_vector(encoder):
+    one = encoder.encode("Where is the station?")
+    assert one.shape == (256,)
+    np.testing.assert_array_equal(one, encoder.encode(["Where is the station?"])[0])
+    other = encoder.encode("¿Dónde está la estación?")
+    assert encoder.similarity(one, other).shape == (1, 1)
+    assert float(encoder.similarity(one, other)[0, 0]) == pytest.approx(0.9508, abs=5e-5)
+
+
+def test_columns_arrays_and_iterables(encoder):
+    rows = ["one", "two", "three"]
+    expected = encoder.encode(rows)
+    for name, given_rows in [*iterables(rows), *columns(rows)]:
+        np.testing.assert_array_equal(encoder.encode(given_rows), expected, name)
+    for name, none in [*iterables([]), *columns([])]:
+        assert encoder.encode(none).shape == (0, 256), name
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), 3, b"x"])
+def test_a_row_that_is_not_text_is_named_in_any_column(encoder, missing):
+    rows = ["a", "b", missing, "c", None]
+    for name, given_rows in [*iterables(rows), *(columns(["a", "b", None, "c", None]) if missing is None else [])]:
+        with pytest.raises(SettingsError, match=r"^text 2 of 5 is .*counted from 0") as caught:
+            encoder.encode(given_rows)
+        assert "\n" not in str(caught.value), name
+
+
+def test_whole_tables_are_refused(encoder):
+    for name, table in tables(["a", "b"]):
+        with pytest.raises(SettingsError, match=r"type (DataFrame|Table|Dataset)") as caught:
+            encoder.encode(table)
+        assert "\n" not in str(caught.value), name
+
+
+def test_a_generator_is_read_once(encoder):
+    asked = []
+    encoder.encode(asked.append(row) or row for row in ["one", "two"])
+    assert asked == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (["a", None], r"text 1 of 2 is None \(NoneType\)"),
+        (["a", "b", float("nan")], r"text 2 of 3 is nan \(float\)"),
+        ([3], r"text 0 of 1 is 3 \(int\)"),
+        (["a", b"x"], r"text 1 of 2 is b'x' \(bytes\)"),
+        (np.array(["a", None], dtype=object), "text 1 of 2 is None"),
+        (np.zeros(3), "text 0 of 3 is 0.0"),
+        (np.array([["a"]]), r"shape \(1, 1\)"),
+        (np.array("a"), r"shape \(\)"),
+        (b"abc", "type bytes"),
+        ({"a": 1}, "type dict"),
+        ({"a"}, "type set"),
+        (3, "type int"),
+        (None, "type NoneType"),
+        ([["a"]], r"text 0 of 1 is \['a'\]"),
+    ],
+)
+def test_what_is_not_text_is_refused_with_its_position(encoder, inputs, message):
+    with pytest.raises(SettingsError, match=message) as caught:
+        encoder.encode(inputs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"batch_size": 2.5}, "batch_size is 2.5"),
+        ({"truncate_dim": 0}, "truncate_dim is 0"),
+        ({"precision": "int4"}, "choose float32, int8"),
+        ({"precision": "int8"}, "needs several texts"),
+        ({"prompt_name": "x"}, "no prompt 'x'; this model has query, document"),
+        ({"prompt": "a", "prompt_name": "query"}, "both given"),
+        ({"language": "es"}, "one vocabulary"),
+    ],
+)
+def test_wrong_settings_are_refused(encoder, options, message):
+    with pytest.raises(SettingsError, match=message):
+        encoder.encode(["a"], **options)
+
+
+def test_what_an_encoder_refuses_to_open(tmp_path, folders):
+    with pytest.raises(SettingsError, match="num_threads is 0"):
+        Encoder(num_threads=0)
+    with pytest.raises(SettingsError, match="truncate_dim is 0"):
+        Encoder(truncate_dim=0)
+    with pytest.raises(ModelDirectoryError, match="nothing: no such model directory"):
+        Encoder(tmp_path / "nothing")
+    (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "stock"}')
+    with pytest.raises(ModelDirectoryError, match="needs torch; open it with"):
+        Encoder(tmp_path)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_precisions_are_those_of_sentence_transformers(encoder, texts, precision):
+    from sentence_transformers.util import quantize_embeddings
+
+    found = encoder.encode(texts, precision=precision)
+    expected = quantize_embeddings(encoder.encode(texts), precision=precision)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan"])
+def test_similarities_are_those_of_sentence_transformers(encoder, texts, name):
+    model = st_paragram.load("p-sp-mini", device="cpu")
+    model.similarity_fn_name = name
+    light = copy.copy(encoder)
+    light.similarity_fn_name = name
+    a, b = encoder.encode(texts[:9]), encoder.encode(texts[9:14])
+    np.testing.assert_allclose(light.similarity(a, b), model.similarity(a, b).numpy(), atol=1e-3, rtol=1e-5)
+
+
+def test_prompts_of_questions_and_documents(vocabulary, tmp_path, texts):
+    prompts = {"query": "question ", "passage": "text "}
+    model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu", prompts=prompts, default_prompt_name="query")
+    folder = model_directory.save(model, tmp_path / "m")
+    light, full = Encoder(folder), st_paragram.load(folder, device="cpu")
+    assert light.prompts == {"query": "question ", "document": "", "passage": "text "}
+    for method in ("encode", "encode_query", "encode_document"):
+        np.testing.assert_array_equal(getattr(light, method)(texts), getattr(full, method)(texts))
+    np.testing.assert_array_equal(light.encode(texts, prompt_name="passage"), full.encode(texts, prompt_name="passage"))
+    np.testing.assert_array_equal(light.encode(["a"]), light.encode(["question a"], prompt=""))
+
+
+def test_fewer_components_are_the_first_ones(encoder, texts):
+    short = Encoder("p-sp-mini", truncate_dim=20)
+    assert short.dimension == short.get_embedding_dimension() == 20
+    assert short.model.table.weight.shape[1] == 10  # bytes of two components
+    np.testing.assert_array_equal(short.encode(texts), encoder.encode(texts, truncate_dim=20))
+
+
+def test_pieces(encoder):
+    assert encoder.tokenize("Where is the station?") == [["▁where", "▁is", "▁the", "▁station", "?"]]
+    assert encoder.tokenize(["a", ""]) == [["▁a"], []]
+
+
+def test_a_copy_of_another_type(encoder, texts, tmp_path):
+    folder = encoder.save(tmp_path / "half", card="# half\n", dtype="float16", truncate_dim=30, normalize=True)
+    again = Encoder(folder)
+    np.testing.assert_allclose(np.linalg.norm(again.encode(texts), axis=1), 1, atol=1e-6)
+    assert again.model.table.kind.value == "float16" and "float16" in (folder / "README.md").read_text()
+    np.testing.assert_array_equal(st_paragram.load(folder, device="cpu").encode(texts), again.encode(texts))
+    with pytest.raises(ModelDirectoryError, match="exists"):
+        encoder.save(folder)
+
+
+def test_pickles_and_copies_give_the_same(encoder, texts):
+    expected = encoder.encode(texts)
+    shared = copy.deepcopy(encoder)
+    assert shared.model.table is encoder.model.table
+    for again in (pickle.loads(pickle.dumps(encoder)), shared, copy.copy(encoder)):
+        np.testing.assert_array_equal(again.encode(texts), expected)
+
+
+def test_threads_at_once(encoder, texts):
+    expected, barrier = encoder.encode(texts), threading.Barrier(8)
+
+    def work(number):
+        barrier.wait()
+        return encoder.encode(texts[number:])
+
+    with ThreadPoolExecutor(8) as pool:
+        for number, rows in enumerate(pool.map(work, range(8))):
+            np.testing.assert_array_equal(rows, expected[number:])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes(encoder, texts, method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    expected = encoder.encode(texts)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        np.testing.assert_array_equal(pool.submit(encoder.encode, texts).result(timeout=60), expected)
+
+
+def test_threads_follow_the_environment(monkeypatch):
+    monkeypatch.setattr("st_paragram.core.threads.usable_cores", lambda: 6)
+    for value, expected in (("", 6), ("2", 2), ("3,1", 3), ("99", 99), ("0", 6), ("x", 6)):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert Encoder("p-sp-mini").num_threads == expected
+    assert Encoder("p-sp-mini", num_threads=3).num_threads == 3
+
+
+def test_it_needs_neither_torch_nor_a_cache(tmp_path):
+    script = (
+        "import os, sys\nos.environ['XDG_CACHE_HOME'] = sys.argv[1]\n"
+        "from st_paragram import Encoder\n"
+        "print(*Encoder('p-sp-mini').encode(['a', 'b']).shape)\n"
+        "assert not {'pydantic', 'filelock', 'tqdm'} & set(sys.modules)"
+    )
+    (tmp_path / "file").write_text("")
+    done = run_without(script, [tmp_path / "file"])
+    assert done.stdout == "2 256\n", done.stderr
+
+
+def test_a_progress_bar_is_shown_on_request(encoder, capsys, caplog):
+    caplog.set_level(logging.INFO)
+    encoder.encode(["a"] * 5, batch_size=2)
+    assert capsys.readouterr().err == ""
+    encoder.encode(["a"] * 5, batch_size=2, show_progress_bar=True)
+    assert "3/3" in capsys.readouterr().err
+
+
+def test_its_name(encoder):
+    assert repr(encoder) == "Encoder(48,000 sentencepiece ids, 256 components, int4)"
+
+
+def test_a_model_in_parts(encoder, texts):
+    model = averaging.read(shipped_folder(), {**_values(), "dropout": 0})
+    np.testing.assert_array_equal(Encoder(model, truncate_dim=9).encode(texts), encoder.encode(texts, truncate_dim=9))
+
+
+def _values():
+    from st_paragram.core.encoding.configuration import read_configuration
+
+    return read_configuration(shipped_folder()).values
