@@ -83,9 +83,9 @@ def one_line(message: object, most: int = 200, about: str | Path | None = None) 
         most: Maximum characters.
         about: A file that the surrounding message names already, so that an `OSError` does not name it again.
     """
-    if about is not None and isinstance(message, OSError) and message.errno:
-        if message.filename in (None, about, str(about)):
-            return os.strerror(message.errno)
+    named = about is not None and isinstance(message, OSError) and message.filename in (None, about, str(about))
+    if named and message.errno:
+        return os.strerror(message.errno)
     line = " ".join(str(message).split()) or type(message).__name__
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
