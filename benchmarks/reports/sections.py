@@ -55,15 +55,13 @@ def runs_markdown(records: Sequence[Record[Any]]) -> list[str]:
 
 
 def machine_line(machine: MachineDescription) -> str:
-    """One line on a machine: processor, cores, threads, GPU, commit of the source."""
+    """One line on a machine: processor, cores, threads, GPU."""
     parts = ["unknown processor" if machine.cpu == "unknown" else machine.cpu]
-    for count, word in ((machine.usable_cores, "core"), (machine.threads, "thread")):
+    for count, word in ((machine.cores, "core"), (machine.threads, "thread")):
         if count:
             parts.append(f"{count} {word}{'' if count == 1 else 's'}")
     if machine.gpu != "none":
         parts.append(machine.gpu)
-    if machine.commit != "unknown":
-        parts.append(f"commit {machine.commit}")
     return ", ".join(parts)
 
 

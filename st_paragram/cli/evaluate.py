@@ -217,11 +217,11 @@ def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what can be refused before anything large is imported."""
-    from st_paragram.core.files import check_output, file_for_folder, file_in_the_way
+    from st_paragram.core.files import check_output, file_for_folder, not_writable
 
     if arguments.data is not None and (wrong := file_for_folder(arguments.data, "a folder of evaluation data")):
         raise EvaluationError(f"{wrong}; name its folder")
-    if arguments.mteb_results is not None and (wrong := file_in_the_way(arguments.mteb_results)):
+    if arguments.mteb_results is not None and (wrong := not_writable(arguments.mteb_results / "result.json")):
         raise EvaluationError(f"{wrong}; name a folder for mteb's results")
     _check_own_data(arguments)
     on_benchmarks = _on_benchmarks(arguments) or not _own_files(arguments)

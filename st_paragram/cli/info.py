@@ -85,9 +85,20 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
 
 
 def _installation() -> tuple[str, dict[str, Any]]:
-    from st_paragram.core.installation import describe_installation
+    """Versions of this package and of what it needs, and the instruction set of the compiled kernels."""
+    from importlib.metadata import requires
 
-    return "installation of", asdict(describe_installation())
+    from st_paragram.core.native import kernels, obstacle
+    from st_paragram.core.version import installed_version
+
+    needed = [line for line in requires("st_paragram") or [] if "extra ==" not in line]
+    names = sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed)
+    native = kernels()
+    return "installation of", {
+        "name": f"st_paragram {installed_version()}",
+        "kernels": f"compiled, {native.instructions()}" if native else obstacle(),
+        "packages": {name: installed_version(name) for name in names},
+    }
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:

@@ -97,7 +97,7 @@ def export_model(name: str | Path, output: str | Path, kind: str, settings: Expo
     check()
     model = _read(folder, kind, settings)
     table_type = model.table.dtype.name
-    with output_lock(output, check, ModelDirectoryError), atomic_folder(output) as new:
+    with output_lock(output, check), atomic_folder(output) as new:
         new.mkdir()
         FORMATS[kind].write(model, new)
         write_json(new / EXPORT_FILE, _description(model, kind, folder), indent=2)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from st_paragram.conversion.exported_model import ExportedModel
-from st_paragram.core.file_modes import follow_umask
 from st_paragram.core.files import write_json
 
 
@@ -24,8 +23,7 @@ def write_model2vec(model: ExportedModel, folder: Path) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {"embeddings": model.table_without(model.dropped_ids)}
     if model.scale is not None:
         arrays["weights"] = model.scale
-    save_file(arrays, path := folder / "model.safetensors")
-    follow_umask([path])
+    (folder / "model.safetensors").write_bytes(save(arrays))
     model.tokenizer.save(str(folder / "tokenizer.json"))
     config = {
         "model_type": "model2vec",

@@ -22,14 +22,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from st_paragram.core.npy_files import read_npz
 from st_paragram.errors import ModelDirectoryError, refused
 from st_paragram.families.muse.published_network import NetworkShape, Precision, PublishedNetwork
 from st_paragram.families.muse.use_encoder import check_finite
 
-_LARGEST = 1 << 28  # bytes of one array
 _MOST_ARRAYS = 200
-_TYPES = ("uint8", "float32", "float64")
 _WIDTH = re.compile(r"w1_([1-9])\.npy")
 _GROUP = re.compile(r"q([1-9][0-9]?)\.npy")
 _DENSE = ("d0", "p1", "d1", "d2", "p3", "d3")  # in the order of `PublishedNetwork.dense`
@@ -79,7 +76,8 @@ def _arrays(path: Path, widths: list[int]) -> dict[str, NDArray[Any]]:
     of_widths = ("proj{}", "proj_b{}", "ln_g{}", "ln_b{}", "w1_{}", "b1_{}", "w2_{}", "b2_{}")
     names = ["scale", "lo", "ln_g", "ln_b", "cnn_W", "cnn_b", *_DENSE, "eps"]
     names += [name.format(width) for width in widths for name in of_widths]
-    arrays = dict(zip(names, read_npz(path, names, _TYPES[1:], _LARGEST), strict=True))
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in names}
     for name, array in arrays.items():
         if (array.dtype == np.float64) != (name == "eps") or array.ndim != _dimensions(name):
             raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
@@ -101,9 +99,10 @@ def _table(path: Path, groups: int) -> Tensor:
     """The table, uint8 (V, D), whose rows the file has in turn in its groups."""
     table = np.empty((0, 0, 0), np.uint8)
     for group in range(groups):
-        (rows,) = read_npz(path, [f"q{group + 1}"], _TYPES[:1], _LARGEST)
-        if rows.ndim != 2 or (group and rows.shape != table[:, group].shape):
-            raise ValueError(f"q{group + 1} has shape {rows.shape}")
+        with np.load(path) as file:
+            rows = file[f"q{group + 1}"]
+        if rows.dtype != np.uint8 or rows.ndim != 2 or (group and rows.shape != table[:, group].shape):
+            raise ValueError(f"q{group + 1} is {rows.dtype} of shape {rows.shape}")
         if not group:
             table = np.empty((len(rows), groups, rows.shape[1]), np.uint8)
         table[:, group] = rows

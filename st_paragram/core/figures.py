@@ -1,7 +1,4 @@
-"""Parts that all pictures share: one palette, one kind of axes, one way to write a file.
-
-Ours and others' figures differ in color (of Okabe and Ito's palette for the color-blind) and in the form of points.
-"""
+"""What all pictures share: Okabe and Ito's palette for the color-blind, one kind of axes, one way to write a file."""
 
 from __future__ import annotations
 
@@ -16,27 +13,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OURS, THEIRS = "#0072B2", "#D55E00"
-#: Colors of further lines, in this order, with a form of points for each.
+#: Colors of further lines, with a marker for each.
 COLOURS = (OURS, THEIRS, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-SMALL = 9  # pt, of the smallest letters
+SMALL = 9  # pt, the smallest letters
 
 
 def check_plots() -> None:
-    """Refuse pictures before work is done for them.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Refuse pictures before work is done for them if matplotlib is not installed."""
     require("matplotlib", "plots", "a picture")
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of that size in inches, that needs no screen.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """An empty figure of a size in inches; it needs no screen."""
     check_plots()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Needs:
-    """What work takes; None where it cannot be known before the work is begun.
-
-    Attributes:
-        seconds: Of wall time, guessed by the rates of one machine with two cores.
-        memory: Bytes.
-        disk: Bytes, of what is made and of what is kept in between.
-        depends_on: What a time depends on that is not known.
-    """
+    """What work takes: seconds on two cores (a guess), bytes of memory and disk; None where it cannot be known."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -36,15 +29,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Plan:
-    """What work will do.
-
-    Attributes:
-        work: What is done, in a few words.
-        reads: What is read, a line each.
-        makes: What is made, a line each.
-        settings: How, a line each.
-        needs: What it takes.
-    """
+    """What work will do, in a few words; what it reads, what it makes and how, one line each; what it takes."""
 
     work: str
     reads: Sequence[str]

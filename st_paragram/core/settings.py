@@ -1,46 +1,47 @@
-"""Settings, each defined once: Python, YAML files, command lines and the tables of the docs read that one definition.
-
-A class of settings has a field for each, with its type, default, help and range:
+"""Settings, each defined once: Python, YAML files, command lines and the tables of the docs read that definition.
 
     @settings
     class Example:
         '''Settings of an example.'''
 
         dim: int = setting(300, "components of an embedding", least=1)
-        rate: float = setting(1e-3, "learning rate", above=0)
-        side: Literal["left", "right"] = setting("left", "the side to read")
-        fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="distinguish case")
+        side: Literal["left", "right"] = setting("left", "side to read")
+        fold: bool = setting(True, "ignore case", option="--keep-case", option_help="distinguish case")
 
-    Example(dim=100)                              # frozen, and checked when it is made
+    Example(dim=100)                              # a frozen pydantic dataclass, checked when it is made
     read(Example, "example.yaml", {"dim": 100})   # the values of a file, and stronger ones
-    add_setting_options(parser, Example)          # --dim N, --rate X, --side {left,right}, --keep-case
-    Example(**given(arguments, Example))          # what was given on the command line, and defaults for the rest
+    add_setting_options(parser, Example)          # --dim N, --side {left,right}, --keep-case
+    Example(**given(arguments, Example))          # what was given on the command line
     table(Example)                                # a Markdown table
 
-To add a setting, add its field; nothing else is needed. What concerns several settings is checked in
-`__post_init__`, which raises `SettingsError`. A value that is written in a special form, such as 4G, has the type
-`Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` is a part of the class like any
-other, but no option and no row of the table.
+What concerns several settings is checked in `__post_init__`, which raises `SettingsError`. A value in a special form,
+such as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` gets
+neither an option nor a row of the table.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import pydantic
 import pydantic.dataclasses
+from pydantic.fields import FieldInfo
 from typing_extensions import dataclass_transform
 
-from st_paragram.core.setting_fields import SettingField, fields_of
 from st_paragram.core.tables import markdown_table
 from st_paragram.errors import SettingsError, one_line, short
 
 _Settings = TypeVar("_Settings")
-_CONFIG = pydantic.ConfigDict(allow_inf_nan=False, validate_default=True)
+_CONFIG = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
+_KINDS = {bool: "yes or no", int: "whole number", float: "number", Path: "path", str: "text"}
+_METAVARS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
+_LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def setting(
@@ -58,17 +59,16 @@ def setting(
     """A field of a class of settings.
 
     Args:
-        default: Its value if none is given; `...` for one that must be given.
+        default: Its default value; `...` if it must be given.
         help: What it is, for the command line and the docs.
-        least: The smallest value allowed.
-        most: The largest value allowed.
+        least: Smallest value allowed.
+        most: Largest value allowed.
         above: It must be larger than this.
         below: It must be smaller than this.
-        option: Its option on the command line, if that is not its name with dashes; or several, with spaces between.
-            That of a yes or no takes no value and turns the default into its contrary; for a default of yes it is
-            `--no-NAME` if not given here.
+        option: Its option on the command line if that is not its name with dashes, or several options with spaces
+            between them. The option of a truth value inverts the default; `--no-NAME` by default for a default of True.
         option_help: What the option does, if `help` does not say it.
-        metavar: Placeholder of the value in the help of the command line, if its type does not say enough.
+        metavar: Placeholder of the value in the help of the command line.
     """
     limits: dict[str, Any] = {"ge": least, "le": most, "gt": above, "lt": below}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
@@ -76,44 +76,38 @@ def setting(
     return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)
 
 
-# `setting` is not declared as a field specifier: type checkers would look for the default under that keyword alone.
 @dataclass_transform(frozen_default=True)
-def settings(cls: type[_Settings], where: str = "", numbers_as_text: bool = True) -> type[_Settings]:
-    """Make a class with fields made by `setting` a frozen dataclass whose values are checked when it is made.
+def settings(cls: type[_Settings], where: str = "") -> type[_Settings]:
+    """Make a class with fields made by `setting` a frozen pydantic dataclass.
 
-    A wrong value raises `SettingsError`: one line that names the setting, what was given and what is expected. Truth
-    values and numbers are never taken for each other. Numbers may be what YAML 1.1 makes of them: 1e-3 (text, to YAML)
-    for a number, 10.0 for a whole one.
-
-    Args:
-        cls: The class.
-        where: What messages begin with.
-        numbers_as_text: Take text for numbers; if not, 1e-3 must be a number.
+    A wrong value raises `SettingsError`, one line that begins with `where` and names the setting and the value.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
-    make, fields = made.__init__, fields_of(made)
+    make, names = made.__init__, list(fields_of(made))
 
     @functools.wraps(make)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        if len(args) > len(fields):
-            raise TypeError(f"{made.__name__} has {len(fields)} fields; {len(args)} values were given")
-        values = dict(zip(fields, args, strict=False)) | kwargs
-        _refuse_unknown(values, fields, where)
-        for name, value in values.items():
-            if fields[name].is_mistaken(value, numbers_as_text):
-                raise SettingsError(f"{where}{name} is {short(value)}; {fields[name].expected}")
         try:
-            make(self, **values)
+            make(self, *args, **kwargs)
         except pydantic.ValidationError as error:
-            first = error.errors()[0]
-            raise SettingsError(where + fields[str(first["loc"][0])].refusal(first)) from None
+            raise SettingsError(where + _refusal(error, names)) from None
         except SettingsError as error:  # of `__post_init__`
-            if not where:
-                raise
             raise SettingsError(f"{where}{error}") from error.__cause__
 
     made.__init__ = checked  # type: ignore[assignment]
     return made  # type: ignore[return-value]
+
+
+def _refusal(error: pydantic.ValidationError, names: list[str]) -> str:
+    first = error.errors()[0]
+    place = first["loc"][0]
+    name = names[place] if isinstance(place, int) and place < len(names) else place
+    if first["type"] == "unexpected_keyword_argument":
+        return f"unknown setting {short(name)}; known are {', '.join(sorted(names))}"
+    if first["type"] == "missing":
+        return f"{name} is missing; it must be given"
+    expected = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
+    return f"{name} is {short(first['input'])}; {one_line(expected)}"
 
 
 def read(
@@ -122,37 +116,35 @@ def read(
     overrides: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> _Settings:
-    """Settings from three places, the later ones stronger: `defaults`, a YAML file, `overrides`.
-
-    Args:
-        cls: The settings to make.
-        path: A YAML file, a mapping of settings to values; None for none.
-        overrides: Values, of a command line say.
-        defaults: Values in place of the class's own.
+    """Settings from three places, the later ones stronger: `defaults`, a YAML file (None for none), `overrides`.
 
     Raises:
         SettingsError: The file cannot be read or is not a mapping, or a name or a value is refused.
     """
     values = read_yaml(path) if path is not None else {}
-    _refuse_unknown(values, fields_of(cls), f"{path}: ")
+    known = fields_of(cls).keys()
+    if unknown := sorted(values.keys() - known):
+        raise SettingsError(f"{path}: unknown setting {short(unknown[0])}; known are {', '.join(sorted(known))}")
     return cls(**{**(defaults or {}), **values, **(overrides or {})})
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """A mapping of settings to values; an empty one if the file is empty.
+    """The settings and values in a YAML file; an empty mapping if the file is empty.
 
     Raises:
-        SettingsError: The file cannot be read, or is not a mapping.
+        SettingsError: The file cannot be read, or is not a mapping of names to values.
     """
-    from st_paragram.core import yaml_files
+    import yaml
 
     try:
-        values = yaml_files.read_yaml(path)
-    except (OSError, ValueError) as error:
+        values = yaml.safe_load(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: not readable as YAML ({one_line(error, about=path)})") from error
-    if values is not None and not isinstance(values, dict):
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise SettingsError(f"{path}: a mapping of settings is expected, e.g. `dim: 300`")
-    return values or {}
+    return values
 
 
 def add_setting_options(
@@ -165,38 +157,100 @@ def add_setting_options(
     """Add an option for each setting to an argparse parser or group; `given` collects what was given.
 
     Args:
-        parser: Takes `add_argument`.
+        parser: Parser or group.
         cls: The settings.
         leave_out: Names of settings without an option.
         only: Names of the settings with an option; None for all.
-        defaults: Values to show in place of the class's own; what is not given is left to `read`.
+        defaults: Defaults to show in the help instead of the class's own; what is not given is left to `read`.
     """
-    for field in _described(cls):
-        if field.name not in leave_out and (only is None or field.name in only):
-            told = field.argument(defaults or {})
-            parser.add_argument(*field.options, dest=field.name, default=argparse.SUPPRESS, **told)
+    for name, field in fields_of(cls).items():
+        if field.description is not None and name not in leave_out and (only is None or name in only):
+            argument = _argument(field, (defaults or {}).get(name, _default(field)))
+            parser.add_argument(*_options(name, field), dest=name, default=argparse.SUPPRESS, **argument)
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
     """The settings that were given on the command line, by name."""
-    names = [field.name for field in _described(cls)]
+    names = [name for name, field in fields_of(cls).items() if field.description is not None]
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
 def table(cls: type) -> str:
     """The settings as a Markdown table: name, option of the command line, default, what is allowed, what it is."""
-    rows = [
-        [f"`{field.name}`", f"`{field.options[0]}`", field.default, field.allowed, str(field.info.description)]
-        for field in _described(cls)
-    ]
+    rows = []
+    for name, field in fields_of(cls).items():
+        if field.description is not None:
+            default = "must be given" if field.is_required() else _in_words(_default(field))
+            rows.append([f"`{name}`", f"`{_options(name, field)[0]}`", default, _allowed(field), field.description])
     return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
 
 
-def _described(cls: type) -> list[SettingField]:
-    """The fields made by `setting`."""
-    return [field for field in fields_of(cls).values() if field.info.description is not None]
+def fields_of(cls: Any) -> dict[str, FieldInfo]:  # noqa: ANN401
+    """The fields of a class of settings by name, in order."""
+    return cls.__pydantic_fields__
 
 
-def _refuse_unknown(values: Iterable[Any], known: Collection[str], where: str = "") -> None:
-    if unknown := sorted(str(name) for name in values if name not in known):
-        raise SettingsError(f"{where}unknown setting {short(unknown[0])}; known are {', '.join(sorted(known))}")
+def _kinds(field: FieldInfo) -> list[Any]:
+    """The types of single values that a field takes; none if its values have a special form."""
+    if any(isinstance(each, pydantic.BeforeValidator) for each in field.metadata):
+        return []
+    return [kind for kind in _KINDS if kind in _members(field.annotation)]
+
+
+def _choices(field: FieldInfo) -> list[str]:
+    """The words that a field takes, if it is a `Literal` or an `Enum`."""
+    for kind in _members(field.annotation):
+        if get_origin(kind) is Literal:
+            return [str(word) for word in get_args(kind)]
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return [str(member.value) for member in kind]
+    return []
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def _options(name: str, field: FieldInfo) -> list[str]:
+    no = "no-" if field.default is True else ""
+    return (_text(field, "option") or f"--{no}{name.replace('_', '-')}").split()
+
+
+def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
+    """What argparse needs to know about the option of a field."""
+    text, kinds, words = _text(field, "option_help") or str(field.description), _kinds(field), _choices(field)
+    is_flag = kinds == [bool]
+    if not (is_flag or default is None or default == ""):
+        text += f" (default: {_in_words(default)})"
+    known: dict[str, Any] = {"help": text.replace("%", "%%")}
+    if is_flag:
+        return known | {"action": "store_false" if field.default else "store_true"}
+    if words:
+        return known | {"choices": words}
+    kind = next(iter(kinds), None)
+    known["metavar"] = _text(field, "metavar") or _METAVARS.get(kind, "VALUE")
+    return known | {"type": kind} if kind in (int, float) else known
+
+
+def _allowed(field: FieldInfo) -> str:
+    found = [(words, getattr(limit, sign, None)) for limit in field.metadata for sign, words in _LIMITS.items()]
+    limits = [f"{words} {_in_words(limit)}" for words, limit in found if limit is not None]
+    kinds = " or ".join(_KINDS[kind] for kind in _kinds(field))
+    return ", ".join(_choices(field) or filter(None, [kinds, " and ".join(limits)]))
+
+
+def _default(field: FieldInfo) -> object:
+    return field.get_default(call_default_factory=True)
+
+
+def _text(field: FieldInfo, name: str) -> str | None:
+    """An argument of `setting`."""
+    return (field.json_schema_extra or {}).get(name)  # type: ignore[union-attr,return-value]
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return {None: "none", True: "yes", False: "no"}[value] if isinstance(value, bool | None) else str(value)

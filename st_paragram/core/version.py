@@ -1,16 +1,13 @@
-"""The version of the installed package."""
+"""Versions of installed packages."""
 
 from __future__ import annotations
 
-from functools import cache
 
-
-@cache
-def installed_version() -> str:
-    """As pip knows it; "0+unknown" in a source tree that was never installed."""
-    from importlib.metadata import PackageNotFoundError, version
+def installed_version(package: str = "st_paragram") -> str:
+    """As pip knows it; "not installed" otherwise, as in a source tree."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer to import than all else here
 
     try:
-        return version("st_paragram")
+        return version(package)
     except PackageNotFoundError:
-        return "0+unknown"
+        return "not installed"

@@ -1,4 +1,4 @@
-"""Values of JSON in one line of words, for people."""
+"""Values in words, for people."""
 
 from __future__ import annotations
 
@@ -10,34 +10,30 @@ MOST = 12
 
 
 def are_counts(values: Mapping[str, Any]) -> bool:
-    """Whether a mapping has whole numbers alone, as reports have for what they counted."""
+    """Whether a mapping has only whole numbers."""
     return bool(values) and all(type(value) is int for value in values.values())
 
 
 def in_words(value: Any) -> str:  # noqa: ANN401
-    """A value of JSON in one line: parts of parts in brackets, counts of nothing left out, long lists cut."""
+    """A JSON value in one line: nested parts in brackets, counts of zero left out, long lists cut."""
     if value is None or value in ({}, [], (), ""):
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.6g}"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
     if isinstance(value, Mapping):
-        there = [(name, part) for name, part in value.items() if part != 0 or not are_counts(value)]
-        parts = [f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in there]
-        return ", ".join(parts) or "none"
+        shown = {name: part for name, part in value.items() if part != 0 or not are_counts(value)}
+        return ", ".join(f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in shown.items()) or "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        shown = ", ".join(map(in_words, value[:MOST]))
-        return shown + (f", ... ({len(value)} in all)" if len(value) > MOST else "")
+        more = f", ... ({len(value)} in all)" if len(value) > MOST else ""
+        return ", ".join(map(in_words, value[:MOST])) + more
     return " ".join(str(value).split())
 
 
 def _in_brackets(value: Any) -> str:  # noqa: ANN401
-    """A value within a line; what has several parts is in brackets."""
-    several = isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str))
-    return f"({in_words(value)})" if several and value else in_words(value)
+    nested = value and isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+    return f"({in_words(value)})" if nested else in_words(value)
 
 
 def counted(count: int, thing: str) -> str:

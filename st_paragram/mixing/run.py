@@ -12,7 +12,7 @@ from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output, digest, folder_for_file, is_pipe, remove_unfinished
 from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.errors import SettingsError, StoreError, TextError
+from st_paragram.errors import SettingsError, TextError
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.mixing import report
 from st_paragram.mixing.development import Development, read_development
@@ -131,7 +131,7 @@ def mix(run: MixRun) -> Result:
         ParagramError: As of `MixRun.check`; a text is refused; another run is at work; a file cannot be written.
     """
     given = run.check()
-    with work_folder(run.work, run.output, StoreError) as folder:
+    with work_folder(run.work, run.output) as folder:
         for place in ("samples", "texts", "vocabulary", "trainings"):
             remove_unfinished(folder / place)  # what a killed run has left; stores do this themselves
         found = search(_trainings(run, given, folder), run.temperatures)

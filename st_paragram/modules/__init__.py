@@ -1,10 +1,19 @@
-"""Where model directories that earlier versions wrote look for the modules of their pipelines."""
+"""The modules of `SentenceTransformer(modules=[...])` pipelines."""
 
-import sys
+from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
+from st_paragram.families.muse.side_by_side import SideBySide
+from st_paragram.families.muse.use_encoder import UseEncoder
+from st_paragram.families.sp.bilstm import BiLSTM
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
-from st_paragram.families.muse import convolution_encoder
-from st_paragram.families.sp import bilstm
-from st_paragram.learning.modules import mean_pool, sentencepiece_embedding, token_embedding
-
-for _module in (mean_pool, sentencepiece_embedding, token_embedding, bilstm, convolution_encoder):
-    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
+__all__ = [
+    "BiLSTM",
+    "ConvolutionEncoder",
+    "MeanPool",
+    "SentencePieceEmbedding",
+    "SideBySide",
+    "TokenEmbedding",
+    "UseEncoder",
+]

@@ -10,8 +10,7 @@ import pydantic
 import pydantic.dataclasses
 
 from st_paragram.core.families import family_named
-from st_paragram.core.setting_fields import fields_of
-from st_paragram.core.settings import read_yaml
+from st_paragram.core.settings import fields_of, read_yaml
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.tools.preparation.settings import PrepareSettings

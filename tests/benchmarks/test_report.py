@@ -41,7 +41,7 @@ from st_paragram.tools.evaluation.tatoeba import RetrievalError, RetrievalScores
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "report.py"
 KNOWN = "sts, hard-sts, tatoeba, bucc, semantic-retrieval, answer-retrieval, transfer, nli, mteb, ablations"
-MACHINE = MachineDescription(cpu="Test CPU", usable_cores=2, threads=1, commit="abc123+")
+MACHINE = MachineDescription(cpu="Test CPU", cores=2, threads=1)
 TRAINING = Training(("en", "es"), 123_456, 96.4, 4321.5, "x86_64", 300, 20_000, 2.5, 60)
 SMT = next(info for info in select_sets(["2013"]) if info.name == "SMT")
 TIMES = (("p-sp-zh", 30.2), ("p-sp-mul", 22.3))

@@ -104,7 +104,6 @@ def test_without_a_name_it_tells_of_the_installation(capsys):
     (found,) = described(capsys)
     assert (found["kind"], found["name"]) == ("installation of", f"st_paragram {st_paragram.__version__}")
     assert found["packages"]["sentence-transformers"] and found["kernels"]
-    assert found["extras"]["dev"] == "installed"
 
 
 def test_models_and_stores_are_described_without_torch(model, store):

@@ -16,7 +16,7 @@ from st_paragram.core.encoding.configuration import (
     file_of,
     read_configuration,
 )
-from st_paragram.core.families import entries, entry_of_architecture
+from st_paragram.core.families import FAMILIES, entry_of_architecture
 from st_paragram.errors import ModelDirectoryError, one_line, short
 
 _PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
@@ -36,7 +36,7 @@ def check_architecture(name: str, folder: Path) -> None:
         ModelDirectoryError: `st_paragram.json` names an unknown architecture.
     """
     if name not in FILES and entry_of_architecture(name) is None:
-        known = ", ".join([*FILES, *(known for _, entry in entries() for known in entry.architectures)])
+        known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
         raise ModelDirectoryError(
             f"{folder}: architecture {short(name)}, this version of st_paragram knows {known}; update it"
         )

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.file_modes import follow_umask
 from st_paragram.core.files import read_json, write_json
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
@@ -44,11 +43,10 @@ class Configuration:
 
 
 def write_configuration(folder: Path, configuration: Configuration) -> None:
-    """Write `st_paragram.json`, the last of a folder's files: checksums of earlier ones go, modes follow the umask."""
+    """Write `st_paragram.json`, the last of a folder's files: checksums of earlier ones go."""
     (folder / CHECKSUMS_FILE).unlink(missing_ok=True)
     head = {"format_version": FORMAT_VERSION, "architecture": configuration.architecture}
     write_json(folder / CONFIG_FILE, head | configuration.values, indent=2)
-    follow_umask(folder.rglob("*.safetensors"))
 
 
 def read_configuration(folder: Path) -> Configuration:

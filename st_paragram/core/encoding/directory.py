@@ -67,7 +67,7 @@ def save(path: str | Path, write: Callable[[Path], None], files: Files, overwrit
     """
     path = Path(path)
     check = partial(check_free, path, overwrite)
-    with output_lock(path, check, ModelDirectoryError), atomic_folder(path) as new:
+    with output_lock(path, check), atomic_folder(path) as new:
         write(new)
         card = _with_note(files.card, table_note(read_configuration(new).values.get("table_type")))
         if card:

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from st_paragram.core.npy_files import read_npz
 from st_paragram.families.muse.task_sampler import Pool, Rows
 from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
 
@@ -82,7 +81,8 @@ class MinedNegatives:
         Raises:
             OSError, ValueError: the file is missing or damaged, or of other sources.
         """
-        pools, seconds, firsts = read_npz(folder / _FILE, _NAMES, ("int64",))
+        with np.load(folder / _FILE) as file:
+            pools, seconds, firsts = (file[name] for name in _NAMES)
         _check(pools, seconds, firsts, sizes)
         ends = np.cumsum(pools[:, 3])
         self._pools = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from st_paragram.core.encoding.find import find
-from st_paragram.core.files import make_folder, output_lock
+from st_paragram.core.files import output_lock
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import read_rows, vectors_of
 from st_paragram.families.muse.towers_card import towers_card
@@ -56,7 +56,7 @@ def make_towers(
     made = EncoderWithTowers.over(encoder)
     work = Work().folder_for(output)
     with output_lock(output):
-        make_folder(work)
+        work.mkdir(parents=True, exist_ok=True)
         rows = read_rows(folders, work / "texts.txt", KnownSentences())
         curves = train_towers(made, rows, vectors_of(work / "texts.txt", found, work), settings)
         card = towers_card(output.name, name or found.name, made, rows, curves)

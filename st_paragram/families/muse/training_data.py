@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.core.cache import keep_in_use
 from st_paragram.core.files import writable_cache
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, TextError
@@ -104,8 +103,6 @@ def other_tasks(
         keep=lambda language: language in kept,
         known=KnownSentences(),
     )
-    for store in (each for task in stores for each in (task.store, task.contexts) if each is not None):
-        keep_in_use(store.path)
     for task, folder in used.items():
         if not any(each.task == task for each in stores):
             raise TextError(f"{folder}: no {task} file of {', '.join(sorted(kept))}; add one, or leave the option out")

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
 from st_paragram.core.encoding.averaging import tokenizer_file
 from st_paragram.core.encoding.configuration import WEIGHTS_FILE, file_of
-from st_paragram.core.file_modes import follow_umask
 from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.flat_ids import starts, truncate
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -137,8 +136,7 @@ class UseEncoder(InputModule):
         self.save_config(output_path)
         (folder / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
-        save_file(state, folder / WEIGHTS_FILE)
-        follow_umask([folder / WEIGHTS_FILE])
+        (folder / WEIGHTS_FILE).write_bytes(save(state))
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> UseEncoder:  # type: ignore[override]  # noqa: ANN401

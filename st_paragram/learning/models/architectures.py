@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 from st_paragram.core.encoding.architectures import check_architecture
 from st_paragram.core.encoding.configuration import AVERAGING, OWN_MODULES, STOCK
 from st_paragram.core.encoding.table import TableType
-from st_paragram.core.families import entries, entry_of_architecture
+from st_paragram.core.families import FAMILIES, entry_of_architecture
 from st_paragram.learning.models import averaging_directory, own_modules, stock
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder
 
@@ -61,7 +61,7 @@ def _offered(model: SentenceTransformer) -> Iterator[Architecture]:
     """
     if type(model) in (SentenceTransformer, ParagramEncoder):
         yield averaging_directory
-    for _, entry in entries():
+    for entry in FAMILIES.values():
         if entry.architectures:
             yield cast("Architecture", entry.module("directory"))
     yield from _OWN.values()

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 
 from st_paragram.core.encoding.averaging import tokenizer_file
 from st_paragram.core.encoding.configuration import WEIGHTS_FILE
-from st_paragram.core.file_modes import follow_umask
 from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -164,8 +163,7 @@ class TokenEmbedding(InputModule):
         self.save_config(output_path)
         (Path(output_path) / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
         tensors = {f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()}
-        save_file(tensors, Path(output_path) / WEIGHTS_FILE)
-        follow_umask([Path(output_path) / WEIGHTS_FILE])
+        (Path(output_path) / WEIGHTS_FILE).write_bytes(save(tensors))
 
     @classmethod
     def load(  # type: ignore[override]

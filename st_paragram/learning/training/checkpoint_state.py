@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from st_paragram.core.file_modes import follow_umask
 from st_paragram.errors import SettingsError
 
 _LOSSES = "loss.safetensors"
@@ -38,8 +37,8 @@ def save_losses(losses: Mapping[str, nn.Module], model: nn.Module, folder: Path)
         folder: of the checkpoint.
     """
     if state := _own_tensors(losses, model):
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}, folder / _LOSSES)
-        follow_umask([folder / _LOSSES])
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+        (folder / _LOSSES).write_bytes(save(tensors))
 
 
 def load_losses(losses: Mapping[str, nn.Module], model: nn.Module, folder: Path) -> None:

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
-from st_paragram.core.checksums import content_digests
-from st_paragram.core.files import FileDescription, read_json, write_json
+from st_paragram.core.files import FileDescription, content_digest, read_json, write_json
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import DAMAGED, ParagramError, SettingsError, one_line
 
@@ -54,7 +53,7 @@ def seal(checkpoint: Path, stores: StoreContents) -> None:
     paths = [path for path in sorted(checkpoint.rglob("*")) if path.is_file() and path != checkpoint / FILE_LIST]
     files = {
         path.relative_to(checkpoint).as_posix(): asdict(FileDescription(path.stat().st_size, sha256))
-        for path, sha256 in zip(paths, content_digests(paths), strict=True)
+        for path, sha256 in zip(paths, map(content_digest, paths), strict=True)
     }
     write_json(checkpoint / FILE_LIST, {"stores": stores, "files": files})
 
@@ -94,7 +93,7 @@ def _checked(checkpoint: Path) -> FileList:
             raise ValueError(f"{name} is missing")
         if (size := path.stat().st_size) != written.files[name].size:
             raise ValueError(f"{name} has {size:,} bytes, not {written.files[name].size:,}")
-    for name, sha256 in zip(paths, content_digests(list(paths.values())), strict=True):
+    for name, sha256 in zip(paths, map(content_digest, paths.values()), strict=True):
         if sha256 != written.files[name].sha256:
             raise ValueError(f"{name} is damaged, its SHA-256 is not the one in {FILE_LIST}")
     return written

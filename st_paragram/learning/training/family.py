@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from st_paragram.core.families import entries
+from st_paragram.core.families import FAMILIES
 from st_paragram.core.plan import Needs
 from st_paragram.core.settings import read
 from st_paragram.learning.training.configs import config_path
@@ -127,7 +127,7 @@ class Family(ABC):
     @property
     def config_folders(self) -> list[Path]:
         """Folders of configurations: its own, and those of families that extend it."""
-        packages = [entry for name, entry in entries() if self.name in (name, entry.extends)]
+        packages = [entry for name, entry in FAMILIES.items() if self.name in (name, entry.extends)]
         return [Path(str(entry.module("family").__file__)).with_name("configs") for entry in packages]
 
     def read_settings(self, config: str | Path, overrides: Mapping[str, Any]) -> Any:  # noqa: ANN401

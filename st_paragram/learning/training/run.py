@@ -252,7 +252,7 @@ def execute(plan: TrainingPlan, on_start: OnStart | None = None) -> RunReport:
     if not is_main_process():
         plan.run.check_checkpoints()
         return _execute(plan, None)
-    with output_lock(plan.run.output, plan.run.check_free, ModelDirectoryError):
+    with output_lock(plan.run.output, plan.run.check_free):
         plan.run.check_checkpoints()  # with the lock, so that they are not those of a run that is at work
         return _execute(plan, on_start)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from st_paragram.core.cache import keep_in_use
 from st_paragram.core.files import folder_for_file, output_lock, writable_cache, write_text
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs, sample_paraphrases
@@ -258,5 +257,4 @@ def _write_if_changed(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 def _prepare(sources: Sequence[TextSource], settings: PrepareSettings, workers: int) -> PairStore:
     path = prepare_cached(sources, settings, writable_cache(_STORES), executor=LocalExecutor(workers))
-    keep_in_use(path)
     return PairStore(path)

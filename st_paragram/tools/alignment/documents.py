@@ -14,7 +14,7 @@ from pathlib import Path
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import atomic, check_output
 from st_paragram.core.threads import usable_cores
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.document_list import DocumentPair, check_pairs, read_list, write_plan
 from st_paragram.tools.alignment.document_stage import DocumentStage, Settings
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -75,7 +75,7 @@ def mine_documents(
     settings, work, output = settings or AlignmentSettings(), work or Work(), Path(output)
     pairs, source, target = check_documents(documents, output, settings, overwrite)
     found = find(model)
-    with work_folder(work, output, MiningError) as folder:
+    with work_folder(work, output) as folder:
         check_output(output, overwrite)  # another run may have made it
         stage = _stage(pairs, folder.absolute(), found, settings, work.workers)
         times = work.run([stage])

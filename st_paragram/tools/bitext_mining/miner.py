@@ -14,7 +14,7 @@ from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output, file_digest
 from st_paragram.core.text.tables import one_for_each
 from st_paragram.core.words import counted
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.pipeline import Pipeline, build
 from st_paragram.tools.bitext_mining.report import MiningReport
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
@@ -59,7 +59,7 @@ def mine(
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
     check_mining(texts, output, settings, overwrite, work, columns=columns)
     found = find(model)
-    with work_folder(work, output, MiningError):
+    with work_folder(work, output):
         pipeline = _pipeline(texts, output, found, settings, overwrite, work, columns)
         times = work.run(pipeline.stages)
         report = pipeline.report(times)

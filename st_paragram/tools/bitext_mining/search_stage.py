@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import atomic, digest
-from st_paragram.core.npy_files import read_npz
 from st_paragram.errors import MiningError, refused
 from st_paragram.tools.bitext_mining.effort_stage import EffortStage
 from st_paragram.tools.bitext_mining.index_stage import IndexStage
@@ -198,5 +198,5 @@ def read_found(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:
     Raises:
         MiningError: It is damaged.
     """
-    with refused(MiningError, path, "damaged", "remove its folder and start again"):
-        return read_npz(path, names, ("float32", "int64"))
+    with refused(MiningError, path, "damaged", "remove its folder and start again", BadZipFile), np.load(path) as file:
+        return [file[name] for name in names]

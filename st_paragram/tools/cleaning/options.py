@@ -18,9 +18,9 @@ _Choice = TypeVar("_Choice", bound=Enum)
 def options(cls: type[_Options]) -> type[_Options]:
     """Make a class with fields made by `setting` a frozen dataclass whose options are checked, see `settings`.
 
-    A wrong value raises `SettingsError`: `ratio: max is 0.5; it must be at least 1`. Text is not taken for a number.
+    A wrong value raises `SettingsError`, which begins with the name of the step: `ratio: max is 0.5; ...`.
     """
-    return settings(cls, f"{cls.name}: ", numbers_as_text=False)  # type: ignore[attr-defined]
+    return settings(cls, f"{cls.name}: ")  # type: ignore[attr-defined]
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401

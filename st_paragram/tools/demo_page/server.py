@@ -14,7 +14,7 @@ from typing import Any
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
-from st_paragram.core.families import entries
+from st_paragram.core.families import FAMILIES
 from st_paragram.errors import SettingsError
 from st_paragram.tools.demo_page import tabs
 from st_paragram.tools.demo_page.appearance import STYLE, paragraph, theme
@@ -207,7 +207,7 @@ class _SecurityHeaders:
 
 def _tabs_of_families() -> list[Any]:
     """Modules of tabs that families of models add, see `core.families`."""
-    return [entry.module("demo_tab") for _, entry in entries() if entry.demo_tab]
+    return [entry.module("demo_tab") for entry in FAMILIES.values() if entry.demo_tab]
 
 
 def _changes(page: tabs.Page, model: Any = None) -> list[Any]:  # noqa: ANN401 - what `Models` loads

@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pydantic
 
-from st_paragram.core.checksums import check_content
 from st_paragram.core.encoding.packing import NumberType
-from st_paragram.core.files import FileDescription, FolderDescription, file_for_folder, read_json, write_json
+from st_paragram.core.files import (
+    FileDescription,
+    FolderDescription,
+    check_files,
+    file_for_folder,
+    read_json,
+    write_json,
+)
 from st_paragram.errors import DAMAGED, StoreError, one_line
 from st_paragram.tools.embed_files.npy_shards import ShardShape
 from st_paragram.tools.embed_files.settings import ShardFormat
@@ -181,5 +187,5 @@ def check_embeddings(folder: Path) -> str:
         StoreError: see `describe_embeddings`; or a shard holds something else, or cannot be read.
     """
     summary = describe_embeddings(folder)
-    check_content(folder, summary.files, DESCRIPTION_FILE, StoreError, _AGAIN)
+    check_files(folder, summary.files, StoreError, _AGAIN)
     return f"{summary.properties['rows']:,} embeddings, and all shards are what was written"

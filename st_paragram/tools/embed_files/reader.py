@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.core.encoding.packing import unpack
-from st_paragram.core.known_files import known_content_digest
 from st_paragram.errors import DAMAGED, StoreError, one_line
-from st_paragram.tools.embed_files.description import DESCRIPTION_FILE, Description, read_description
+from st_paragram.tools.embed_files.description import Description, read_description
 from st_paragram.tools.embed_files.npy_shards import NpyShard
 from st_paragram.tools.embed_files.parquet_shards import ParquetShard
 from st_paragram.tools.embed_files.shards import ShardedRows, shard_reader
@@ -22,13 +21,11 @@ _OPEN_SHARDS = 64
 _BLOCK = 1 << 16  # rows
 
 
-def read_embeddings(folder: str | Path, compare: bool = True) -> StoredEmbeddings:
+def read_embeddings(folder: str | Path) -> StoredEmbeddings:
     """Open a folder that `embed_collection` made; rows are read when they are asked for.
 
     Args:
         folder: The folder.
-        compare: Compare each shard with its SHA-256 when it is first read, which takes one pass over its files. The
-            result is kept in the user's cache: a file is compared again only after its size or time has changed.
 
     Raises:
         StoreError: It is not such a folder, or its description is damaged.
@@ -39,7 +36,7 @@ def read_embeddings(folder: str | Path, compare: bool = True) -> StoredEmbedding
         >>> read_embeddings("vectors").take([0, 5]).shape
         (2, 256)
     """
-    return StoredEmbeddings(Path(folder), read_description(Path(folder)), compare)
+    return StoredEmbeddings(Path(folder), read_description(Path(folder)))
 
 
 class StoredEmbeddings(ShardedRows):
@@ -50,10 +47,9 @@ class StoredEmbeddings(ShardedRows):
         description: What `embeddings.json` says.
     """
 
-    def __init__(self, folder: Path, description: Description, compare: bool = True) -> None:
+    def __init__(self, folder: Path, description: Description) -> None:
         """Remember where things are; no shard is opened yet. Arguments as of `read_embeddings`."""
         self.folder, self.description = folder, description
-        self._to_compare = set(range(len(description.shards))) if compare else set[int]()
         self._opened = lru_cache(maxsize=_OPEN_SHARDS)(self._open)
 
     @cached_property
@@ -127,11 +123,6 @@ class StoredEmbeddings(ShardedRows):
 
     def _open(self, shard: int) -> NpyShard | ParquetShard:
         described = self.description.shards[shard]
-        if shard in self._to_compare:
-            for name, sha256 in described.sha256.items():
-                if known_content_digest("embeddings", self.folder / name) != sha256:
-                    raise ValueError(f"the SHA-256 of {name} is not the one in {DESCRIPTION_FILE}")
-            self._to_compare.discard(shard)
         return shard_reader(self.folder / described.file, self.description.shape(described))
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from st_paragram.core.checksums import content_digests
 from st_paragram.core.encoding.models import cached_model
-from st_paragram.core.files import digest
+from st_paragram.core.files import content_digest, digest
 from st_paragram.core.text.streams import stream_name
 from st_paragram.core.threads import usable_cores, usable_threads
 from st_paragram.tools.embed_files.line_stage import LineStage
@@ -96,7 +95,7 @@ class ShardStage(Stage):
             "rows": span.lines,
             "dimension": encode.dimension,
             "blank": blank,
-            "sha256": content_digests(files),
+            "sha256": list(map(content_digest, files)),
             "files": {file.name: output_state(file) for file in files},
         }
         write_metadata(path, made)

@@ -21,9 +21,9 @@ from st_paragram.core.files import (
     atomic,
     check_output,
     digest,
-    file_in_the_way,
     folder_for_file,
     locked,
+    not_writable,
     output_lock,
     remove_unfinished,
 )
@@ -109,11 +109,11 @@ def prepare(
     """
     output, work = Path(output), work or PrepareWork()
     _check_arguments(sources, output, settings, vocabulary)
-    if work.rejects and (wrong := file_in_the_way(work.rejects)):
+    if work.rejects and (wrong := not_writable(work.rejects / "text")):
         raise StoreError(f"{wrong}; name a folder for the rows that are dropped")
-    if work.keep_text and (wrong := file_in_the_way(work.keep_text)):
+    if work.keep_text and (wrong := not_writable(work.keep_text / "text")):
         raise StoreError(f"{wrong}; name a folder for the text of the rows")
-    with work_folder(work, output, StoreError):
+    with work_folder(work, output):
         pipeline = _pipeline(sources, output, settings, vocabulary, overwrite, work)
         if vocabulary:
             pipeline.write_given(vocabulary)

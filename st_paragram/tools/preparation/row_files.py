@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import atomic
-from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import StoreError, refused
 from st_paragram.tools.cleaning.duplicates import Key
 from st_paragram.tools.cleaning.near_duplicates import Band
@@ -132,7 +131,7 @@ def read_index(path: Path) -> NDArray[np.int64]:
     """
     with refused(StoreError, path, "no file of rows", "remove its folder and start again"):
         # mapped: of many files' indexes a task needs two numbers each
-        starts: NDArray[np.int64] = map_npy(_index(path), ("int64",), 1)
+        starts: NDArray[np.int64] = np.load(_index(path), mmap_mode="r")
         fits = starts.shape == (RANGES + 1,) and starts[-1] == path.stat().st_size
     if not fits:
         raise StoreError(f"{path}: does not fit its index; remove its folder and start again")

@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from st_paragram.core.files import atomic, digest, output_lock, remove_unfinished
 from st_paragram.core.pair_store import SIDES
-from st_paragram.errors import StoreError
 from st_paragram.tools.preparation.plan_stage import PlanStage
 from st_paragram.tools.preparation.row_files import row_as_seen
 from st_paragram.tools.stages.metadata import output_state, read_metadata, write_metadata, written_before
@@ -67,7 +66,7 @@ class TextStage(Stage):
             StoreError: The folder cannot be written, or another run is writing there.
         """
         started = time.perf_counter()
-        with output_lock(self.output, error=StoreError):
+        with output_lock(self.output):
             self.output.mkdir(exist_ok=True)
             remove_unfinished(self.output)
             digests = self._write()

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import atomic
-from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import SettingsError, short
 
 Value = str | int | float | bool
@@ -345,8 +344,8 @@ class Fields:
 
 def _opened(folder: Path, number: int, record: FieldRecord, count: int) -> Column:
     codes_file, values_file, text_file = (folder / name for name in field_files(number))
-    kind, codes = Kind(record.kind), map_npy(codes_file, _CODE_TYPES, 1)
-    numbers = map_npy(values_file, (_value_type(kind),), 1)
+    kind, codes = Kind(record.kind), np.load(codes_file, mmap_mode="r")
+    numbers = np.load(values_file, mmap_mode="r")
     values = _Texts(_mapped_bytes(text_file), numbers) if kind is Kind.TEXT else _Numbers(numbers, kind)
     if len(codes) != count or codes.max(initial=0) > len(values):
         raise ValueError(f"field {short(record.name)} has {len(codes)} codes of {len(values)} values")

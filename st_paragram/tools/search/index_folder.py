@@ -49,7 +49,7 @@ def build(
     path = find(model)
     encoder = load_encoder(path)
     content.check(encoder, model)
-    with output_lock(output, check, MiningError), atomic_folder(output) as part:
+    with output_lock(output, check), atomic_folder(output) as part:
         part.mkdir()
         name, counts, records = _write_sentences(source, part, settings.most_repeats)
         dim = _write_vectors(Sentences(part / SENTENCES), part / VECTORS, encoder, settings, content, name)

@@ -11,27 +11,26 @@ of all segments. No file is changed: a change writes new ones, and then replaces
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
-from st_paragram.core.checksums import check_content, content_digests
 from st_paragram.core.files import (
     FileDescription,
     FolderDescription,
     atomic,
+    check_files,
+    content_digest,
     describe_files,
     digest,
     file_for_folder,
     read_json,
 )
-from st_paragram.core.known_files import KnownDigest
 from st_paragram.errors import DAMAGED, MiningError, one_line, short
 from st_paragram.tools.embed_files.npy_shards import map_array
 from st_paragram.tools.search.content import Content
@@ -171,7 +170,7 @@ def write_metadata(
     known = known or {}
     names = file_names(metadata)
     new = [name for name in names if name not in known]
-    digests = content_digests([folder / name for name in new])
+    digests = [content_digest(folder / name) for name in new]
     described = {
         n: FileDescription((folder / n).stat().st_size, sha256) for n, sha256 in zip(new, digests, strict=True)
     }
@@ -213,7 +212,7 @@ def _sync(folder: Path, names: list[str]) -> None:
 
 
 def read_metadata(folder: Path) -> IndexMetadata:
-    """Read `index.json` and compare sizes with it; nothing is loaded, and no content compared (see `check_files`).
+    """Read `index.json` and compare sizes with it; nothing is loaded, and no content is compared (see `check_index`).
 
     Raises:
         MiningError: The folder is none of an index, is incomplete, damaged, or of another version.
@@ -275,38 +274,6 @@ def _instead(folder: Path) -> str:
     return "no such index folder"
 
 
-def check_files(folder: Path, metadata: IndexMetadata, known: bool = True) -> None:
-    """Compare the content of every file with its SHA-256, which reads them all.
-
-    Args:
-        folder: Of the index.
-        metadata: Of the index.
-        known: Pass over segments that were compared before, as long as their files stay as they are, see `known_files`.
-
-    Raises:
-        MiningError: A file holds something else, or cannot be read.
-    """
-    for seal, sums, files in _seals(folder, metadata):
-        if not (known and seal.read() == sums):
-            check_content(folder, files, METADATA_FILE, MiningError, _AGAIN)
-            seal.write(sums)
-
-
-def seal_files(folder: Path, metadata: IndexMetadata) -> None:
-    """Remember that all files are what was written; for who has just written them."""
-    for seal, sums, _ in _seals(folder, metadata):
-        seal.write(sums)
-
-
-def _seals(folder: Path, metadata: IndexMetadata) -> Iterator[tuple[KnownDigest, str, dict[str, FileDescription]]]:
-    """Files of each segment, and what is of no segment: with what is known of them, and what should be."""
-    left = dict(metadata.files)
-    for names in (*(segment.names for segment in metadata.all_segments), list(metadata.files)):
-        if files := {name: left.pop(name) for name in names if name in left}:
-            sums = hashlib.sha256(" ".join(each.sha256 for each in files.values()).encode()).hexdigest()
-            yield KnownDigest("indexes", [folder / name for name in files]), sums, files
-
-
 def describe_index(folder: Path) -> FolderDescription:
     """Describe an index folder.
 
@@ -332,7 +299,7 @@ def check_index(folder: Path) -> str:
         MiningError: it is none, or is damaged.
     """
     metadata = read_metadata(folder)
-    check_files(folder, metadata, known=False)
+    check_files(folder, metadata.files, MiningError, _AGAIN)
     return f"{metadata.rows - metadata.deleted:,} sentences, and all files are what was written"
 
 

@@ -36,10 +36,8 @@ from st_paragram.tools.search.index_metadata import (
     VECTORS,
     IndexMetadata,
     Segment,
-    check_files,
     file_names,
     read_metadata,
-    seal_files,
     write_metadata,
 )
 from st_paragram.tools.search.segments import OpenIndex
@@ -212,9 +210,8 @@ def compact(folder: Path, settings: SearchSettings, check: Check) -> int:
 @contextmanager
 def _changing(folder: Path, check: Check) -> Iterator[tuple[OpenIndex, Path]]:
     """Open an index that nobody else changes meanwhile, and a folder to work in."""
-    with output_lock(folder, lambda: check(read_metadata(folder)), MiningError):
+    with output_lock(folder, lambda: check(read_metadata(folder))):
         metadata = read_metadata(folder)
-        check_files(folder, metadata)  # damage must not be copied under new digests
         _remove_unnamed(folder, metadata)
         with temporary_folder(folder / "change") as work:
             yield OpenIndex(folder, metadata, 0), work
@@ -319,7 +316,6 @@ def _commit(index: OpenIndex, metadata: IndexMetadata, gone: Rows | None = None)
     names = set(file_names(metadata))
     known = {name: each for name, each in index.metadata.files.items() if name in names}
     metadata = write_metadata(folder, metadata, known, sync=True)
-    seal_files(folder, metadata)
     _remove_unnamed(folder, metadata)
 
 

@@ -25,7 +25,7 @@ from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import Effort, find_effort
 from st_paragram.tools.search.fields import Kind, Value
 from st_paragram.tools.search.filters import Where, conditions
-from st_paragram.tools.search.index_metadata import TRIES, IndexMetadata, check_files, read_metadata, seal_files
+from st_paragram.tools.search.index_metadata import TRIES, IndexMetadata, read_metadata
 from st_paragram.tools.search.index_update import Added
 from st_paragram.tools.search.masked_search import nearest
 from st_paragram.tools.search.neighbours import Neighbours, Vectors
@@ -82,7 +82,6 @@ class SearchIndex:
         folder: str | Path,
         model: str | Path | None = None,
         memory: int = DEFAULT_MEMORY,
-        compare: bool = True,
     ) -> None:
         """Open a folder; neither model nor vectors are loaded yet.
 
@@ -90,8 +89,6 @@ class SearchIndex:
             folder: As `build` makes it.
             model: Directory, name or hub id of its model; the recorded name if not given.
             memory: Bytes that vectors may take in memory at a time.
-            compare: Compare the content of all files with their SHA-256, which reads them once for each state of the
-                files; sizes are always compared.
 
         Raises:
             MiningError: The folder is damaged or incomplete, or was built with another model.
@@ -102,14 +99,12 @@ class SearchIndex:
         self.effort = metadata.effort
         self.model = self._find(model, metadata)
         self._check_model(metadata)
-        self._opened = self._open(metadata, compare)
+        self._opened = self._open(metadata)
 
-    def _open(self, metadata: IndexMetadata, compare: bool, before: OpenIndex | None = None) -> OpenIndex:
+    def _open(self, metadata: IndexMetadata, before: OpenIndex | None = None) -> OpenIndex:
         """Open all files; again, if they were replaced meanwhile."""
         for _ in range(TRIES):
             try:
-                if compare:
-                    check_files(self.folder, metadata)
                 return OpenIndex(self.folder, metadata, self.memory, before)
             except MiningError as error:
                 failed, found = error, read_metadata(self.folder)
@@ -153,8 +148,8 @@ class SearchIndex:
         content = Content.ANSWERS if answers else Content.SENTENCES
         plain = isinstance(source, (str, Path)) and metadata is None
         texts = str(source) if plain else tagged(source, metadata)
-        seal_files(Path(output), index_folder.build(texts, Path(output), str(model), settings, overwrite, content))
-        return cls(output, model, settings.memory, compare=False)  # just written
+        index_folder.build(texts, Path(output), str(model), settings, overwrite, content)
+        return cls(output, model, settings.memory)
 
     def __len__(self) -> int:
         """Number of distinct sentences, n."""
@@ -349,7 +344,7 @@ class SearchIndex:
         if metadata == old:
             return False
         self._check_model(metadata)
-        opened = self._open(metadata, compare=True, before=self._opened)
+        opened = self._open(metadata, before=self._opened)
         if (opened.metadata.folder, opened.metadata.generation > 0) != (old.folder, True):
             self.effort = opened.metadata.effort
         self._opened = opened

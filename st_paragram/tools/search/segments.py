@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import FileDescription
-from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import DAMAGED, MiningError, ParagramError, one_line, refused
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.fields import FIELDS, Fields, Kind
@@ -117,7 +116,7 @@ class OpenIndex:
             return None
         path, count = self.folder / self.metadata.deleted_file, int(self.starts[-1])
         try:
-            bits = map_npy(path, ("uint8",), 1)
+            bits = np.load(path)
             found = np.unpackbits(bits, count=count).astype(bool)
             if found.sum() != self.metadata.deleted:
                 raise ValueError(f"{found.sum()} where index.json says {self.metadata.deleted}")

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import atomic
-from st_paragram.core.npy_files import map_npy
 from st_paragram.core.text.lines import read_lines
 from st_paragram.errors import DAMAGED, MiningError, one_line
 from st_paragram.tools.search.fields import Column, FieldBuilder, Value, common
@@ -353,6 +352,6 @@ def _first_occurrences(
 
 def _mapped(path: Path) -> NDArray[np.int64]:
     try:
-        return map_npy(path, ("int64",), 1)
+        return np.load(path, mmap_mode="r")
     except DAMAGED as error:
         raise MiningError(f"{path}: damaged ({one_line(error)}); remove its folder and start again") from error

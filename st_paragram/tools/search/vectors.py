@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.packing import row_lengths, stretch, unit_vectors
-from st_paragram.core.npy_files import map_npy
 from st_paragram.errors import DAMAGED, MiningError, one_line
 from st_paragram.tools.embed_files.shards import ShardedRows
 from st_paragram.tools.search.cosines import candidate_cosines
@@ -177,7 +176,7 @@ class StoredVectors(ShardedRows):
 
 def _mapped(path: Path) -> NDArray[Any]:
     try:
-        return map_npy(path, [kind.value for kind in VectorType], 2)
+        return np.load(path, mmap_mode="r")
     except DAMAGED as error:
         raise MiningError(f"{path}: embeddings are damaged ({one_line(error)}); {_AGAIN}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from st_paragram.core.files import is_digest
 from st_paragram.errors import SettingsError
 from st_paragram.tools.stages.metadata import metadata_file
+
+#: Name of a folder of results, see `core.files.digest`.
+RESULTS = re.compile("[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -93,5 +96,5 @@ def forget(stages: Sequence[Stage], name: str) -> None:
     for stage in stages:
         if names.index(stage.name) >= names.index(name):
             for results in (stage.root / stage.name).glob("*"):
-                if is_digest(results.name):
+                if RESULTS.fullmatch(results.name):
                     shutil.rmtree(results, ignore_errors=True)

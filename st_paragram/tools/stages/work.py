@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from st_paragram.core.files import check_output, is_digest, locked, output_lock, remove_unfinished
+from st_paragram.core.files import check_output, locked, output_lock, remove_unfinished
 from st_paragram.errors import ParagramError
 from st_paragram.tools.stages.executors import Executor, LocalExecutor, StageTime
-from st_paragram.tools.stages.stage import Stage, check_stage, forget, stage_names
+from st_paragram.tools.stages.stage import RESULTS, Stage, check_stage, forget, stage_names
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Work:
 
 
 @contextmanager
-def work_folder(work: Work, output: Path, error: type[ParagramError]) -> Iterator[Path]:
+def work_folder(work: Work, output: Path) -> Iterator[Path]:
     """The folder to work in; it and the output are kept to one run at a time.
 
     It is removed when all is done, or when nothing can come of the work, unless it is to be kept. After an
@@ -80,13 +80,12 @@ def work_folder(work: Work, output: Path, error: type[ParagramError]) -> Iterato
     Args:
         work: Says where it is, and whether it is kept.
         output: What is made.
-        error: To raise where files cannot be written.
 
     Raises:
         ParagramError: Another run is writing the output or is at work in the folder; files cannot be written.
     """
     folder = work.folder_for(output)
-    with output_lock(output, partial(check_output, output, overwrite=True), error), locked(folder):
+    with output_lock(output, partial(check_output, output, overwrite=True)), locked(folder):
         try:
             yield folder
         except ParagramError:
@@ -112,5 +111,5 @@ def prune(folder: Path, keep: Collection[Path]) -> None:
         if results in keep:
             for place in (results, *filter(Path.is_dir, results.rglob("*"))):
                 remove_unfinished(place)
-        elif results.is_dir() and is_digest(results.name):
+        elif results.is_dir() and RESULTS.fullmatch(results.name):
             shutil.rmtree(results, ignore_errors=True)

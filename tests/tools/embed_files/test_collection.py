@@ -305,7 +305,7 @@ def test_shards_are_compared_when_they_are_first_read(model, texts, tmp_path, se
         with pytest.raises(StoreError, match=f"damaged .*SHA-256 of {name}.*make the embeddings again") as raised:
             reading()
         assert "\n" not in str(raised.value)
-    assert read_embeddings(tmp_path / "out", compare=False).rows(0, 90).shape == (90, 6)
+    assert read_embeddings(tmp_path / "out").rows(0, 90).shape == (90, 6)
 
 
 def test_a_shard_is_compared_once_while_its_file_stays_the_same(model, texts, tmp_path, monkeypatch):

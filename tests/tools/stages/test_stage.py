@@ -86,7 +86,7 @@ def test_what_is_no_result_stays_whatever_is_removed(tmp_path):
     for path in theirs:
         path.parent.mkdir(parents=True)
         path.write_text("precious")
-    with work_folder(Work(tmp_path, keep=True, force="letters"), tmp_path / "out", MiningError):
+    with work_folder(Work(tmp_path, keep=True, force="letters"), tmp_path / "out"):
         Work(force="letters").run([stage])
         prune(tmp_path, stage.folders)
     assert all(path.read_text() == "precious" for path in theirs)
@@ -124,7 +124,7 @@ def test_an_output_is_known_by_size_and_time(tmp_path):
 
 
 def run_in_folder(work: Work, output: Path, error: BaseException | None = None) -> None:
-    with work_folder(work, output, MiningError) as folder:
+    with work_folder(work, output) as folder:
         (folder / "done").write_text("")
         if error:
             raise error
@@ -159,7 +159,7 @@ def test_a_work_folder_is_one_runs(tmp_path):
     with (
         locked(tmp_path / ".out.work"),
         pytest.raises(ParagramError, match="another run is using it"),
-        work_folder(Work(), tmp_path / "out", MiningError),
+        work_folder(Work(), tmp_path / "out"),
     ):
         pass
     assert (tmp_path / ".out.work").is_dir()
@@ -170,7 +170,7 @@ def test_an_output_is_one_runs_whatever_folders_they_work_in(tmp_path):
     with (
         FileLock(tmp_path / ".out.lock"),
         pytest.raises(ParagramError, match=r"another run is writing .*out; wait for it"),
-        work_folder(Work(tmp_path / "other", keep=True), tmp_path / "out", MiningError) as folder,
+        work_folder(Work(tmp_path / "other", keep=True), tmp_path / "out") as folder,
     ):
         seen.append(folder)
     assert not seen

@@ -9,10 +9,9 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
-from st_paragram.core.file_modes import follow_umask
 from st_paragram.errors import SettingsError
 
 _FILE = "lesson.safetensors"
@@ -132,8 +131,8 @@ class Lesson:
     def save(self, folder: Path) -> None:
         """Write the map and its optimizer's state to a checkpoint."""
         state = {"projection": self.projection.detach(), **self._moments()}
-        save_file({name: tensor.cpu().contiguous() for name, tensor in state.items()}, folder / _FILE, self._metadata())
-        follow_umask([folder / _FILE])
+        tensors = {name: tensor.cpu().contiguous() for name, tensor in state.items()}
+        (folder / _FILE).write_bytes(save(tensors, self._metadata()))
 
     def load(self, folder: Path) -> None:
         """Read back what `save` wrote.

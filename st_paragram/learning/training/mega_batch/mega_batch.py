@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.npy_files import read_npz
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.errors import StoreError
@@ -105,7 +104,8 @@ class MinedMegaBatch:
             StoreError: the checkpoint was mined in another store, or with another batch size.
             OSError, ValueError, TypeError: the file is damaged.
         """
-        place, columns = read_npz(folder / _FILE, ("mega", "columns"), ("int64",))
+        with np.load(folder / _FILE) as file:
+            place, columns = file["mega"], file["columns"]
         mega = MegaBatch(*place.tolist())
         if mega.epoch < 0 or not 0 <= mega.start < mega.stop <= -(-len(store) // batch_size):
             raise StoreError(f"{folder / _FILE}: {mega} in {store.path}; resume with the same store and settings")

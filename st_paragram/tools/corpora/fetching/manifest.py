@@ -123,7 +123,7 @@ class Manifest:
 
     def _set(self, name: str, entry: Entry) -> None:
         """Add or replace an entry, on disk too; entries that other processes have added meanwhile stay."""
-        with self._lock, output_lock(self._path, error=DownloadError, wait=True):
+        with self._lock, output_lock(self._path, wait=True):
             self.entries = {**self._read(), **self.entries, name: entry}
             write_json(self._path, asdict(_Contents(1, dict(sorted(self.entries.items())))))
 

@@ -1,0 +1,59 @@
+from st_paragram.conversion.exports import ExportSettings as ExportSettings
+from st_paragram.conversion.exports import export_model as export_model
+from st_paragram.conversion.original_import import import_checkpoint as import_checkpoint
+from st_paragram.conversion.original_settings import ImportSettings as ImportSettings
+from st_paragram.core.encoding.encoder import Encoder as Encoder
+from st_paragram.core.pair_store import PairStore as PairStore
+from st_paragram.core.pair_store import PairStoreWriter as PairStoreWriter
+from st_paragram.core.sample import sample_pairs as sample_pairs
+from st_paragram.core.text.parallel import parse_source as parse_source
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer as SentencePieceTokenizer
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder as GenerativeEncoder
+from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss as DualEncoderRankingLoss
+from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder as DualEncoder
+from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers as EncoderWithTowers
+from st_paragram.families.muse.side_by_side import SideBySide as SideBySide
+from st_paragram.families.muse.use_encoder import UseEncoder as UseEncoder
+from st_paragram.hub.push import push as push
+from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss as MarginHardNegativeLoss
+from st_paragram.learning.models.directory import load as load
+from st_paragram.learning.models.directory import save as save
+from st_paragram.learning.models.encoder import pipeline as pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder as ParagramEncoder
+from st_paragram.learning.modules.mean_pool import MeanPool as MeanPool
+from st_paragram.learning.modules.sentencepiece_embedding import (
+    SentencePieceEmbedding as SentencePieceEmbedding,
+)
+from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
+from st_paragram.learning.training.mega_batch.arguments import (
+    MegaBatchTrainingArguments as MegaBatchTrainingArguments,
+)
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer as MegaBatchTrainer
+from st_paragram.learning.training.run import TrainingRun as TrainingRun
+from st_paragram.learning.training.run import run_training as run_training
+from st_paragram.learning.training.settings import TrainingSettings as TrainingSettings
+from st_paragram.learning.training.store_trainer import StoreTrainer as StoreTrainer
+from st_paragram.tools.bitext_mining.miner import mine as mine
+from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
+from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning
+from st_paragram.tools.demo_page.comparison import compare as compare
+from st_paragram.tools.embed_files import (
+    CollectionSettings as CollectionSettings,
+)
+from st_paragram.tools.embed_files import (
+    embed_collection as embed_collection,
+)
+from st_paragram.tools.embed_files import (
+    embed_file as embed_file,
+)
+from st_paragram.tools.embed_files import (
+    read_embeddings as read_embeddings,
+)
+from st_paragram.tools.evaluation.mteb.model import model_meta as model_meta
+from st_paragram.tools.preparation.prepare import prepare as prepare
+from st_paragram.tools.preparation.settings import PrepareSettings as PrepareSettings
+from st_paragram.tools.score_files import score_file as score_file
+from st_paragram.tools.search.search_index import SearchIndex as SearchIndex
+from st_paragram.tools.vectorizer import ParagramVectorizer as ParagramVectorizer
+
+__version__: str
