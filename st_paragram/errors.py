@@ -71,7 +71,7 @@ def refused(
     """Turn what libraries raise for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT (REASON); ADVICE`."""
     try:
         yield
-    except (*DAMAGED, *others) as reason:
+    except DAMAGED + others as reason:
         raise error(f"{where}: {what} ({one_line(reason, about=where)}); {advice}") from reason
 
 
@@ -83,8 +83,7 @@ def one_line(message: object, most: int = 200, about: str | Path | None = None) 
         most: Maximum characters.
         about: A file that the surrounding message names already, so that an `OSError` does not name it again.
     """
-    named = about is not None and isinstance(message, OSError) and message.filename in (None, about, str(about))
-    if named and message.errno:
+    if isinstance(message, OSError) and message.errno and about and message.filename in (None, about, str(about)):
         return os.strerror(message.errno)
     line = " ".join(str(message).split()) or type(message).__name__
     return line if len(line) <= most else f"{line[: most - 3]}..."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.speed.report import table_markdown
 
@@ -47,8 +47,8 @@ def speed_sections(sts: Collected[StsResult], speeds: Sequence[SpeedRun]) -> lis
     rows = []
     for model, result in sts.results.items():
         if result.sentences_per_second is not None:
-            machine = replace(sts.origins[model][(_RATE,)].machine, commit="unknown")  # of no interest here
-            rows.append([model, f"{result.sentences_per_second:,.0f}", machine_line(machine)])
+            machine = machine_line(sts.origins[model][(_RATE,)].machine)
+            rows.append([model, f"{result.sentences_per_second:,.0f}", machine])
     sections = []
     if rows:
         rows += [[f"{row.model} (published)", f"{row.sentences_per_second:,}", row.hardware] for row in PUBLISHED]

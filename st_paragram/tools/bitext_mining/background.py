@@ -172,7 +172,7 @@ def check_texts(source: str, target: str, model: Path | None, settings: MarginSe
     _check_sides(source, target)
     for text in (source, target):
         if model is not None and Path(text).is_dir():
-            SearchIndex(text, model, settings.memory, compare=False)
+            SearchIndex(text, model, settings.memory)
 
 
 def _check_sides(source: str, target: str) -> None:

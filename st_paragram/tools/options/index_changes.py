@@ -32,8 +32,8 @@ def folder_of(arguments: argparse.Namespace) -> Path:
 
 
 def opened(arguments: argparse.Namespace, settings: SearchSettings) -> SearchIndex:
-    """The index that is to be changed; its content is compared by the change itself."""
-    return SearchIndex(folder_of(arguments), arguments.model, settings.memory, compare=False)
+    """The index that is to be changed."""
+    return SearchIndex(folder_of(arguments), arguments.model, settings.memory)
 
 
 def check_build(arguments: argparse.Namespace) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile.limits import largest_file
 from hypothesis import given
 from hypothesis import strategies as st
 from support import forked
+from support.limits import largest_file
 from support.mining_process import mine_until_killed
 
 from st_paragram.cli import mine as command

@@ -1,1 +1,0 @@
-"""What hostile tries are made on, a module each: see `hostile.campaign`."""
