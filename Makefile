@@ -5,19 +5,17 @@ PYTHON ?= python3
 # For a CPU-only torch on Linux: make install TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
-LOWEST ?= .venv-lowest
 # What an installation is made of
 SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/core/native/src/*)
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help install demo docs test test-slow test-lowest lint format fuzz kill sanitize starve soak clean
+.PHONY: help install demo docs test test-slow lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make install | demo | test | test-slow | docs | lint | format | clean"
-	@echo "with the oldest versions that setup.cfg allows: make test-lowest PYTHON=python3.10"
-	@echo "hours of hostile tries (docs/reliability.md): make fuzz | kill | sanitize | starve | soak"
 
-install: $(VENV)/.installed
+install: $(VENV)/.installed-dev
 
 # A torch wheel that pip is configured to find locally goes first: plain `torch` on Linux brings gigabytes of CUDA.
 $(VENV)/.torch:
@@ -27,20 +25,16 @@ $(VENV)/.torch:
 	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.6" 2>/dev/null || true; fi
 	@touch $@
 
-# The package alone, for the demo; with everything for development, which has all that the demo needs; for the site.
-$(VENV)/.installed-core: $(SOURCES) | $(VENV)/.torch
+# The package alone for the demo; with an extra for development or for the site.
+$(VENV)/.installed: $(SOURCES) | $(VENV)/.torch
 	$(BIN)/pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed: $(SOURCES) | $(VENV)/.torch
-	$(BIN)/pip install --quiet --editable ".[dev]"
-	@touch $(VENV)/.installed-core $@
+$(VENV)/.installed-%: $(SOURCES) | $(VENV)/.torch
+	$(BIN)/pip install --quiet --editable ".[$*]"
+	@touch $(VENV)/.installed $@
 
-$(VENV)/.installed-docs: $(SOURCES) | $(VENV)/.torch
-	$(BIN)/pip install --quiet --editable ".[docs]"
-	@touch $(VENV)/.installed-core $@
-
-demo: $(VENV)/.installed-core
+demo: $(VENV)/.installed
 	rm -rf demo
 	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
@@ -57,22 +51,10 @@ docs: $(VENV)/.installed-docs
 	@echo "site/index.html"
 
 test: install
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: install
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
-
-test-lowest: $(LOWEST)/.installed
-	$(LOWEST)/bin/python tests/support/requirements.py
-	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal
-
-$(LOWEST)/.installed: $(SOURCES)
-	$(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/pip install --quiet uv
-	@if [ -n "$(TORCH_INDEX)" ]; then $(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python \
-		--index-url "$(TORCH_INDEX)" --resolution lowest-direct "torch>=2.6"; fi
-	$(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct --editable ".[dev]"
-	@touch $@
+	$(PYTEST) -m slow
 
 lint: install
 	$(BIN)/ruff check .
@@ -85,21 +67,5 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-fuzz: install
-	PYTHONPATH=tests $(BIN)/python -m hostile.campaign
-
-kill: install
-	PYTHONPATH=tests $(BIN)/python -m hostile.kill --kills 200
-	PYTHONPATH=tests $(BIN)/python -m hostile.together --rounds 20
-
-sanitize: install
-	PYTHONPATH=tests $(BIN)/python -m hostile.sanitize --tries 10000
-
-starve: install
-	PYTHONPATH=tests $(BIN)/python -m hostile.starved --starts 1000
-
-soak: install
-	PYTHONPATH=tests $(BIN)/python -m hostile.soak --minutes 10
-
 clean:
-	rm -rf $(VENV) $(LOWEST) build demo dist site *.egg-info st_paragram/core/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist site *.egg-info st_paragram/core/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

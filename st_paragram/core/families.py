@@ -1,12 +1,8 @@
-"""The families of models by name, and where each lives. Nothing of a family is imported before it is asked for.
+"""The families of models by name. Nothing of a family is imported before it is asked for.
 
-A family is a folder of `families/`. Inside it, by convention:
-
-- `family.FAMILY` is its `Family`: what is trained, and how;
-- `directory` keeps its pipelines in model directories, if they need a separate architecture;
-- `<command>_command` is each command that it adds to `st-paragram`;
-- `card_facts.card_facts(record)` is what a model card says about a model of the family, see `learning.models.card`;
-- `demo_tab` is the tab that it adds to the demo page.
+A family is a folder of `families/` with these modules: `family` (its `FAMILY`, what is trained and how), `directory`
+(how its pipelines are kept, if they have an architecture of their own), `<command>_command` for each command that it
+adds, `card_facts` for model cards, and `demo_tab` for the demo page.
 """
 
 from __future__ import annotations
@@ -22,28 +18,16 @@ from st_paragram.errors import SettingsError
 
 @dataclass(frozen=True)
 class FamilyEntry:
-    """What is known of a family before it is imported.
-
-    Attributes:
-        package: Where it lives.
-        trains: Its kinds of `st-paragram train`, with a line of help for each.
-        commands: The commands that it adds, with a line of help for each.
-        architectures: The architectures of its model directories, each in words.
-        files: Patterns of the files that make a model, in the order in which its fingerprint is computed.
-        benchmarks: What `st-paragram evaluate` can score because of it, each a module of that name.
-        recorded_by: A setting that only this family has, which identifies the record of a training.
-        extends: The family whose training offers this one's encoders and configurations as choices, if any.
-        demo_tab: It adds a tab to the demo page.
-    """
+    """What is known of a family before it is imported. The values of mappings are lines of help."""
 
     package: str
-    trains: Mapping[str, str] = field(default_factory=dict)
+    trains: Mapping[str, str] = field(default_factory=dict)  # kinds of `st-paragram train`
     commands: Mapping[str, str] = field(default_factory=dict)
-    architectures: Mapping[str, str] = field(default_factory=dict)
-    files: tuple[str, ...] = ("*.json", "*.txt", "*.model", "*.safetensors")
-    benchmarks: tuple[str, ...] = ()
-    recorded_by: str = ""
-    extends: str = ""
+    architectures: Mapping[str, str] = field(default_factory=dict)  # of its model directories
+    files: tuple[str, ...] = ("*.json", "*.txt", "*.model", "*.safetensors")  # that its fingerprint covers, in order
+    benchmarks: tuple[str, ...] = ()  # modules of the package
+    recorded_by: str = ""  # a setting that only this family's training records have
+    extends: str = ""  # the family whose training offers this one's encoders
     demo_tab: bool = False
 
     def module(self, name: str) -> ModuleType:
@@ -89,22 +73,14 @@ FAMILIES: dict[str, FamilyEntry] = {
 
 
 def entry_named(name: str) -> FamilyEntry:
-    """The entry of a family.
-
-    Raises:
-        SettingsError: There is no such family.
-    """
+    """The entry of a family, or a `SettingsError`."""
     if name not in FAMILIES:
         raise SettingsError(f"no family of models is named {name!r}; there are {', '.join(FAMILIES)}")
     return FAMILIES[name]
 
 
 def family_named(name: str) -> Any:  # noqa: ANN401 - a `learning.training.family.Family`
-    """A family, imported now; a family that extends another is trained by that.
-
-    Raises:
-        SettingsError: There is no such family.
-    """
+    """A family, imported now; a family that extends another is trained by that."""
     entry = entry_named(name)
     return family_named(entry.extends) if entry.extends else entry.module("family").FAMILY
 

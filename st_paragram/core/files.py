@@ -29,11 +29,7 @@ _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 
 
 def cache_folder() -> Path:
-    """`$ST_PARAGRAM_CACHE`, or `$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`.
-
-    Raises:
-        ParagramError: This user has no home folder, and no variable is set.
-    """
+    """`$ST_PARAGRAM_CACHE`, or `$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`."""
     try:
         if named := os.environ.get(CACHE_VARIABLE):
             return Path(named).expanduser().absolute()
@@ -43,11 +39,7 @@ def cache_folder() -> Path:
 
 
 def writable_cache(folder: str = "") -> Path:
-    """The cache, or a folder in it; nothing is created yet.
-
-    Raises:
-        ParagramError: It cannot be written.
-    """
+    """The cache, or a folder in it, which can be written; nothing is created yet."""
     path = cache_folder() / folder
     if not_writable(path / "file"):
         raise ParagramError(f"{path}: the cache is not writable; set {CACHE_VARIABLE} to a writable folder")
@@ -131,21 +123,12 @@ def write_json(path: Path, values: Any, indent: int | None = 1) -> None:  # noqa
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """The value in a JSON file.
-
-    Raises:
-        OSError, ValueError, RecursionError: The file cannot be read, or is not JSON in UTF-8.
-    """
+    """The value in a JSON file."""
     return json.loads(Path(path).read_bytes())
 
 
 def read_record(path: str | Path, kind: type[_Record]) -> _Record:
-    """A dataclass from a JSON file that holds its fields, whose types are checked.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is not JSON, or a value is missing or of another type; the message is one line.
-    """
+    """A dataclass from a JSON file that holds its fields; a `ValueError` of one line says what does not fit."""
     import pydantic  # takes too long for runs that read no record
 
     try:
@@ -177,11 +160,7 @@ def not_writable(path: Path) -> str | None:
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Refuse an output file before any work is done for it.
-
-    Raises:
-        ParagramError: It exists and must not be overwritten, is not a regular file, or its folder cannot be written to.
-    """
+    """Refuse an output file before any work is done for it."""
     if path.exists():
         if not path.is_file():
             raise ParagramError(f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file")
@@ -202,9 +181,6 @@ def check_output_folder(
         marker: The file that every folder of this kind has.
         kind: What it is, for messages: "model directory of st_paragram".
         error: The error to raise.
-
-    Raises:
-        ParagramError: It exists and is of another kind or must not be overwritten, or it cannot be created.
     """
     if not path.name:
         raise error(f"{path}: the folder cannot be created; choose another place")
@@ -227,11 +203,7 @@ def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
 
 
 def file_digest(path: str | Path) -> str:
-    """Tell files apart by absolute path, size and time of change; a pipe differs from everything, each time.
-
-    Raises:
-        TextError: There is no such file.
-    """
+    """Tell files apart by absolute path, size and time of change; a pipe differs from everything, each time."""
     if is_pipe(path):
         return digest(str(path), uuid.uuid4().hex)
     try:
@@ -262,11 +234,7 @@ def size(folder: Path) -> int:
 
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Keep a folder, which is created, to one run at a time; the lock goes with the process, however it ends.
-
-    Raises:
-        InUseError: Another run is at work there, and `wait` is False.
-    """
+    """Keep a folder, which is created, to one run at a time; the lock goes with the process, however it ends."""
     folder.mkdir(parents=True, exist_ok=True)
     refusal = f"{folder}: another run is using it; wait for it, or name another folder"
     with _held(folder / "in-use.lock", wait, refusal, reentrant=False):
@@ -283,10 +251,7 @@ def output_lock(output: Path, check: Callable[[], None] | None = None, wait: boo
         output: What is written; its folder is created if needed.
         check: Refuses the output. It is called before anything is touched, and again under the lock, since another run
             may have written the output meanwhile.
-        wait: Wait for another run that is writing the output, instead of refusing.
-
-    Raises:
-        ParagramError: What `check` raises, or another run is writing the output.
+        wait: Wait for another run that is writing the output, instead of raising `InUseError`.
     """
     check = check or (lambda: None)
     check()
@@ -360,12 +325,7 @@ def describe_files(path: Path) -> dict[str, FileDescription]:
 
 
 def check_files(folder: Path, files: Mapping[str, FileDescription], error: type[ParagramError], advice: str) -> None:
-    """Compare files of a folder with their SHA-256, which reads them in full.
-
-    Raises:
-        ParagramError: A file holds something else.
-        OSError: A file cannot be read.
-    """
+    """Compare files of a folder with their SHA-256, which reads them in full."""
     for name, described in files.items():
         if content_digest(folder / name) != described.sha256:
             raise error(f"{folder / name}: damaged, its SHA-256 is not the recorded one; {advice}")

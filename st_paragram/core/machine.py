@@ -17,24 +17,13 @@ _LIBRARIES = ("st_paragram", "torch", "numpy", "sentencepiece", "sentence-transf
 
 @dataclass(frozen=True)
 class MachineDescription:
-    """The machine and the libraries of a run.
-
-    Attributes:
-        cpu: Name of the processor.
-        cores: Processors that this process may use.
-        threads: Threads to compute with: torch's, if torch is in use.
-        instructions: Instruction set of the compiled kernels; "none" without them.
-        gpu: Name of the first GPU, or "none".
-        system: Operating system.
-        python: Version.
-        libraries: Version of each, or "not installed".
-    """
+    """The machine and the libraries of a run."""
 
     cpu: str = "unknown"
-    cores: int = 0
-    threads: int = 0
-    instructions: str = "unknown"
-    gpu: str = "none"
+    cores: int = 0  # that this process may use
+    threads: int = 0  # torch's, if torch is in use
+    instructions: str = "unknown"  # of the compiled kernels, or "none"
+    gpu: str = "none"  # name of the first one
     system: str = "unknown"
     python: str = "unknown"
     libraries: dict[str, str] = field(default_factory=dict)

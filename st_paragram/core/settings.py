@@ -116,11 +116,7 @@ def read(
     overrides: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> _Settings:
-    """Settings from three places, the later ones stronger: `defaults`, a YAML file (None for none), `overrides`.
-
-    Raises:
-        SettingsError: The file cannot be read or is not a mapping, or a name or a value is refused.
-    """
+    """Settings from three places, the later ones stronger: `defaults`, a YAML file (None for none), `overrides`."""
     values = read_yaml(path) if path is not None else {}
     known = fields_of(cls).keys()
     if unknown := sorted(values.keys() - known):
@@ -129,11 +125,7 @@ def read(
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The settings and values in a YAML file; an empty mapping if the file is empty.
-
-    Raises:
-        SettingsError: The file cannot be read, or is not a mapping of names to values.
-    """
+    """The settings and values in a YAML file; an empty mapping if the file is empty."""
     import yaml
 
     try:
@@ -154,14 +146,9 @@ def add_setting_options(
     only: Collection[str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add an option for each setting to an argparse parser or group; `given` collects what was given.
+    """Add an option for each setting, or for `only` some, to an argparse parser or group; `given` reads them.
 
-    Args:
-        parser: Parser or group.
-        cls: The settings.
-        leave_out: Names of settings without an option.
-        only: Names of the settings with an option; None for all.
-        defaults: Defaults to show in the help instead of the class's own; what is not given is left to `read`.
+    The help shows `defaults` instead of the class's own; what is not given is left to `read`.
     """
     for name, field in fields_of(cls).items():
         if field.description is not None and name not in leave_out and (only is None or name in only):
