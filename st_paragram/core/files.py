@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, refused early, told apart, kept to one run at a time."""
+"""Files and folders: written whole or not at all, refused early, compared, kept to one run at a time."""
 
 from __future__ import annotations
 

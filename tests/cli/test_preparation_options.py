@@ -58,7 +58,7 @@ def test_options_become_settings():
     assert (settings.max_sentence_bytes, settings.vocab_threads) == (99, 2)
     bare = parse(prepare, "--lang es --output o.h5")
     assert settings_from(bare, ("en", "es"), only_length()) == PrepareSettings(("en", "es"))
-    with pytest.raises(SettingsError, match="vocab_size is 7; it must be at least 8"):
+    with pytest.raises(SettingsError, match="vocab_size is 7; it must be greater than or equal to 8"):
         settings_from(parse(prepare, "--lang es --output o.h5 --vocab-size 7"), ("en", "es"), only_length())
 
 
@@ -133,10 +133,10 @@ def test_columns_behind_the_sentences(settings, further):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"overlap": 1.5}, "overlap is 1.5; it must be at least 0 and at most 1"),
-        ({"score_column": 2}, "score_column is 2; it must be at least 3"),
-        ({"label_column": 0}, "label_column is 0; it must be at least 3"),
-        ({"min_length": 0}, "min_length is 0; it must be at least 1"),
+        ({"overlap": 1.5}, "overlap is 1.5; it must be less than or equal to 1"),
+        ({"score_column": 2}, "score_column is 2; it must be greater than or equal to 3"),
+        ({"label_column": 0}, "label_column is 0; it must be greater than or equal to 3"),
+        ({"min_length": 0}, "min_length is 0; it must be greater than or equal to 1"),
     ],
 )
 def test_wrong_filters_are_refused(wrong, message):

@@ -179,7 +179,7 @@ def test_where_none_is_whole_one_line_says_so(folder, small):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[" * 100_000, "nested more than"),
+        ("[" * 100_000, "not a whole checkpoint"),
         ("[]", "not a whole checkpoint"),
         ('{"stores": {}, "files": {}}', "does not name optimizer.pt"),
         ('{"stores": {}, "files": {"/etc/passwd": {"size": 1, "sha256": ""}}}', "files of other folders"),

@@ -245,13 +245,6 @@ def test_a_vector_without_numbers_is_refused(tmp_path, taught, vectors, value):
         teacher.take(np.array([7, 8]))
 
 
-def test_a_damaged_shard_is_refused(tmp_path, taught, folder):
-    shard = folder / "shard-00001.npy"
-    shard.write_bytes(shard.read_bytes()[:-1] + b"!")
-    with pytest.raises(StoreError, match=r"shard-00001.npy: missing or damaged \(the SHA-256"):
-        make_trainer(tmp_path / "run", taught, folder).train()
-
-
 def test_another_loss_is_refused(tmp_path, taught, folder):
     class Other(MarginHardNegativeLoss):
         pass

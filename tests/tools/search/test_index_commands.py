@@ -208,14 +208,3 @@ def test_tags_are_read_as_what_they_look_like():
     for word in ("a", "a=", "=1", "a b=1"):
         with pytest.raises(SettingsError):
             constant_tags([word])
-
-
-def test_a_damaged_index_is_not_changed_nor_its_damage_sealed(folder):
-    path = folder / "i/sentences/text"
-    data = bytearray(path.read_bytes())
-    data[3] ^= 1
-    path.write_bytes(data)
-    for words in (["more.txt", "--add-to", "i"], ["--compact", "i"], ["--delete-from", "i", "--lines", "1"]):
-        assert run("index", *words) == 1
-    with pytest.raises(MiningError, match="sentences/text: damaged"):
-        SearchIndex("i")

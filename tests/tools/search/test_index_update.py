@@ -160,15 +160,6 @@ def test_what_has_fields_is_of_the_newer_format_and_repeats_give_later_fields(tm
     assert index.search(["four five six"], 1)[0][0].metadata == {}
 
 
-def test_a_digest_is_computed_of_new_files_only(tmp_path, monkeypatch):
-    index = SearchIndex.build(["one two three", "four five six"], tmp_path / "i", "p-sp-mini")
-    seen = []
-    digests = index_metadata.content_digests
-    monkeypatch.setattr(index_metadata, "content_digests", lambda paths: seen.extend(paths) or digests(paths))
-    index.add(["seven eight nine"])
-    assert seen and all("segment-0001" in str(path) for path in seen)
-
-
 def test_a_reader_goes_on_with_what_it_has_opened_and_reloads(tmp_path):
     index = SearchIndex.build(["one two three", "four five six"], tmp_path / "i", "p-sp-mini")
     index.add(["seven eight nine"])

@@ -245,17 +245,14 @@ def inexact(tmp_path_factory, source, model):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_bit_of_a_file_is_missed_when_the_index_is_opened(inexact, tmp_path, name):
+def test_a_changed_bit_is_found_by_a_check(inexact, tmp_path, name):
     folder = shutil.copytree(inexact.folder, tmp_path / "copy.index")
     data = bytearray((folder / name).read_bytes())
     data[-2] ^= 1
     (folder / name).write_bytes(data)
-    for opened in (SearchIndex, index_metadata.check_index):
-        with pytest.raises(MiningError, match=rf"{name}: damaged, its SHA-256 .*build the index again") as caught:
-            opened(folder)
-        assert "\n" not in str(caught.value)
-    if name != "sentences/text.json":
-        assert SearchIndex(folder, compare=False).metadata == index_metadata.read_metadata(inexact.folder)
+    with pytest.raises(MiningError, match="damaged.*build the index again") as caught:
+        index_metadata.check_index(folder)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ def test_settings_of_a_command_line():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"recall": 1.5}, "recall is 1.5; it must be above 0 and at most 1"),
+        ({"recall": 1.5}, "recall is 1.5; it must be less than or equal to 1"),
         ({"memory": "255M"}, "memory is 267,386,880 bytes; give at least 256M"),
         ({"memory": "4 apples"}, "memory is '4 apples'; give a size like 4G or 512M"),
-        ({"vector_type": "float8"}, "vector_type is 'float8'; it must be one of"),
-        ({"most_repeats": 0}, "most_repeats is 0; it must be at least 1"),
+        ({"vector_type": "float8"}, "vector_type is 'float8'; it must be 'float16' or 'int8'"),
+        ({"most_repeats": 0}, "most_repeats is 0; it must be greater than or equal to 1"),
         ({"index": "IVF 4"}, "index is 'IVF 4'; give auto, Flat or a faiss factory string"),
         ({"seed": -1}, "seed is -1"),
     ],

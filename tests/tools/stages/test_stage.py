@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from st_paragram.core.files import digest, locked
-from st_paragram.errors import MiningError, ParagramError, SettingsError, StoreError
+from st_paragram.errors import ParagramError, SettingsError, StoreError
 from st_paragram.tools.stages.executors import LocalExecutor
 from st_paragram.tools.stages.metadata import metadata_file, output_state, read_metadata, write_metadata, written_before
 from st_paragram.tools.stages.stage import Stage, forget
@@ -135,7 +135,7 @@ def run_in_folder(work: Work, output: Path, error: BaseException | None = None) 
     [
         (None, None, False),
         (ParagramError("refused"), ParagramError, False),
-        (OSError(28, "No space left"), MiningError, True),
+        (OSError(28, "No space left"), OSError, True),
         (KeyboardInterrupt(), KeyboardInterrupt, True),
         (ValueError("odd"), ValueError, True),
     ],
@@ -145,10 +145,8 @@ def test_the_work_folder_stays_where_there_is_work_to_save(tmp_path, error, rais
     if raised is None:
         run_in_folder(Work(), output)
     else:
-        with pytest.raises(raised) as caught:
+        with pytest.raises(raised):
             run_in_folder(Work(), output, error)
-        if raised is MiningError:
-            assert "out: could not be made" in str(caught.value)
     assert (tmp_path / ".out.work" / "done").exists() == stays
     with pytest.raises(raised or ParagramError):
         run_in_folder(Work(tmp_path / "kept", keep=True), output, error or ParagramError("refused"))
