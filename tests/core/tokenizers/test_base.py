@@ -40,7 +40,7 @@ def test_copies_are_equal(vocabulary, copied):
 @pytest.mark.parametrize(
     ("kind", "content", "options", "message"),
     [
-        ("syllables", b"", {}, "no tokenizer of kind 'syllables'; this version of st_paragram knows sentencepiece"),
+        ("syllables", b"", {}, "no tokenizer of kind 'syllables'; this version knows sentencepiece"),
         ("sentencepiece", b"nonsense", {}, "not a sentencepiece model"),
         ("sentencepiece", None, {"stemming": True}, "cannot have the options {'stemming': True}"),
         ("sentencepiece", None, {"segmentation": "mecab"}, "cannot have the options .*'mecab' is not a valid"),

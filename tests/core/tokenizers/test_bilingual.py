@@ -34,7 +34,6 @@ def test_rows_by_string():
     assert ids(english, "b a . c d") == [0, 1, 2, 3, 4] and ids(english, "x") == [5]
     assert ids(other, "x . a b z") == [6, 2, 1, 0, 7] and ids(other, "c") == [5]
     assert english.unknown_id == other.unknown_id == 5
-    assert english.overlap == 3 / 5
 
 
 def test_disjoint_rows():

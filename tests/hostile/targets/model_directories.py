@@ -25,7 +25,7 @@ from support.stock import lstm_pipeline
 from hostile.damage import damaged, edited_json, json_bytes
 from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import ParagramError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -45,7 +45,7 @@ def prepare(folder: Path) -> dict[Path, Any]:
     vocabulary = SentencePieceTokenizer(train_vocabulary(texts, 120))
     embedding = SentencePieceEmbedding(vocabulary, 6)
     averaging = pipeline(embedding, device="cpu", prompts={"query": "ba "})
-    stock = StaticEmbedding(convert_tokenizer(vocabulary.content, lower_case=True), embedding_dim=5)
+    stock = StaticEmbedding(convert_tokenizer(vocabulary), embedding_dim=5)
     models = {kind: (averaging, kind) for kind in ("float32", "float16", "int8", "int4")}
     models["lstm"] = lstm_pipeline(texts[:40], 5, 4), None
     models["static"] = SentenceTransformer(modules=[stock], device="cpu"), None

@@ -18,8 +18,7 @@ from support.data import make_pairs
 
 from hostile.damage import damaged
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.tokenizers.sentencepiece_format import round_scores
-from st_paragram.core.tokenizers.word_cache import SCORE_STEP
+from st_paragram.core.tokenizers.model_file import round_scores
 from st_paragram.errors import SettingsError
 
 TRIES, QUICK = 20_000, 60
@@ -65,7 +64,7 @@ def _train(texts: list[str], **options: Any) -> bytes:
         minloglevel=2,
         **{"vocab_size": 200, "hard_vocab_limit": False, "num_threads": 1, **options},
     )
-    return round_scores(model.getvalue(), SCORE_STEP)
+    return round_scores(model.getvalue())
 
 
 def attempt(shared: list[bytes], rng: np.random.Generator, folder: Path) -> str:

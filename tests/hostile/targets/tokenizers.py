@@ -23,7 +23,6 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.original import OriginalTokenizer, write_content
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 
 TRIES, QUICK = 10_000, 60
@@ -47,11 +46,11 @@ def prepare(folder: Path) -> list[Tokenizer]:
         pieces,
         words,
         trigrams,
-        SentencePieceSubsetTokenizer(vocabulary, dropped=[5, 9, 11]),
-        SentencePieceSubsetTokenizer(vocabulary, dropped=range(3, len(pieces))),
+        SentencePieceTokenizer(vocabulary, dropped=[5, 9, 11]),
+        SentencePieceTokenizer(vocabulary, dropped=range(3, len(pieces))),
         OriginalTokenizer(write_content(surfaces, vocabulary)),
         OriginalTokenizer(write_content(sorted({word for text in texts for word in text.split()}))),
-        OriginalTokenizer(write_content(trigrams.trigrams), trigrams=True),
+        OriginalTokenizer(write_content(trigrams.strings), trigrams=True),
         BilingualTokenizer.of(words, others[0], Sharing.STRING, ("en", "xx")),
         BilingualTokenizer.of(pieces, others[1], Sharing.DISJOINT, ("en", "xx")).in_language("xx"),
     ]
