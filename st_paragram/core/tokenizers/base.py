@@ -22,15 +22,14 @@ FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 #: What is shown for an unknown id, as sentencepiece shows it.
 UNKNOWN = "⁇"
 
-_PACKAGE = "st_paragram.core.tokenizers"
 #: The tokenizers by the kind that stores and model directories name; each is imported when it is asked for.
 KINDS = {
-    "sentencepiece": f"{_PACKAGE}.sentencepiece:SentencePieceTokenizer",
-    "word": f"{_PACKAGE}.words:WordTokenizer",
-    "trigram": f"{_PACKAGE}.character_trigrams:CharacterTrigramTokenizer",
-    "bilingual": f"{_PACKAGE}.bilingual:BilingualTokenizer",
-    "sentencepiece-subset": f"{_PACKAGE}.sentencepiece:SentencePieceTokenizer",  # with the option `dropped`
-    "original": f"{_PACKAGE}.original:OriginalTokenizer",
+    "sentencepiece": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",
+    "word": "st_paragram.core.tokenizers.words:WordTokenizer",
+    "trigram": "st_paragram.core.tokenizers.character_trigrams:CharacterTrigramTokenizer",
+    "bilingual": "st_paragram.core.tokenizers.bilingual:BilingualTokenizer",
+    "sentencepiece-subset": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",  # with ids dropped
+    "original": "st_paragram.core.tokenizers.original:OriginalTokenizer",
 }
 
 
@@ -109,10 +108,10 @@ class Tokenizer(Protocol):
         """Flatten lists of ids, with unknown ids treated as `encode` treats them."""
         ids = list(chain.from_iterable(rows))
         for kind in set(map(type, ids)):
-            if kind is not int and not issubclass(kind, np.integer):
+            if kind is bool or not issubclass(kind, int | np.integer):
                 raise SettingsError(f"ids of type {kind.__name__}; give texts, or lists of whole numbers")
         if ids and not 0 <= min(ids) <= max(ids) < len(self):
-            outside = max(ids) if max(ids) >= len(self) else min(ids)
+            outside = min(ids) if min(ids) < 0 else max(ids)
             raise SettingsError(f"id {short(int(outside))} is not in 0..{len(self) - 1}")
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         return drop_unknown(np.array(ids, dtype=np.int64), counts, self.unknown_id)
@@ -133,12 +132,7 @@ class Tokenizer(Protocol):
 
 
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
-    """Make the tokenizer that has this content and these options.
-
-    Raises:
-        SettingsError: there is no such kind, or the content or the options are refused.
-        MissingExtraError: the options need a package that is not installed.
-    """
+    """Make the tokenizer that has this content and these options; a `SettingsError` if they are refused."""
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
     module, _, name = KINDS[kind].partition(":")

@@ -13,7 +13,6 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from st_paragram.core.tokenizers.base import Encoded, Tokenizer, load_tokenizer
 from st_paragram.errors import SettingsError, short
@@ -41,15 +40,7 @@ class BilingualTokenizer(Tokenizer):
     def __init__(
         self, content: bytes, inner: Mapping[str, Any], sharing: str, languages: Sequence[str], language: str
     ) -> None:
-        """Put two tokenizers together.
-
-        Args:
-            content: as `both` makes it of the contents of the two.
-            inner: their `kind` and their `options`.
-            sharing: "string" or "disjoint".
-            languages: two codes, of the first and of the second tokenizer.
-            language: which of them is read.
-        """
+        """Put two together: `content` is from `both`, `inner` has `kind` and `options`, and `language` is read."""
         two = set(map(type, languages)) == {str} and len(languages) == len(set(languages)) == 2
         if Sharing(sharing) is Sharing.JOINT or not two or language not in languages:
             seen = f"sharing {sharing!r}, languages {list(languages)}, language {language!r}"
@@ -60,16 +51,20 @@ class BilingualTokenizer(Tokenizer):
         if not _LENGTH.size < end < len(content):
             raise SettingsError(f"no vocabularies of two languages ({len(content)} bytes)")
         self.content, self.sharing, self.language = content, Sharing(sharing), language
-        #: The kind of both tokenizers.
-        self.inner_kind: str = inner["kind"]
-        self.languages = tuple(languages)
+        self.inner_kind, self.languages = inner["kind"], tuple(languages)
         shared = {"sharing": self.sharing.value, "languages": list(languages)}
         self.options = {"inner": dict(inner), **shared, "language": language}
-        both = [load_tokenizer(content=part, **inner) for part in (content[_LENGTH.size : end], content[end:])]
-        rows = _rows(both[0], both[1], self.sharing)
-        side = self.languages.index(language)
-        self._tokenizer, self._rows = both[side], rows[side]
-        self._size = int(max(each.max() for each in rows)) + 1
+        first, second = (load_tokenizer(content=part, **inner) for part in (content[_LENGTH.size : end], content[end:]))
+        rows = np.arange(len(second)) + len(first)
+        if self.sharing is Sharing.STRING:
+            known = {piece: token for token in range(len(first)) if (piece := first.piece(token))}
+            shared_rows = np.array([known.get(second.piece(token) or "", -1) for token in range(len(second))])
+            shared_rows[second.unknown_id] = first.unknown_id
+            own = shared_rows < 0
+            rows = np.where(own, len(first) + np.cumsum(own) - 1, shared_rows)
+        self._size = max(len(first), int(rows.max()) + 1)
+        is_first = language == languages[0]
+        self._tokenizer, self._rows = (first, np.arange(len(first))) if is_first else (second, rows)
         self._ids = {int(row): token for token, row in enumerate(self._rows)}
         self.unknown_id = int(self._rows[self._tokenizer.unknown_id])
 
@@ -116,15 +111,3 @@ class BilingualTokenizer(Tokenizer):
 def both(first: bytes, second: bytes) -> bytes:
     """Two contents as one: the length of the first (uint64, little-endian), the first, the second."""
     return _LENGTH.pack(len(first)) + first + second
-
-
-def _rows(first: Tokenizer, second: Tokenizer, sharing: Sharing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The row of each id of the first tokenizer, and of the second, int64."""
-    rows = np.arange(len(second)) + len(first)
-    if sharing is Sharing.STRING:
-        known = {piece: token for token in range(len(first)) if (piece := first.piece(token))}
-        shared = np.array([known.get(second.piece(token) or "", -1) for token in range(len(second))])
-        shared[second.unknown_id] = first.unknown_id
-        own = shared < 0
-        rows = np.where(own, len(first) + np.cumsum(own) - 1, shared)
-    return np.arange(len(first)), rows

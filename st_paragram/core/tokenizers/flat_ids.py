@@ -32,16 +32,7 @@ def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple
 def drop_unknown(
     ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Drop the unknown id; a text left empty becomes the single unknown id.
-
-    Args:
-        ids: of any integer type, (total,), the texts one after another.
-        counts: int64 (N,), ids of each text.
-        unknown_id: the id to drop.
-
-    Returns:
-        ids (total',) of the same type, and offsets, int64 (N + 1,).
-    """
+    """Drop the unknown id, to ids (total',) and offsets (N + 1,); a text left empty becomes the single unknown id."""
     known = ids != unknown_id
     if counts.all() and known.all():
         return ids, starts(counts)

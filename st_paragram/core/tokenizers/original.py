@@ -15,12 +15,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import checked_switch
 from st_paragram.core.tokenizers.character_trigrams import joined, trigrams
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, Segmentation, SentencePieceTokenizer, normalizer
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, checked_strings
-from st_paragram.errors import DAMAGED, SettingsError, one_line, short
+from st_paragram.core.tokenizers.string_lists import StringListTokenizer, checked_strings, valid
+from st_paragram.core.tokenizers.words import Splitter, splitting
+from st_paragram.errors import DAMAGED, SettingsError, one_line
 
 
 class OriginalTokenizer(StringListTokenizer):
@@ -36,23 +36,15 @@ class OriginalTokenizer(StringListTokenizer):
         moses: str | None = None,
         segmentation: Segmentation | str = Segmentation.NONE,
     ) -> None:
-        """Read a list of surfaces, and the sentencepiece model that goes with it if there is one.
+        """Read what `write_content` gave: surfaces, and the sentencepiece model that goes with them if there is one.
 
-        Args:
-            content: what `write_content` gave.
-            lower_case: apply `str.lower` before sentencepiece, and to the surfaces before they are looked up.
-            trigrams: surfaces are windows of three characters; otherwise pieces, or words between white space.
-            moses: the language by whose rules Moses tokenizes a text first; None leaves that out.
-            segmentation: word segmentation of Chinese after lower-casing.
+        Surfaces are windows of three characters (`trigrams`), or pieces, or words between white space. `moses` is the
+        language by whose rules Moses tokenizes a text first.
         """
         self.trigrams = checked_switch("trigrams", trigrams)
         self._cased = str.lower if checked_switch("lower_case", lower_case) else str
         self._normalize = normalizer(lower_case, Segmentation(segmentation))
-        self._moses = None
-        if moses is not None:
-            if not isinstance(moses, str):
-                raise SettingsError(f"moses is {short(moses)}; a code like en is expected")
-            self._moses = require("sacremoses", "moses", "Moses tokenization").MosesTokenizer(lang=moses)
+        self._moses = None if moses is None else splitting(Splitter.MOSES, moses)
         try:
             values = json.loads(content)
             surfaces, packed = checked_strings(values["surfaces"]), values["sentencepiece"]
@@ -69,14 +61,14 @@ class OriginalTokenizer(StringListTokenizer):
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """The texts after Moses, lower-casing and segmentation."""
         if self._moses is not None:
-            texts = [" ".join(self._moses.tokenize(_valid(text), escape=False)) for text in texts]
+            texts = [" ".join(self._moses(text)) for text in texts]
         return list(map(self._normalize, texts))
 
     def tokens(self, texts: list[str], num_threads: int = 1) -> Iterable[list[str]]:
         """The surfaces of each prepared text."""
         if self._processor is not None:
-            valid = list(map(_valid, texts))
-            texts = list(map(" ".join, self._processor.encode(valid, out_type=str, num_threads=max(num_threads, 1))))
+            pieces = self._processor.encode(list(map(valid, texts)), out_type=str, num_threads=max(num_threads, 1))
+            texts = list(map(" ".join, pieces))
         cased = map(self._cased, texts)
         return (trigrams(text.strip()) for text in cased) if self.trigrams else map(str.split, cased)
 
@@ -92,8 +84,3 @@ def write_content(surfaces: Sequence[str], sentencepiece_model: bytes | None = N
     """The content of an `OriginalTokenizer`: JSON with `surfaces` and `sentencepiece`, base64 of a model or null."""
     model = None if sentencepiece_model is None else base64.b64encode(sentencepiece_model).decode("ascii")
     return json.dumps({"sentencepiece": model, "surfaces": list(surfaces)}, ensure_ascii=False).encode("utf-8")
-
-
-def _valid(text: str) -> str:
-    """A text that is UTF-8: a lone surrogate becomes "?"."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -40,8 +40,8 @@ class Segmentation(str, Enum):
 class SentencePieceTokenizer(Tokenizer):
     """A sentencepiece model with what must be done to a text before it: lower-casing and segmentation.
 
-    Unknown pieces are dropped; a text with no known piece (empty, or only unknown) is the single unknown id, so
-    that its mean is defined (EMNLP 2022, section 3).
+    A text with no known piece (empty, or only unknown) is the single unknown id, so that its mean is defined (EMNLP
+    2022, section 3).
 
     Example:
         >>> from st_paragram import SentencePieceTokenizer
@@ -67,12 +67,7 @@ class SentencePieceTokenizer(Tokenizer):
             lower_case: apply `str.lower` first.
             segmentation: word segmentation of texts with Han characters, after lower-casing.
             dropped: ids to drop as unknown ones are: an imported table may have no row for them.
-
-        Raises:
-            SettingsError: that is no sentencepiece model, or an option is wrong.
-            MissingExtraError: jieba is asked for and not installed.
         """
-        #: The bytes of the `.model` file.
         self.model_proto = self.content = _model_bytes(model)
         self.lower_case = checked_switch("lower_case", lower_case)
         self.segmentation = Segmentation(segmentation)
@@ -135,17 +130,14 @@ class SentencePieceTokenizer(Tokenizer):
 
     def piece(self, piece_id: int) -> str | None:
         """The piece with a meta symbol where a word begins; None for unknown, control, unused and dropped ones."""
-        number, model = int(piece_id), self.processor if self._encoder.obstacle else None
-        if self._is_dropped[number]:
-            return None
-        piece: str | None
-        if model is None:
-            piece = self._encoder.model.piece(number)
-        elif model.is_unknown(number) or model.is_control(number) or model.is_unused(number):
-            piece = None
+        number = int(piece_id)
+        if not self._encoder.obstacle:  # without loading sentencepiece
+            piece: str | None = self._encoder.model.piece(number)
         else:
-            piece = model.id_to_piece(number)
-        return piece
+            model = self.processor
+            hidden = model.is_unknown(number) or model.is_control(number) or model.is_unused(number)
+            piece = None if hidden else model.id_to_piece(number)
+        return None if self._is_dropped[number] else piece
 
 
 def _model_bytes(model: object) -> bytes:
@@ -186,17 +178,8 @@ def train_vocabulary(
 ) -> bytes:
     """Train a sentencepiece unigram model; its scores are rounded, so that words can be encoded one by one.
 
-    Args:
-        sentences: normalized text; read once.
-        size: vocabulary size asked for; a small text gives fewer pieces.
-        character_coverage: share of characters that the pieces must cover.
-        num_threads: sentencepiece threads; another number gives slightly other pieces (the order of its sums).
-        max_sentence_bytes: longer sentences are left out.
-        seed: seed of sentencepiece's random generator.
-
-    Raises:
-        TextError: no sentence, or too little text for any vocabulary.
-        SettingsError: a size of less than one piece per character.
+    The text is normalized already, and read once. A small one gives fewer pieces than `size`, and another number of
+    threads gives slightly other ones (the order of sentencepiece's sums).
     """
     import sentencepiece
 
@@ -219,8 +202,6 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = one_line(error)
-        if "too small" in reason or "smaller than required_chars" in reason:
-            raise SettingsError(f"a vocabulary of {size} pieces cannot hold the text's characters: {reason}") from error
-        raise TextError(f"sentencepiece could not train a vocabulary of {size} pieces: {reason}") from error
+        seen = f"sentencepiece cannot train a vocabulary of {size} pieces on this text"
+        raise TextError(f"{seen}: {one_line(error)}") from error
     return round_scores(model.getvalue())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TILDE = "\uff5e"  # NFKC has a rule for it, and nmt_nfkc has none
 _BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: no piece, no rule, no composition
 _POINTS = r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]"
-_UNKNOWN_WORD = "<unknown word>"  # no word has a space in it
+_UNKNOWN_WORD = "<unknown word>"  # no splitter leaves a space in a word
 # Settings with the only value that can be converted, which is the default, and what another one means.
 _CONVERTIBLE = {
     (TRAINER, 3): (b"\x01", "is no unigram model"),
@@ -41,9 +41,6 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
 
     It has as many tokens as the model has pieces, in the same order, and adds no special ones. Names of control,
     unknown and unused pieces get a space in front, so that no text can spell them.
-
-    Raises:
-        ModelDirectoryError: the model uses an option that cannot be converted.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -87,11 +84,7 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
 
 
 def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
-    """A list of words; `encode(text).ids` are then its ids, the unknown one included, in the same order.
-
-    Raises:
-        ModelDirectoryError: words as Moses splits them.
-    """
+    """A list of words; `encode(text).ids` are then its ids, the unknown one included."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     if tokenizer.splitter is not Splitter.REGEX:

@@ -62,6 +62,11 @@ def most_frequent(counts: Counter[str], size: int, what: str) -> bytes:
     return write_strings(sorted(counts, key=lambda string: (-counts[string], string))[:size])
 
 
+def valid(text: str) -> str:
+    """A text that is UTF-8: a lone surrogate becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def write_strings(strings: Sequence[str]) -> bytes:
     """The bytes of a list."""
     return json.dumps(list(strings), ensure_ascii=False, separators=(",", ":")).encode("utf-8")
@@ -77,11 +82,9 @@ def read_strings(content: bytes, what: str) -> list[str]:
 
 def checked_strings(strings: Any) -> list[str]:  # noqa: ANN401 - what JSON held
     """A vocabulary, or a `ValueError` that says why it is none."""
-    if not isinstance(strings, list) or not strings:
+    if not isinstance(strings, list) or not strings or not all(each and isinstance(each, str) for each in strings):
         raise ValueError(f"{short(strings)} is not a list of strings")
-    if others := [each for each in strings if not isinstance(each, str) or not each]:
-        raise ValueError(f"{short(others[0])} is no string of text")
     "".join(strings).encode("utf-8")  # a lone surrogate, which JSON can hold, raises a ValueError
     if len(set(strings)) < len(strings):
-        raise ValueError(f"{short(Counter(strings).most_common(1)[0][0])} is there more than once")
+        raise ValueError(f"{len(strings) - len(set(strings))} are there twice")
     return strings

@@ -16,7 +16,7 @@ import regex
 
 from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import checked_switch
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings
+from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, valid
 from st_paragram.errors import SettingsError, short
 
 #: The characters of words: of a regular expression, the inside of a class.
@@ -50,25 +50,12 @@ class WordTokenizer(StringListTokenizer):
         splitter: Splitter | str = Splitter.REGEX,
         language: str = "en",
     ) -> None:
-        """Read a list of words.
-
-        Args:
-            content: the words in the order of their ids, a JSON list in UTF-8.
-            lower_case: apply `str.lower` first.
-            splitter: what splits words.
-            language: whose rules Moses takes.
-
-        Raises:
-            SettingsError: the bytes are not a list of words, or an option is of another type.
-            MissingExtraError: Moses is asked for and not installed.
-        """
+        """Read a list of words in the order of their ids, JSON in UTF-8; `language` is whose rules Moses takes."""
         self.splitter = Splitter(splitter)
         self.lower_case = checked_switch("lower_case", lower_case)
-        self._split = _splitter(self.splitter, language)
+        self._split = splitting(self.splitter, language)
         options = {"lower_case": lower_case, "splitter": self.splitter.value, "language": language}
         super().__init__(content, options, read_strings(content, "words"))
-        if spaced := next((word for word in self.strings if word.split() != [word]), None):
-            raise SettingsError(f"not a list of words: {short(spaced)} has a space in it")
 
     def tokens(self, texts: list[str], num_threads: int = 1) -> Iterable[list[str]]:
         """The words of each text."""
@@ -83,22 +70,16 @@ def train_words(
     language: str = "en",
 ) -> bytes:
     """The most frequent words, at most `size`, as the content of a `WordTokenizer`, whose options the others are."""
-    split = _splitter(Splitter(splitter), language)
+    split = splitting(Splitter(splitter), language)
     words = chain.from_iterable(map(split, map(str.lower, texts) if lower_case else texts))
     return most_frequent(Counter(words), size, "words")
 
 
-def _splitter(splitter: Splitter, language: str) -> Callable[[str], list[str]]:
+def splitting(splitter: Splitter, language: str) -> Callable[[str], list[str]]:
     """What gives the words of a text."""
     if not isinstance(language, str):
         raise SettingsError(f"language is {short(language)}; a code like en is expected")
     if splitter is Splitter.REGEX:
         return _WORDS.findall
     moses = require("sacremoses", "moses", 'splitter "moses"').MosesTokenizer(lang=language)
-
-    def split(text: str) -> list[str]:
-        """A lone surrogate becomes "?", which a list of words can hold."""
-        words: list[str] = moses.tokenize(text.encode("utf-8", "replace").decode("utf-8"), escape=False)
-        return words
-
-    return split
+    return lambda text: moses.tokenize(valid(text), escape=False)

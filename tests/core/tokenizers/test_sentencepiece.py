@@ -116,7 +116,7 @@ def test_little_text_gives_a_small_vocabulary_and_none_an_error():
     assert len(SentencePieceTokenizer(train_vocabulary(["a b c"] * 3, 50_000))) < 20
     with pytest.raises(TextError, match="no sentence"):
         train_vocabulary([])
-    with pytest.raises(SettingsError, match="a vocabulary of 5 pieces cannot hold"):
+    with pytest.raises(TextError, match="a vocabulary of 5 pieces"):
         train_vocabulary(["a b c d e f g"] * 3, 5)
 
 
