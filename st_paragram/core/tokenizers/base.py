@@ -19,9 +19,6 @@ from st_paragram.errors import SettingsError, one_line, short
 #: Ids of N texts in one array, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]]
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-#: What is shown for an unknown id, as sentencepiece shows it.
-UNKNOWN = "⁇"
-
 #: The tokenizers by the kind that stores and model directories name; each is imported when it is asked for.
 KINDS = {
     "sentencepiece": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",

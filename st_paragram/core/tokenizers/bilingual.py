@@ -63,8 +63,7 @@ class BilingualTokenizer(Tokenizer):
             own = shared_rows < 0
             rows = np.where(own, len(first) + np.cumsum(own) - 1, shared_rows)
         self._size = max(len(first), int(rows.max()) + 1)
-        is_first = language == languages[0]
-        self._tokenizer, self._rows = (first, np.arange(len(first))) if is_first else (second, rows)
+        self._tokenizer, self._rows = (first, np.arange(len(first))) if language == languages[0] else (second, rows)
         self._ids = {int(row): token for token, row in enumerate(self._rows)}
         self.unknown_id = int(self._rows[self._tokenizer.unknown_id])
 

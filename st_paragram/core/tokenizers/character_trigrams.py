@@ -2,9 +2,7 @@
 
 A space precedes and follows each text, and every window of three characters is a trigram, spaces included: "ab c"
 gives " ab", "ab ", "b c", " c ". So n characters give n trigrams.
-
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder
-Trigram, which averages embeddings of the 200,000 most frequent trigrams.
+Source: the encoder Trigram of ACL 2019 (see `words.py`), which averages the 200,000 most frequent trigrams.
 """
 
 from __future__ import annotations
@@ -15,10 +13,14 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from st_paragram.core.tokenizers.base import checked_switch
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.tokenizers.base import Encoded, checked_switch
 from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings
 from st_paragram.errors import SettingsError, short
 
+_BLOCK = 1 << 11  # texts that are looked up together
 _SURROGATE = re.compile("[\ud800-\udfff]")  # not text, and no list of trigrams can hold it
 
 
@@ -33,10 +35,22 @@ class CharacterTrigramTokenizer(StringListTokenizer):
         super().__init__(content, {"lower_case": lower_case}, read_strings(content, "trigrams"))
         if (other := next((each for each in self.strings if len(each) != 3), None)) is not None:
             raise SettingsError(f"not a list of trigrams: {short(other)} has {len(other)} characters, not 3")
+        keys = _keys("".join(self.strings))[::3]
+        self._order = np.argsort(keys)
+        self._keys = keys[self._order]
 
-    def tokens(self, texts: list[str], num_threads: int = 1) -> Iterable[list[str]]:
-        """The trigrams of each text."""
-        return map(trigrams, map(str.lower, texts) if self.lower_case else texts)
+    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+        """Encode texts, and count those that lose trigrams by being cut; arguments as of `encode`."""
+        cased = list(map(str.lower, texts)) if self.lower_case else texts
+        counts = np.fromiter(map(len, cased), dtype=np.int64, count=len(cased))
+        ids = [np.zeros(0, dtype=np.int64)]
+        for begin in range(0, len(cased), _BLOCK):
+            keys = _keys("  ".join(["", *cased[begin : begin + _BLOCK], ""])[1:-1])
+            ends = np.cumsum(counts[begin : begin + _BLOCK] + 2)[:-1]
+            keys = np.delete(keys, np.concatenate([ends - 2, ends - 1]))  # which reach from one text into the next
+            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            ids.append(np.where(self._keys[places] == keys, self._order[places], self.unknown_id))
+        return Encoded.of(np.concatenate(ids), counts, self.unknown_id, max_length)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of trigrams in their order, see `joined`; an unknown id shows as `⁇`."""
@@ -63,3 +77,9 @@ def train_trigrams(texts: Iterable[str], size: int = 200_000, lower_case: bool =
     for trigram in filter(_SURROGATE.search, list(counts)):
         del counts[trigram]
     return most_frequent(counts, size, "trigrams")
+
+
+def _keys(text: str) -> NDArray[np.int64]:
+    """Every three characters that follow each other as one number, int64 (n - 2,): three code points of 21 bits."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
+    return (codes[:-2] << 42) | (codes[1:-1] << 21) | codes[2:]

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from st_paragram.core.tokenizers.base import checked_switch
+from st_paragram.core.tokenizers.base import Encoded, checked_switch
 from st_paragram.core.tokenizers.character_trigrams import joined, trigrams
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, Segmentation, SentencePieceTokenizer, normalizer
 from st_paragram.core.tokenizers.string_lists import StringListTokenizer, checked_strings, valid
@@ -64,13 +64,13 @@ class OriginalTokenizer(StringListTokenizer):
             texts = [" ".join(self._moses(text)) for text in texts]
         return list(map(self._normalize, texts))
 
-    def tokens(self, texts: list[str], num_threads: int = 1) -> Iterable[list[str]]:
-        """The surfaces of each prepared text."""
+    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+        """Encode prepared texts, and count those that lose surfaces by being cut; arguments as of `encode`."""
         if self._processor is not None:
             pieces = self._processor.encode(list(map(valid, texts)), out_type=str, num_threads=max(num_threads, 1))
             texts = list(map(" ".join, pieces))
-        cased = map(self._cased, texts)
-        return (trigrams(text.strip()) for text in cased) if self.trigrams else map(str.split, cased)
+        split = (lambda text: trigrams(text.strip())) if self.trigrams else str.split
+        return self.encoded(map(split, map(self._cased, texts)), max_length)
 
     def decode(self, ids: Sequence[int]) -> str:
         """A text that has these ids; an unknown id shows as `⁇`."""

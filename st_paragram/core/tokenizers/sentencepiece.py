@@ -125,8 +125,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, lower-cased and normalized as it was encoded; an unknown id shows as `⁇`."""
-        text: str = self.processor.decode([int(one) for one in ids])  # 0.2.1 knows no ids of numpy
-        return text
+        return str(self.processor.decode([int(one) for one in ids]))  # 0.2.1 knows no ids of numpy
 
     def piece(self, piece_id: int) -> str | None:
         """The piece with a meta symbol where a word begins; None for unknown, control, unused and dropped ones."""

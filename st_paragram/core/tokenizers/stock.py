@@ -44,7 +44,8 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    content, values, problems = tokenizer.content, {}, []
+    content, problems = tokenizer.content, []
+    values: dict[tuple[int, int], bytes] = {}
     for message, start, end in fields(content):
         if message in (TRAINER, NORMALIZER):
             values |= {(message, number): content[a:b] for number, a, b in fields(content, start, end)}

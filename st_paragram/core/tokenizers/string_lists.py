@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.core.tokenizers.base import UNKNOWN, Encoded, Tokenizer
+from st_paragram.core.tokenizers.base import Encoded, Tokenizer
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
 
 class StringListTokenizer(Tokenizer):
-    """Tokens to their places in a list, in Python and on one thread; the id behind the last is the unknown one."""
+    """Tokens to their places in a list, on one thread; the id behind the last is the unknown one."""
 
     def __init__(self, content: bytes, options: dict[str, Any], strings: list[str]) -> None:
         """Take the bytes of a vocabulary, what else decides about ids, and the strings in the order of their ids."""
@@ -24,25 +23,20 @@ class StringListTokenizer(Tokenizer):
         self.unknown_id = len(strings)
         self._ids = {string: place for place, string in enumerate(strings)}
 
-    @abstractmethod
-    def tokens(self, texts: list[str], num_threads: int = 1) -> Iterable[list[str]]:
-        """The tokens of each prepared text."""
-
     def __len__(self) -> int:
         """Number of strings, and one for the unknown id."""
         return len(self.strings) + 1
 
-    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode prepared texts, and count those that lose ids by being cut; arguments as of `encode`."""
-        unknown = repeat(self.unknown_id)
-        rows = [list(map(self._ids.get, tokens, unknown)) for tokens in self.tokens(texts, num_threads)]
+    def encoded(self, tokens: Iterable[list[str]], max_length: int | None) -> Encoded:
+        """Texts whose tokens these are."""
+        rows = [list(map(self._ids.get, text, repeat(self.unknown_id))) for text in tokens]
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
         return Encoded.of(ids, counts, self.unknown_id, max_length)
 
     def shown(self, ids: Sequence[int]) -> list[str]:
-        """The strings of ids, `⁇` for the unknown one."""
-        return [self.piece(int(each)) or UNKNOWN for each in ids]
+        """The strings of ids, for the unknown one what sentencepiece shows."""
+        return [self.piece(int(each)) or "⁇" for each in ids]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The strings with spaces between them; an unknown id shows as `⁇`."""

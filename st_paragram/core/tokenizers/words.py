@@ -15,7 +15,7 @@ from typing import ClassVar
 import regex
 
 from st_paragram.core.extras import require
-from st_paragram.core.tokenizers.base import checked_switch
+from st_paragram.core.tokenizers.base import Encoded, checked_switch
 from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, valid
 from st_paragram.errors import SettingsError, short
 
@@ -44,11 +44,7 @@ class WordTokenizer(StringListTokenizer):
     kind: ClassVar[str] = "word"
 
     def __init__(
-        self,
-        content: bytes,
-        lower_case: bool = True,
-        splitter: Splitter | str = Splitter.REGEX,
-        language: str = "en",
+        self, content: bytes, lower_case: bool = True, splitter: Splitter | str = Splitter.REGEX, language: str = "en"
     ) -> None:
         """Read a list of words in the order of their ids, JSON in UTF-8; `language` is whose rules Moses takes."""
         self.splitter = Splitter(splitter)
@@ -57,9 +53,9 @@ class WordTokenizer(StringListTokenizer):
         options = {"lower_case": lower_case, "splitter": self.splitter.value, "language": language}
         super().__init__(content, options, read_strings(content, "words"))
 
-    def tokens(self, texts: list[str], num_threads: int = 1) -> Iterable[list[str]]:
-        """The words of each text."""
-        return map(self._split, map(str.lower, texts) if self.lower_case else texts)
+    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+        """Encode texts, and count those that lose words by being cut; arguments as of `encode`."""
+        return self.encoded(map(self._split, map(str.lower, texts) if self.lower_case else texts), max_length)
 
 
 def train_words(

@@ -150,7 +150,8 @@ def _stock_tokenizer(embedding: TokenEmbedding) -> Any:  # noqa: ANN401 - transf
     """The tokenizer as readers without the plugin have it."""
     from transformers import PreTrainedTokenizerFast
 
-    return PreTrainedTokenizerFast(tokenizer_object=convert_tokenizer(embedding.tokenizer))
+    converted = convert_tokenizer(embedding.tokenizer)  # type: ignore[arg-type] # as `recurrent_modules` found
+    return PreTrainedTokenizerFast(tokenizer_object=converted)
 
 
 def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None) -> SentenceTransformer:

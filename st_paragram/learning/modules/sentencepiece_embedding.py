@@ -67,8 +67,8 @@ class SentencePieceEmbedding(TokenEmbedding):
     @classmethod
     def tokenizer_in(cls, config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Kind and options of the tokenizer that a saved configuration names."""
-        options = {name: config[name] for name in ("lower_case", "segmentation", "dropped") if name in config}
-        return SentencePieceTokenizer.kind, options
+        names = ("lower_case", "segmentation", "dropped")
+        return SentencePieceTokenizer.kind, {name: config[name] for name in names if name in config}
 
 
 def token_embedding(

@@ -156,7 +156,7 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int, 
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
 
-    converted = convert_tokenizer(tokenizer)
+    converted = convert_tokenizer(tokenizer)  # type: ignore[arg-type] # as `special_ids` found
     values = json.loads(converted.to_str())
     for name, index in ((_PAD, special.pad), (_END, special.end)):
         values["model"]["vocab"][index][0] = name
