@@ -6,9 +6,8 @@ import importlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.errors import SettingsError, one_line, short
 
-#: Ids of N texts in one array, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]]
+#: Ids of N texts in one array and the offsets of texts, as `Tokenizer.encode` gives them.
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 #: The tokenizers by the kind that stores and model directories name; each is imported when it is asked for.
@@ -30,8 +29,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Encoded:
+class Encoded(NamedTuple):
     """Texts as `FlatIds`, the unknown id dropped, and how many of them had more ids than were to be kept."""
 
     ids: NDArray[Any]
@@ -47,7 +45,7 @@ class Encoded:
 
 
 class Tokenizer(Protocol):
-    """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id.
+    """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id (EMNLP 2022).
 
     `Class(content, **options)` makes one: equality, hashes and pickling follow from kind, content and options.
 
@@ -68,15 +66,10 @@ class Tokenizer(Protocol):
         """Number of ids."""
 
     def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode texts.
+        """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
 
-        Args:
-            texts: N strings.
-            max_length: keep at most this many ids of a text, counted before unknown ones are dropped.
-            num_threads: threads to use, where a tokenizer uses several.
-
-        Returns:
-            ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+        At most `max_length` ids of a text are kept, counted before unknown ones are dropped. Not every tokenizer uses
+        several threads.
         """
         encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads)
         return encoded.ids, encoded.offsets

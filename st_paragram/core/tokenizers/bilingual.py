@@ -6,9 +6,7 @@ vocabularies overlap more learn from each other, and vocabularies that share no 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -16,8 +14,6 @@ import numpy as np
 
 from st_paragram.core.tokenizers.base import Encoded, Tokenizer, load_tokenizer
 from st_paragram.errors import SettingsError, short
-
-_LENGTH = struct.Struct("<Q")
 
 
 class Sharing(str, Enum):
@@ -47,14 +43,14 @@ class BilingualTokenizer(Tokenizer):
             raise SettingsError(f"{seen}; a table for two languages has sharing string or disjoint, and one is read")
         if set(inner) != {"kind", "options"}:
             raise SettingsError(f"inner is {short(inner)}; kind and options of two tokenizers are expected")
-        end = _LENGTH.size + (_LENGTH.unpack_from(content)[0] if len(content) >= _LENGTH.size else 0)
-        if not _LENGTH.size < end < len(content):
+        end = 8 + int.from_bytes(content[:8], "little")
+        if not 8 < end < len(content):
             raise SettingsError(f"no vocabularies of two languages ({len(content)} bytes)")
         self.content, self.sharing, self.language = content, Sharing(sharing), language
         self.inner_kind, self.languages = inner["kind"], tuple(languages)
         shared = {"sharing": self.sharing.value, "languages": list(languages)}
         self.options = {"inner": dict(inner), **shared, "language": language}
-        first, second = (load_tokenizer(content=part, **inner) for part in (content[_LENGTH.size : end], content[end:]))
+        first, second = (load_tokenizer(content=part, **inner) for part in (content[8:end], content[end:]))
         rows = np.arange(len(second)) + len(first)
         if self.sharing is Sharing.STRING:
             known = {piece: token for token in range(len(first)) if (piece := first.piece(token))}
@@ -90,7 +86,7 @@ class BilingualTokenizer(Tokenizer):
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode prepared texts of the language that is read; arguments as of `encode`."""
         encoded = self._tokenizer.encode_normalized(texts, max_length, num_threads)
-        return replace(encoded, ids=self._rows[encoded.ids])
+        return encoded._replace(ids=self._rows[encoded.ids])
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids of the language that is read; other rows of the table are unknown."""
@@ -109,4 +105,4 @@ class BilingualTokenizer(Tokenizer):
 
 def both(first: bytes, second: bytes) -> bytes:
     """Two contents as one: the length of the first (uint64, little-endian), the first, the second."""
-    return _LENGTH.pack(len(first)) + first + second
+    return len(first).to_bytes(8, "little") + first + second

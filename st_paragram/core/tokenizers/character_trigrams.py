@@ -2,7 +2,6 @@
 
 A space precedes and follows each text, and every window of three characters is a trigram, spaces included: "ab c"
 gives " ab", "ab ", "b c", " c ". So n characters give n trigrams.
-Source: the encoder Trigram of ACL 2019 (see `words.py`), which averages the 200,000 most frequent trigrams.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from st_paragram.core.tokenizers.word_cache import SCORE_STEP
 #: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the normalizer.
 PIECE, TRAINER, NORMALIZER = 1, 2, 3
 
-_FLOAT = struct.Struct("<f")
-
 
 def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int]]:
     """The fields of message[start:end]: number, and where the value begins and ends.
@@ -53,6 +51,6 @@ def round_scores(model: bytes) -> bytes:
     for message, start, end in fields(model):
         for number, begin, _ in fields(model, start, end) if message == PIECE else ():
             if number == 2:
-                (score,) = _FLOAT.unpack_from(model, begin)
-                _FLOAT.pack_into(result, begin, round(score / SCORE_STEP) * SCORE_STEP)
+                (score,) = struct.unpack_from("<f", model, begin)
+                struct.pack_into("<f", result, begin, round(score / SCORE_STEP) * SCORE_STEP)
     return bytes(result)

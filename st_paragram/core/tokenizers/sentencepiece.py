@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 #: What sentencepiece writes for a space.
 META_SYMBOL = "\u2581"
-
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
 
@@ -39,9 +38,6 @@ class Segmentation(str, Enum):
 
 class SentencePieceTokenizer(Tokenizer):
     """A sentencepiece model with what must be done to a text before it: lower-casing and segmentation.
-
-    A text with no known piece (empty, or only unknown) is the single unknown id, so that its mean is defined (EMNLP
-    2022, section 3).
 
     Example:
         >>> from st_paragram import SentencePieceTokenizer
@@ -146,8 +142,8 @@ def _model_bytes(model: object) -> bytes:
     if hasattr(model, "serialized_model_proto"):
         model = model.serialized_model_proto()
     if not isinstance(model, bytes):
-        seen = f"a sentencepiece model is expected, not {type(model).__name__}"
-        raise SettingsError(f"{seen}; give the path of a .model file, its bytes, or a SentencePieceProcessor")
+        seen = type(model).__name__
+        raise SettingsError(f"no sentencepiece model: {seen}; give a path, bytes or a SentencePieceProcessor")
     return model
 
 
@@ -197,10 +193,8 @@ def train_vocabulary(
             hard_vocab_limit=False,
             num_threads=num_threads,
             max_sentence_length=max_sentence_bytes,
-            train_extremely_large_corpus=False,
             minloglevel=2,
         )
     except RuntimeError as error:
-        seen = f"sentencepiece cannot train a vocabulary of {size} pieces on this text"
-        raise TextError(f"{seen}: {one_line(error)}") from error
+        raise TextError(f"no vocabulary of {size} pieces can be trained on this text: {one_line(error)}") from error
     return round_scores(model.getvalue())

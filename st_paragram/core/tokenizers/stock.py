@@ -32,7 +32,6 @@ _CONVERTIBLE = {
     (NORMALIZER, 4): (b"\x01", "keeps extra spaces"),
     (NORMALIZER, 5): (b"\x01", "does not escape spaces"),
 }
-_RULES, _CHARSMAP = (NORMALIZER, 1), (NORMALIZER, 2)
 _USER_DEFINED = b"\x18\x04"  # the end of a piece of this type
 
 
@@ -51,8 +50,8 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
             values |= {(message, number): content[a:b] for number, a, b in fields(content, start, end)}
         elif message == PIECE and content.endswith(_USER_DEFINED, start, end):
             problems = ["has user-defined symbols"]
-    charsmap = values.get(_CHARSMAP)
-    if charsmap and values.get(_RULES) not in (b"nmt_nfkc", b"nfkc"):
+    charsmap = values.get((NORMALIZER, 2))
+    if charsmap and values.get((NORMALIZER, 1)) not in (b"nmt_nfkc", b"nfkc"):
         problems.append("normalizes by other rules than nmt_nfkc or nfkc")
     problems += [what for field, (only, what) in _CONVERTIBLE.items() if values.get(field, only) != only]
     if problems:
@@ -61,11 +60,10 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
 
     model, ids = tokenizer.processor, list(range(len(tokenizer)))
     names, scores = model.id_to_piece(ids), model.get_score(ids)
-    texts = [not (model.is_unknown(each) or model.is_control(each) or model.is_unused(each)) for each in ids]
+    no_text = {each for each in ids if model.is_unknown(each) or model.is_control(each) or model.is_unused(each)}
     # An unknown character gets the worst score less 10 on both sides; other pieces must not move the worst.
-    worst = min(score for score, is_text in zip(scores, texts, strict=True) if is_text)
-    pieces = zip(names, scores, texts, strict=True)
-    vocabulary = [(name, score) if is_text else (f" {name}", worst) for name, score, is_text in pieces]
+    worst = min(score for each, score in enumerate(scores) if each not in no_text)
+    vocabulary = [(f" {names[each]}", worst) if each in no_text else (names[each], scores[each]) for each in ids]
     stock = Tokenizer(models.Unigram(vocabulary, unk_id=tokenizer.unknown_id, byte_fallback=False))
     # The space is stripped again; it is there since NFKC panics on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" ")]

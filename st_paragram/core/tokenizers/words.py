@@ -1,7 +1,7 @@
 """Text to the ids of its words, and lists of the most frequent words.
 
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder
-Word, which averages embeddings of the 200,000 most frequent words of text that Moses splits.
+Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder Word, which
+averages embeddings of the 200,000 most frequent words of text that Moses splits, and its sibling Trigram.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from st_paragram.core.tokenizers.base import Encoded, checked_switch
 from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, valid
 from st_paragram.errors import SettingsError, short
 
-#: The characters of words: of a regular expression, the inside of a class.
+#: Of a regular expression, the insides of two classes: the characters of words, and what separates words.
 WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_"
-#: What separates words and is part of none.
 SEPARATORS = r"\p{Z}\p{Cc}"
 # A lone surrogate is not text, and no list of words can hold it.
 _WORDS = regex.compile(rf"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}{SEPARATORS}\p{{Cs}}]")
