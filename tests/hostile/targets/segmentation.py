@@ -17,8 +17,8 @@ import sentencepiece
 from support.data import make_pairs
 
 from hostile.damage import damaged
-from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.model_file import round_scores
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 
 TRIES, QUICK = 20_000, 60
