@@ -17,8 +17,6 @@ from st_paragram.errors import ModelDirectoryError
 if TYPE_CHECKING:
     import tokenizers
 
-_SENTENCEPIECE = ("sentencepiece", "sentencepiece-subset")
-
 
 @dataclass(frozen=True)
 class ExportedModel:
@@ -85,7 +83,7 @@ def exported_model(model: AveragingModel, folder: Path) -> ExportedModel:
         sorted({tokenizer.unknown_id, *tokenizer.options.get("dropped", ())}),
         model.unit_vectors,
         stock,
-        tokenizer.content if tokenizer.kind in _SENTENCEPIECE else None,
+        tokenizer.content if tokenizer.kind == "sentencepiece" else None,
         bool(tokenizer.options["lower_case"]),
     )
 

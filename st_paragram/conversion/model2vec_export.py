@@ -1,9 +1,9 @@
 """An averaging model as model2vec keeps its own: `config.json`, `model.safetensors`, `tokenizer.json`.
 
 model2vec drops the unknown token, too, but its vector of a text without a known token is zero. Pieces that a
-`SentencePieceSubsetTokenizer` drops have rows of zeros here and count in the mean: directions are the same. Rows of an
-int8 table are multiplied by `weights`; such a model is slower there than one of floats, since model2vec's fast way
-takes no weights. Made for and checked with model2vec 0.10.
+tokenizer drops have rows of zeros here and count in the mean: directions are the same. Rows of an int8 table are
+multiplied by `weights`; such a model is slower there than one of floats, since model2vec's fast way takes no weights.
+Made for and checked with model2vec 0.10.
 """
 
 from __future__ import annotations

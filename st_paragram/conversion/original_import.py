@@ -91,7 +91,7 @@ def _check(encoder: ParagramEncoder, exact: bool) -> None:
 
 def _report(source: OriginalCheckpoint, how: Reading, rows: ImportedRows) -> ImportReport:
     return ImportReport(
-        rows.tokenizer.kind.removesuffix("-subset"),
+        rows.tokenizer.kind,
         rows.table.shape[1],
         rows.rows,
         rows.left_out,

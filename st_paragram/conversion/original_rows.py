@@ -19,7 +19,6 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 from st_paragram.core.tokenizers.original import OriginalTokenizer, write_content
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
 from st_paragram.core.tokenizers.string_lists import write_strings
 from st_paragram.core.tokenizers.words import Splitter, WordTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -99,9 +98,7 @@ def _piece_rows(checkpoint: OriginalCheckpoint, reading: Reading) -> ImportedRow
     table = torch.zeros(len(whole), checkpoint.table.shape[1])
     table[list(rows)] = checkpoint.table[list(rows.values())]
     table[whole.unknown_id] = checkpoint.table[checkpoint.unknown_row]
-    tokenizer: Tokenizer = whole
-    if dropped:
-        tokenizer = SentencePieceSubsetTokenizer(model, reading.lower_case, reading.segmentation, dropped)
+    tokenizer = SentencePieceTokenizer(model, reading.lower_case, reading.segmentation, dropped)
     known = {*checkpoint.vocabulary.values()} - {checkpoint.unknown_row}
     return ImportedRows(tokenizer, table, len(known), len(known - {*rows.values()}), len(dropped))
 

@@ -18,7 +18,6 @@ from st_paragram.conversion.original_settings import ImportSettings
 from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.original import OriginalTokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
 from st_paragram.errors import ModelDirectoryError
 
 EXACT = ImportSettings(exact=True)
@@ -198,7 +197,7 @@ def test_another_sentencepiece_model_is_refused(files, tmp_path):
 
 def test_the_tokenizers_are_made_again_from_content_and_options(model, files, tmp_path):
     folder, _ = files
-    for settings, kind in ((EXACT, OriginalTokenizer), (ImportSettings(), SentencePieceSubsetTokenizer)):
+    for settings, kind in ((EXACT, OriginalTokenizer), (ImportSettings(), SentencePieceTokenizer)):
         output = tmp_path / kind.kind
         import_checkpoint(folder / "zip.pt", output, folder / "pieces.model", settings)
         tokenizer = st_paragram.load(output, device="cpu")[0].tokenizer

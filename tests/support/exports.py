@@ -7,7 +7,7 @@ import importlib.util
 import numpy as np
 import torch
 
-from st_paragram.core.tokenizers.sentencepiece_subset import SentencePieceSubsetTokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
@@ -28,7 +28,7 @@ WITHOUT_KNOWN = ["", " "]
 
 def saved_model(vocabulary, folder, dropped=(), dimension=37, **settings):
     torch.manual_seed(5)
-    tokenizer = SentencePieceSubsetTokenizer(vocabulary.model_proto, dropped=dropped) if dropped else vocabulary
+    tokenizer = SentencePieceTokenizer(vocabulary.content, dropped=dropped) if dropped else vocabulary
     model = pipeline(token_embedding(tokenizer, dimension), device="cpu", **settings)
     return model_directory.save(model, folder)
 

@@ -307,7 +307,7 @@ def check_components(dim: int | None, dimension: int) -> None:
 def opens_in_stock(tokenizer: Tokenizer) -> bool:
     """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
     words = tokenizer.kind == "word" and tokenizer.options["splitter"] == "regex"
-    return words or tokenizer.kind in ("sentencepiece", "sentencepiece-subset")
+    return words or tokenizer.kind == "sentencepiece"
 
 
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
@@ -322,10 +322,8 @@ def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
         )
     if not opens_in_stock(tokenizer):
         return None
+    from st_paragram.core.tokenizers import stock
+
     if tokenizer.kind == "word":
-        from st_paragram.core.tokenizers.stock_words import convert_words
-
-        return convert_words(tokenizer)  # type: ignore[arg-type]
-    from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
-
-    return convert_tokenizer(tokenizer.content, lower_case=tokenizer.options["lower_case"])
+        return stock.convert_words(tokenizer)  # type: ignore[arg-type]
+    return stock.convert_tokenizer(tokenizer)  # type: ignore[arg-type]

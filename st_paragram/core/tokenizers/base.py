@@ -6,9 +6,8 @@ import importlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from numpy.typing import NDArray
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.errors import SettingsError, one_line, short
 
-#: Ids of N texts one after another, int64 (total,), and offsets, int64 (N + 1,): text i is
-#: ids[offsets[i]:offsets[i + 1]].
+#: Ids of N texts in one array and the offsets of texts, as `Tokenizer.encode` gives them.
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 #: The tokenizers by the kind that stores and model directories name; each is imported when it is asked for.
@@ -26,20 +24,13 @@ KINDS = {
     "word": "st_paragram.core.tokenizers.words:WordTokenizer",
     "trigram": "st_paragram.core.tokenizers.character_trigrams:CharacterTrigramTokenizer",
     "bilingual": "st_paragram.core.tokenizers.bilingual:BilingualTokenizer",
-    "sentencepiece-subset": "st_paragram.core.tokenizers.sentencepiece_subset:SentencePieceSubsetTokenizer",
+    "sentencepiece-subset": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",  # with ids dropped
     "original": "st_paragram.core.tokenizers.original:OriginalTokenizer",
 }
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Texts as flat ids, the unknown id dropped.
-
-    Attributes:
-        ids: int64 (total,), or int32 where it was asked for.
-        offsets: int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
-        cut: texts that had more ids than were to be kept.
-    """
+class Encoded(NamedTuple):
+    """Texts as `FlatIds`, the unknown id dropped, and how many of them had more ids than were to be kept."""
 
     ids: NDArray[Any]
     offsets: NDArray[np.int64]
@@ -47,92 +38,70 @@ class Encoded:
 
     @classmethod
     def of(cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None) -> Encoded:
-        """Cut texts, then drop the unknown id.
-
-        Args:
-            ids: of any integer type, (total,), the texts one after another.
-            counts: int64 (N,), ids of each text.
-            unknown_id: the id to drop; a text left empty becomes this single id.
-            max_length: keep at most this many ids of a text (counted before unknown ones are dropped); None: all.
-        """
-        cut = 0
-        if max_length is not None:
-            cut = int((counts > max_length).sum())
-            ids, counts = truncate(ids, counts, max_length)
-        return cls(*drop_unknown(ids, counts, unknown_id), cut)
+        """Cut texts to `max_length` ids, if given, then drop the unknown id; `counts` (N,) are the ids of each."""
+        if max_length is None:
+            return cls(*drop_unknown(ids, counts, unknown_id), 0)
+        return cls(*drop_unknown(*truncate(ids, counts, max_length), unknown_id), int((counts > max_length).sum()))
 
 
 class Tokenizer(Protocol):
-    """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id.
+    """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id (EMNLP 2022).
 
-    A class of tokenizers inherits from this one, and `Class(content, **options)` makes one: equality, hashes and
-    pickling follow from kind, content and options.
+    `Class(content, **options)` makes one: equality, hashes and pickling follow from kind, content and options.
 
     Attributes:
         kind: the name of the class in `KINDS`.
-        unknown_id: the id of what the tokenizer does not know; a row of the embedding table like any other.
+        unknown_id: a row of the embedding table like any other.
+        content: the vocabulary, as the bytes of a file.
+        options: what decides about ids besides the content: JSON values, named as the arguments of the class are.
     """
 
     kind: ClassVar[str]
     unknown_id: int
+    content: bytes
+    options: dict[str, Any]
 
     @abstractmethod
     def __len__(self) -> int:
         """Number of ids."""
 
-    @abstractmethod
     def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode texts as flat ids.
+        """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
 
-        Args:
-            texts: N strings.
-            max_length: keep at most this many ids of a text, counted before unknown ones are dropped.
-            num_threads: threads to use.
+        At most `max_length` ids of a text are kept, counted before unknown ones are dropped. Not every tokenizer uses
+        several threads.
         """
+        encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads)
+        return encoded.ids, encoded.offsets
 
+    def prepared(self, texts: Sequence[str]) -> list[str]:
+        """The texts as `encode_normalized` expects them: segmented, where a tokenizer does that."""
+        return list(texts)
+
+    @abstractmethod
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts that were lower-cased and segmented already, and count those that lose ids by being cut.
-
-        The arguments are those of `encode`. Tokenizers that know it after one pass override this.
-        """
-        ids, offsets = self.encode(texts, max_length, num_threads)
-        whole = offsets if max_length is None else self.encode(texts, None, num_threads)[1]
-        return Encoded(ids, offsets, int((np.diff(offsets) < np.diff(whole)).sum()))
+        """Encode prepared texts, and count those that lose ids by being cut; arguments as of `encode`."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """A text that has these ids, as far as ids determine it."""
+        """A text that has these ids, as far as ids determine it; an unknown id shows as `⁇`."""
 
     @abstractmethod
     def piece(self, piece_id: int) -> str | None:
         """What an id stands for, as it may be shown; None if it stands for no text, as the unknown id does."""
-
-    @property
-    @abstractmethod
-    def content(self) -> bytes:
-        """The vocabulary, as the bytes of a file."""
-
-    @property
-    @abstractmethod
-    def options(self) -> dict[str, Any]:
-        """What decides about ids besides the content: JSON values, named as the arguments of the class are."""
 
     def shares_rows(self, other: Tokenizer) -> bool:
         """Whether ids of both are rows of one table; those of equal tokenizers are."""
         return self == other
 
     def pack(self, rows: Sequence[Sequence[int]]) -> FlatIds:
-        """Flatten lists of ids, with unknown ids treated as `encode` treats them.
-
-        Raises:
-            SettingsError: something else than a whole number, or an id outside the vocabulary.
-        """
+        """Flatten lists of ids, with unknown ids treated as `encode` treats them."""
         ids = list(chain.from_iterable(rows))
         for kind in set(map(type, ids)):
-            if kind is not int and not issubclass(kind, np.integer):
+            if kind is bool or not issubclass(kind, int | np.integer):
                 raise SettingsError(f"ids of type {kind.__name__}; give texts, or lists of whole numbers")
         if ids and not 0 <= min(ids) <= max(ids) < len(self):
-            outside = max(ids) if max(ids) >= len(self) else min(ids)
+            outside = min(ids) if min(ids) < 0 else max(ids)
             raise SettingsError(f"id {short(int(outside))} is not in 0..{len(self) - 1}")
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         return drop_unknown(np.array(ids, dtype=np.int64), counts, self.unknown_id)
@@ -153,20 +122,20 @@ class Tokenizer(Protocol):
 
 
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
-    """Make the tokenizer that has this content and these options.
-
-    Raises:
-        SettingsError: there is no such kind, or the content or the options are refused.
-        MissingExtraError: the options need a package that is not installed.
-    """
+    """Make the tokenizer that has this content and these options; a `SettingsError` if they are refused."""
     if kind not in KINDS:
-        raise SettingsError(
-            f"no tokenizer of kind {kind!r}; this version of st_paragram knows {', '.join(KINDS)}; update it"
-        )
+        raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
     module, _, name = KINDS[kind].partition(":")
     try:
         tokenizer: Tokenizer = getattr(importlib.import_module(module), name)(content, **options)
     except (TypeError, ValueError) as error:
-        seen = f"a {kind} tokenizer cannot have the options {short(options)}"
-        raise SettingsError(f"{seen}: {one_line(error)}") from error
+        wrong = f"a {kind} tokenizer cannot have the options {short(options)}: {one_line(error)}"
+        raise SettingsError(wrong) from error
     return tokenizer
+
+
+def checked_switch(name: str, value: object) -> bool:
+    """A value that must be true or false; anything else is refused with a `SettingsError`."""
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name} is {short(value)}; true or false is expected")
+    return value

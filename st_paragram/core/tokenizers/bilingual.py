@@ -6,19 +6,14 @@ vocabularies overlap more learn from each other, and vocabularies that share no 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.base import Encoded, Tokenizer, load_tokenizer
 from st_paragram.errors import SettingsError, short
-
-_LENGTH = struct.Struct("<Q")
 
 
 class Sharing(str, Enum):
@@ -41,100 +36,57 @@ class BilingualTokenizer(Tokenizer):
     def __init__(
         self, content: bytes, inner: Mapping[str, Any], sharing: str, languages: Sequence[str], language: str
     ) -> None:
-        """Put two tokenizers together.
-
-        Args:
-            content: as `both` makes it of the contents of the two.
-            inner: their `kind` and their `options`.
-            sharing: "string" or "disjoint".
-            languages: two codes, of the first and of the second tokenizer.
-            language: which of them is read.
-
-        Raises:
-            SettingsError: the content or one of the options is refused.
-            ValueError: there is no such sharing.
-        """
-        self._content, self._inner = content, dict(inner)
-        self.sharing = Sharing(sharing)
-        self.languages = tuple(languages)
-        self.language = language
-        two = set(map(type, self.languages)) == {str} and len(self.languages) == len(set(self.languages)) == 2
-        if self.sharing is Sharing.JOINT or not two or language not in self.languages:
+        """Put two together: `content` is from `both`, `inner` has `kind` and `options`, and `language` is read."""
+        two = set(map(type, languages)) == {str} and len(languages) == len(set(languages)) == 2
+        if Sharing(sharing) is Sharing.JOINT or not two or language not in languages:
             seen = f"sharing {sharing!r}, languages {list(languages)}, language {language!r}"
             raise SettingsError(f"{seen}; a table for two languages has sharing string or disjoint, and one is read")
-        if set(self._inner) != {"kind", "options"}:
-            raise SettingsError(f"inner is {short(self._inner)}; kind and options of two tokenizers are expected")
-        first, second = (load_tokenizer(content=each, **self._inner) for each in _apart(content))
-        self._tokenizers = first, second
-        rows = _rows(first, second, self.sharing)
-        side = self.languages.index(language)
-        self._tokenizer, self._rows = self._tokenizers[side], rows[side]
-        self._size = int(max(each.max() for each in rows)) + 1
+        if set(inner) != {"kind", "options"}:
+            raise SettingsError(f"inner is {short(inner)}; kind and options of two tokenizers are expected")
+        end = 8 + int.from_bytes(content[:8], "little")
+        if not 8 < end < len(content):
+            raise SettingsError(f"no vocabularies of two languages ({len(content)} bytes)")
+        self.content, self.sharing, self.language = content, Sharing(sharing), language
+        self.inner_kind, self.languages = inner["kind"], tuple(languages)
+        shared = {"sharing": self.sharing.value, "languages": list(languages)}
+        self.options = {"inner": dict(inner), **shared, "language": language}
+        first, second = (load_tokenizer(content=part, **inner) for part in (content[8:end], content[end:]))
+        rows = np.arange(len(second)) + len(first)
+        if self.sharing is Sharing.STRING:
+            known = {piece: token for token in range(len(first)) if (piece := first.piece(token))}
+            shared_rows = np.array([known.get(second.piece(token) or "", -1) for token in range(len(second))])
+            shared_rows[second.unknown_id] = first.unknown_id
+            own = shared_rows < 0
+            rows = np.where(own, len(first) + np.cumsum(own) - 1, shared_rows)
+        self._size = max(len(first), int(rows.max()) + 1)
+        self._tokenizer, self._rows = (first, np.arange(len(first))) if language == languages[0] else (second, rows)
         self._ids = {int(row): token for token, row in enumerate(self._rows)}
         self.unknown_id = int(self._rows[self._tokenizer.unknown_id])
 
     @classmethod
     def of(cls, first: Tokenizer, second: Tokenizer, sharing: Sharing, languages: Sequence[str]) -> BilingualTokenizer:
-        """Put two tokenizers of one kind together; the first language is read.
-
-        Raises:
-            SettingsError: they are of different kinds, or have different options.
-        """
-        if (first.kind, first.options) != (second.kind, second.options):
-            raise SettingsError(
-                f"tokenizers of kinds {first.kind} and {second.kind}, or of other options; make them alike"
-            )
+        """Put two tokenizers of one kind and the same options together; the first language is read."""
         inner = {"kind": first.kind, "options": first.options}
+        if inner != {"kind": second.kind, "options": second.options}:
+            raise SettingsError(f"a {first.kind} and a {second.kind} tokenizer, or other options; make them alike")
         return cls(both(first.content, second.content), inner, sharing.value, languages, languages[0])
 
     def in_language(self, language: str) -> BilingualTokenizer:
-        """The tokenizer that reads a language; its ids are rows of the same table.
-
-        Raises:
-            SettingsError: the language is none of the two.
-        """
-        return BilingualTokenizer(self._content, self._inner, self.sharing.value, self.languages, language)
-
-    @property
-    def content(self) -> bytes:
-        """The contents of both tokenizers, see `both`."""
-        return self._content
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The arguments besides the content."""
-        languages = list(self.languages)
-        return {
-            "inner": self._inner,
-            "sharing": self.sharing.value,
-            "languages": languages,
-            "language": self.language,
-        }
-
-    @property
-    def inner_kind(self) -> str:
-        """The kind of both tokenizers."""
-        return str(self._inner["kind"])
-
-    @property
-    def overlap(self) -> float:
-        """Share of the first language's pieces that are pieces of the second, |A and B| / |A|."""
-        first, second = ({piece for piece in _pieces(each) if piece} for each in self._tokenizers)
-        return len(first & second) / len(first)
+        """The tokenizer that reads one of the two languages; its ids are rows of the same table."""
+        return BilingualTokenizer(self.content, **{**self.options, "language": language})
 
     def __len__(self) -> int:
         """Rows of the table, of both languages."""
         return self._size
 
-    def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode texts of the language that is read; arguments and result as in `Tokenizer`."""
-        ids, offsets = self._tokenizer.encode(texts, max_length, num_threads)
-        return self._rows[ids], offsets
+    def prepared(self, texts: Sequence[str]) -> list[str]:
+        """The texts as the tokenizer of the language that is read prepares them."""
+        return self._tokenizer.prepared(texts)
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts of the language that is read, and count those that were cut; as in `Tokenizer`."""
+        """Encode prepared texts of the language that is read; arguments as of `encode`."""
         encoded = self._tokenizer.encode_normalized(texts, max_length, num_threads)
-        return replace(encoded, ids=self._rows[encoded.ids])
+        return encoded._replace(ids=self._rows[encoded.ids])
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids of the language that is read; other rows of the table are unknown."""
@@ -153,32 +105,4 @@ class BilingualTokenizer(Tokenizer):
 
 def both(first: bytes, second: bytes) -> bytes:
     """Two contents as one: the length of the first (uint64, little-endian), the first, the second."""
-    return _LENGTH.pack(len(first)) + first + second
-
-
-def _apart(content: bytes) -> tuple[bytes, bytes]:
-    """What `both` put together.
-
-    Raises:
-        SettingsError: it did not.
-    """
-    if len(content) < _LENGTH.size or (length := _LENGTH.unpack_from(content)[0]) > len(content) - _LENGTH.size:
-        raise SettingsError(f"no vocabularies of two languages ({len(content)} bytes)")
-    end = _LENGTH.size + length
-    return content[_LENGTH.size : end], content[end:]
-
-
-def _rows(first: Tokenizer, second: Tokenizer, sharing: Sharing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The row of each id of the first tokenizer, and of the second, int64."""
-    rows = np.arange(len(second)) + len(first)
-    if sharing is Sharing.STRING:
-        known = {piece: token for token, piece in enumerate(_pieces(first)) if piece}
-        shared = np.array([known.get(piece, -1) if piece else -1 for piece in _pieces(second)])
-        shared[second.unknown_id] = first.unknown_id
-        own = shared < 0
-        rows = np.where(own, len(first) + np.cumsum(own) - 1, shared)
-    return np.arange(len(first)), rows
-
-
-def _pieces(tokenizer: Tokenizer) -> list[str | None]:
-    return [tokenizer.piece(token) for token in range(len(tokenizer))]
+    return len(first).to_bytes(8, "little") + first + second

@@ -16,22 +16,13 @@ def starts(counts: NDArray[Any]) -> NDArray[Any]:
 
 
 def take(ids: NDArray[Any], begins: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Texts out of flat ids, in the order given.
-
-    Args:
-        ids: of any integer type, (total,).
-        begins: int64 (n,), where each text begins.
-        counts: int64 (n,), how long it is.
-
-    Returns:
-        ids (total',) of the same type, and offsets, int64 (n + 1,).
-    """
+    """Texts out of flat ids: where each begins (n,) and how long it is (n,), to ids (total,) and offsets (n + 1,)."""
     offsets = starts(counts)
     return ids[np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], counts)], offsets
 
 
 def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Keep at most the first `length` ids of each text; arguments and result as in `drop_unknown`, with counts."""
+    """Keep at most the first `length` ids of each text: the ids that stay (total',) and their counts (N,)."""
     if len(counts) == 0 or counts.max() <= length:
         return ids, counts
     place = np.arange(len(ids)) - np.repeat(starts(counts)[:-1], counts)
@@ -41,16 +32,7 @@ def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple
 def drop_unknown(
     ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Drop the unknown id; a text left empty becomes the single unknown id.
-
-    Args:
-        ids: of any integer type, (total,), the texts one after another.
-        counts: int64 (N,), ids of each text.
-        unknown_id: the id to drop.
-
-    Returns:
-        ids (total',) of the same type, and offsets, int64 (N + 1,).
-    """
+    """Drop the unknown id, to ids (total',) and offsets (N + 1,); a text left empty becomes the single unknown id."""
     known = ids != unknown_id
     if counts.all() and known.all():
         return ids, starts(counts)

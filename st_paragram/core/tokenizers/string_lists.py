@@ -1,13 +1,64 @@
-"""A vocabulary that is a list of strings in the order of their ids, as bytes: JSON in UTF-8."""
+"""Tokenizers whose vocabulary is a list of strings in the order of their ids, as bytes: JSON in UTF-8."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
-from st_paragram.errors import SettingsError, one_line, short
+import numpy as np
+
+from st_paragram.core.tokenizers.base import Encoded, Tokenizer
+from st_paragram.errors import SettingsError, TextError, one_line, short
+
+
+class StringListTokenizer(Tokenizer):
+    """Tokens to their places in a list, on one thread; the id behind the last is the unknown one."""
+
+    def __init__(self, content: bytes, options: dict[str, Any], strings: list[str]) -> None:
+        """Take the bytes of a vocabulary, what else decides about ids, and the strings in the order of their ids."""
+        self.content, self.options, self.strings = content, options, strings
+        self.unknown_id = len(strings)
+        self._ids = {string: place for place, string in enumerate(strings)}
+
+    def __len__(self) -> int:
+        """Number of strings, and one for the unknown id."""
+        return len(self.strings) + 1
+
+    def encoded(self, tokens: Iterable[list[str]], max_length: int | None) -> Encoded:
+        """Texts whose tokens these are."""
+        rows = [list(map(self._ids.get, text, repeat(self.unknown_id))) for text in tokens]
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
+        return Encoded.of(ids, counts, self.unknown_id, max_length)
+
+    def shown(self, ids: Sequence[int]) -> list[str]:
+        """The strings of ids, for the unknown one what sentencepiece shows."""
+        return [self.piece(int(each)) or "⁇" for each in ids]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The strings with spaces between them; an unknown id shows as `⁇`."""
+        return " ".join(self.shown(ids))
+
+    def piece(self, piece_id: int) -> str | None:
+        """The string; None for the unknown id."""
+        return None if piece_id == self.unknown_id else self.strings[piece_id]
+
+
+def most_frequent(counts: Counter[str], size: int, what: str) -> bytes:
+    """The list of the most frequent strings; of equally frequent ones those that sort first."""
+    if size < 1:
+        raise SettingsError(f"vocabulary size is {size} {what}; give at least 1")
+    if not counts:
+        raise TextError(f"no {what} to build a vocabulary from; give more text")
+    return write_strings(sorted(counts, key=lambda string: (-counts[string], string))[:size])
+
+
+def valid(text: str) -> str:
+    """A text that is UTF-8: a lone surrogate becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def write_strings(strings: Sequence[str]) -> bytes:
@@ -16,43 +67,18 @@ def write_strings(strings: Sequence[str]) -> bytes:
 
 
 def read_strings(content: bytes, what: str) -> list[str]:
-    """The list that `write_strings` wrote.
-
-    Args:
-        content: its bytes.
-        what: the strings are, for the message: "words".
-
-    Raises:
-        SettingsError: no JSON list, an empty one, or one with something else than distinct, non-empty strings of text.
-    """
+    """The list that `write_strings` wrote; `what` the strings are, as "words", is for the message."""
     try:
-        strings = json.loads(content)
-        if not isinstance(strings, list):
-            raise ValueError(f"{short(strings)} is not a list")
-        _check(strings)
+        return checked_strings(json.loads(content))
     except ValueError as error:
         raise SettingsError(f"not a list of {what} ({len(content):,} bytes): {one_line(error)}") from error
-    return strings
 
 
-def _check(strings: list[Any]) -> None:
-    if not strings:
-        raise ValueError("an empty list")
-    if others := [each for each in strings if not isinstance(each, str)]:
-        raise ValueError(f"{short(others[0])} is not a string")
+def checked_strings(strings: Any) -> list[str]:  # noqa: ANN401 - what JSON held
+    """A vocabulary, or a `ValueError` that says why it is none."""
+    if not isinstance(strings, list) or not strings or not all(each and isinstance(each, str) for each in strings):
+        raise ValueError(f"{short(strings)} is not a list of strings")
     "".join(strings).encode("utf-8")  # a lone surrogate, which JSON can hold, raises a ValueError
     if len(set(strings)) < len(strings):
-        raise ValueError(f"{short(Counter(strings).most_common(1)[0][0])} is there more than once")
-    if "" in strings:
-        raise ValueError("an empty string")
-
-
-def checked_switch(name: str, value: object) -> bool:
-    """A value that must be true or false.
-
-    Raises:
-        SettingsError: it is neither.
-    """
-    if not isinstance(value, bool):
-        raise SettingsError(f"{name} is {short(value)}; true or false is expected")
-    return value
+        raise ValueError(f"{len(strings) - len(set(strings))} are there twice")
+    return strings

@@ -27,7 +27,7 @@ from st_paragram.core.encoding import averaging
 from st_paragram.core.encoding.configuration import WEIGHTS_FILE, Configuration, damaged, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import ModelDirectoryError, short
 from st_paragram.families.sp.bilstm import BiLSTM
 from st_paragram.learning.models import stock
@@ -76,7 +76,9 @@ def recurrent_modules(model: SentenceTransformer) -> tuple[TokenEmbedding, BiLST
         return None
     kind = type(embedding)
     inherited = (kind.forward, kind.preprocess) == (TokenEmbedding.forward, TokenEmbedding.preprocess)
-    known = isinstance(embedding.tokenizer, SentencePieceTokenizer) and isinstance(embedding.embedding, nn.Embedding)
+    tokenizer = embedding.tokenizer
+    whole = isinstance(tokenizer, SentencePieceTokenizer) and not tokenizer.dropped
+    known = whole and isinstance(embedding.embedding, nn.Embedding)
     return (embedding, lstm) if inherited and known else None
 
 
@@ -148,9 +150,8 @@ def _stock_tokenizer(embedding: TokenEmbedding) -> Any:  # noqa: ANN401 - transf
     """The tokenizer as readers without the plugin have it."""
     from transformers import PreTrainedTokenizerFast
 
-    tokenizer = embedding.tokenizer
-    lower_case = tokenizer.options["lower_case"]
-    return PreTrainedTokenizerFast(tokenizer_object=convert_tokenizer(tokenizer.content, lower_case=lower_case))
+    converted = convert_tokenizer(embedding.tokenizer)  # type: ignore[arg-type] # as `recurrent_modules` found
+    return PreTrainedTokenizerFast(tokenizer_object=converted)
 
 
 def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None) -> SentenceTransformer:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -10,6 +11,9 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+if TYPE_CHECKING:
+    import sentencepiece
 
 
 class SentencePieceEmbedding(TokenEmbedding):
@@ -25,20 +29,25 @@ class SentencePieceEmbedding(TokenEmbedding):
     # Saved pipelines name the public path, which stays when files move.
     __module__ = "st_paragram"
 
-    config_keys: list[str] = ["embedding_dimension", "lower_case", "segmentation", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
+    config_keys: list[str] = ["embedding_dimension", "lower_case", "segmentation", "dropped", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "sentencepiece_embedding_config.json"
     tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
 
     def __init__(
         self,
-        vocabulary: SentencePieceTokenizer,
+        vocabulary: SentencePieceTokenizer | bytes | str | Path | sentencepiece.SentencePieceProcessor,
         embedding_dimension: int | None = None,
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
         sparse_gradient: bool = False,
     ) -> None:
-        """Make the table, or take one; `vocabulary` is the tokenizer, the rest is as in `TokenEmbedding`."""
-        super().__init__(vocabulary, embedding_dimension, weights, dropout, sparse_gradient)
+        """Make the table, or take one; all but `vocabulary` is as in `TokenEmbedding`.
+
+        `vocabulary` is the tokenizer, or what `SentencePieceTokenizer` makes one of: the path of a `.model` file, its
+        bytes, or the model as sentencepiece has loaded it. Texts are lower-cased then.
+        """
+        made = vocabulary if isinstance(vocabulary, SentencePieceTokenizer) else SentencePieceTokenizer(vocabulary)
+        super().__init__(made, embedding_dimension, weights, dropout, sparse_gradient)
 
     @property
     def lower_case(self) -> bool:
@@ -50,11 +59,16 @@ class SentencePieceEmbedding(TokenEmbedding):
         """Name of the word segmentation done before sentencepiece."""
         return self.tokenizer.segmentation.value
 
+    @property
+    def dropped(self) -> list[int]:
+        """Ids that are dropped as unknown ones are."""
+        return self.tokenizer.dropped
+
     @classmethod
     def tokenizer_in(cls, config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Kind and options of the tokenizer that a saved configuration names."""
-        options = {name: config[name] for name in ("lower_case", "segmentation")}
-        return SentencePieceTokenizer.kind, options
+        names = ("lower_case", "segmentation", "dropped")
+        return SentencePieceTokenizer.kind, {name: config[name] for name in names if name in config}
 
 
 def token_embedding(

@@ -62,9 +62,13 @@ class TokenEmbedding(InputModule):
             sparse_gradient: give the table sparse gradients (the rows of the batch), as `RowLazyAdam` needs them.
 
         Raises:
-            SettingsError: neither or both of dimension and weights, a table of another size, a dropout outside [0, 1).
+            SettingsError: no tokenizer, neither or both of dimension and weights, a table of another size, a dropout
+                outside [0, 1).
         """
         super().__init__()
+        if not hasattr(tokenizer, "pack"):
+            seen = f"a tokenizer is expected, not {type(tokenizer).__name__}"
+            raise SettingsError(f"{seen}; a sentencepiece model goes into SentencePieceEmbedding")
         if (embedding_dimension is None) == (weights is None):
             raise SettingsError("give either embedding_dimension or weights")
         if not 0 <= dropout < 1:

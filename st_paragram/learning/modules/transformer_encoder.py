@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules.progress_bars import no_progress_bars
 
@@ -156,7 +156,7 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int, 
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
 
-    converted = convert_tokenizer(tokenizer.content, lower_case=tokenizer.options["lower_case"])
+    converted = convert_tokenizer(tokenizer)  # type: ignore[arg-type] # as `special_ids` found
     values = json.loads(converted.to_str())
     for name, index in ((_PAD, special.pad), (_END, special.end)):
         values["model"]["vocab"][index][0] = name

@@ -31,7 +31,7 @@ from st_paragram.core.pair_store import FORMAT_VERSION, PairStore
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.preparation.pipeline import Pipeline, Sizes, build
@@ -230,7 +230,7 @@ def _check_arguments(
     if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
         seen = f"tokens is {settings.tokens} and sharing {settings.sharing.value}, and a sentencepiece model is given"
         raise SettingsError(f"{seen}; one serves for joint sentencepiece alone, leave it out")
-    convert_tokenizer(vocabulary.model_proto)  # a model that no directory can hold should fail here, not after hours
+    convert_tokenizer(vocabulary)  # a model that no directory can hold should fail here, not after hours
     given = (vocabulary.lower_case, vocabulary.segmentation.value)
     wanted = (settings.lower_case, settings.segmentation.value)
     if given != wanted:

@@ -3,23 +3,11 @@
 import copy
 import pickle
 
-import numpy as np
 import pytest
 
 from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
 from st_paragram.errors import SettingsError
-
-
-@pytest.mark.parametrize("lower_case", [True, False])
-def test_round_trip(vocabulary, lower_case):
-    tokenizer = SentencePieceTokenizer(vocabulary.content, lower_case)
-    made = load_tokenizer(tokenizer.kind, tokenizer.content, tokenizer.options)
-    assert isinstance(made, SentencePieceTokenizer)
-    assert (made, len(made), made.unknown_id) == (tokenizer, len(tokenizer), tokenizer.unknown_id)
-    texts = ["ba CE di", "", "\u03a9", "fo gu"]
-    for one, other in zip(made.encode(texts), tokenizer.encode(texts), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_equal_by_content_and_options(vocabulary):
@@ -40,7 +28,7 @@ def test_copies_are_equal(vocabulary, copied):
 @pytest.mark.parametrize(
     ("kind", "content", "options", "message"),
     [
-        ("syllables", b"", {}, "no tokenizer of kind 'syllables'; this version of st_paragram knows sentencepiece"),
+        ("syllables", b"", {}, "no tokenizer of kind 'syllables'; this version knows sentencepiece"),
         ("sentencepiece", b"nonsense", {}, "not a sentencepiece model"),
         ("sentencepiece", None, {"stemming": True}, "cannot have the options {'stemming': True}"),
         ("sentencepiece", None, {"segmentation": "mecab"}, "cannot have the options .*'mecab' is not a valid"),
@@ -49,12 +37,6 @@ def test_copies_are_equal(vocabulary, copied):
 def test_refused_by_name(vocabulary, kind, content, options, message):
     with pytest.raises(SettingsError, match=message):
         load_tokenizer(kind, vocabulary.content if content is None else content, options)
-
-
-def test_options_of_a_stranger_are_told_in_one_short_line(vocabulary):
-    with pytest.raises(SettingsError, match="cannot have the options") as caught:
-        load_tokenizer("sentencepiece", vocabulary.content, {"a\nb": "c" * 3000})
-    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
 
 
 def test_segmentation_by_name(vocabulary):

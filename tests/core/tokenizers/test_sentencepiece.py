@@ -1,35 +1,37 @@
 import itertools
 import pickle
+import struct
 
 import numpy as np
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.flat_ids import drop_unknown
+from st_paragram.core.tokenizers.model_file import round_scores
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.sentencepiece_format import parse_model
-from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
+from st_paragram.core.tokenizers.word_cache import SCORE_STEP
+from st_paragram.errors import SettingsError, TextError
 
 
-def decode(vocabulary, ids, offsets):
+def rows_of(ids, offsets):
     return [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
 
 
 def test_encode_equals_sentencepiece_text_by_text(vocabulary, pairs):
     texts = [text for pair in pairs[:50] for text in pair]
     expected = [vocabulary.processor.encode(text.lower()) for text in texts]
-    assert decode(vocabulary, *vocabulary.encode(texts)) == expected
+    assert rows_of(*vocabulary.encode(texts)) == rows_of(*vocabulary.encode_rows(texts)) == expected
 
 
 def test_unknown_pieces_are_dropped_and_empty_texts_are_the_unknown_id(vocabulary):
     known = vocabulary.processor.encode("ba ce")
-    texts = ["", "   ", "Ωж", "ba ce", "ba Ω ce"]
-    rows = decode(vocabulary, *vocabulary.encode(texts))
+    rows = rows_of(*vocabulary.encode(["", "   ", "ba ce", "ba Ω ce"]))
     assert rows[0] == rows[1] == [vocabulary.unknown_id]
-    assert rows[3] == known
-    assert vocabulary.unknown_id not in rows[4] and set(known) <= set(rows[4])
-    assert rows[2][-1] != vocabulary.unknown_id or rows[2] == [vocabulary.unknown_id]
+    assert rows[2] == known
+    assert vocabulary.unknown_id not in rows[3] and set(known) <= set(rows[3])
 
 
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8))
@@ -37,37 +39,65 @@ def test_drop_unknown_matches_a_plain_loop(rows):
     counts = np.array([len(row) for row in rows], dtype=np.int64)
     ids = np.array([i for row in rows for i in row], dtype=np.int64)
     expected = [[i for i in row if i != 2] or [2] for row in rows]
-    assert decode(None, *drop_unknown(ids, counts, 2)) == expected
+    assert rows_of(*drop_unknown(ids, counts, 2)) == expected
 
 
-def test_truncation_counts_pieces(vocabulary):
-    ids, offsets = vocabulary.encode(["ba ce di fo gu ha je"], max_length=3)
-    assert len(ids) == 3 and offsets.tolist() == [0, 3]
+@pytest.mark.parametrize("how", ["path", "str", "bytes", "processor"])
+def test_what_a_model_may_be(vocabulary, tmp_path, how):
+    path = tmp_path / "spm.model"
+    path.write_bytes(vocabulary.content)
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    given = {"path": path, "str": str(path), "bytes": vocabulary.content, "processor": processor}[how]
+    assert SentencePieceTokenizer(given) == vocabulary
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (b"nonsense", "not a sentencepiece model"),
+        ("missing.model", "missing.model: no sentencepiece model .No such file"),
+        (sentencepiece.SentencePieceProcessor(), "not a sentencepiece model"),
+        (None, "no sentencepiece model: NoneType; give a path"),
+    ],
+    ids=str,
+)
+def test_what_is_no_model(model, message):
+    with pytest.raises(SettingsError, match=message) as caught:
+        SentencePieceTokenizer(model)
+    assert "\n" not in str(caught.value)
 
 
 def test_lower_case_is_a_setting(vocabulary):
-    upper = SentencePieceTokenizer(vocabulary.model_proto, lower_case=False)
-    assert decode(upper, *upper.encode(["ba"])) == decode(vocabulary, *vocabulary.encode(["BA"]))
-    assert decode(upper, *upper.encode(["BA"])) != decode(vocabulary, *vocabulary.encode(["BA"]))
+    cased = SentencePieceTokenizer(vocabulary.content, lower_case=False)
+    assert rows_of(*cased.encode(["ba"])) == rows_of(*vocabulary.encode(["BA"])) != rows_of(*cased.encode(["BA"]))
+    copy = pickle.loads(pickle.dumps(cased))
+    assert (copy.lower_case, len(copy)) == (False, len(vocabulary))
+
+
+def test_dropped_ids(vocabulary):
+    texts = ["ba ce di", "ba", "fo gu", ""]
+    dropped = sorted({*vocabulary.encode(["ba ce"])[0].tolist()})
+    some = SentencePieceTokenizer(vocabulary.content, dropped=dropped)
+    expected = [[i for i in row if i not in dropped] or [0] for row in rows_of(*vocabulary.encode(texts))]
+    assert rows_of(*some.encode(texts)) == rows_of(*some.encode_rows(texts)) == expected
+    assert rows_of(*some.pack(rows_of(*vocabulary.encode(texts)))) == expected
+    assert some.encode_normalized(texts, 1).cut == vocabulary.encode_normalized(texts, 1).cut > 0
+    assert [some.piece(each) for each in dropped] == [None] * len(dropped) and len(some) == len(vocabulary)
+    assert some != vocabulary and some.options == {**vocabulary.options, "dropped": dropped}
+    for kind in ("sentencepiece", "sentencepiece-subset"):
+        assert load_tokenizer(kind, some.content, some.options) == pickle.loads(pickle.dumps(some)) == some
+    for wrong in (len(vocabulary), -1, "a"):
+        with pytest.raises(SettingsError, match="dropped has"):
+            SentencePieceTokenizer(vocabulary.content, dropped=[wrong])
 
 
 def test_lone_surrogates_do_not_break_a_batch(vocabulary):
     assert len(vocabulary.encode(["ba \ud800 ce", "di"])[1]) == 3
 
 
-def test_ids_outside_the_vocabulary_are_refused(vocabulary):
-    with pytest.raises(SettingsError, match=str(len(vocabulary))):
-        vocabulary.pack([[1, len(vocabulary)]])
-
-
-def test_pickle_keeps_everything(vocabulary):
-    copy = pickle.loads(pickle.dumps(SentencePieceTokenizer(vocabulary.model_proto, lower_case=False)))
-    assert (copy.lower_case, len(copy)) == (False, len(vocabulary))
-
-
 def test_jieba_segments_texts_with_han_characters_only(vocabulary):
     pytest.importorskip("jieba")
-    segmenting = SentencePieceTokenizer(vocabulary.model_proto, segmentation=Segmentation.JIEBA)
+    segmenting = SentencePieceTokenizer(vocabulary.content, segmentation=Segmentation.JIEBA)
     assert segmenting.normalize("我们在公园里散步").count(" ") >= 2
     assert segmenting.normalize("Don't stop, e.g. 3.5") == "don't stop, e.g. 3.5"
 
@@ -76,42 +106,23 @@ def test_little_text_gives_a_small_vocabulary_and_none_an_error():
     assert len(SentencePieceTokenizer(train_vocabulary(["a b c"] * 3, 50_000))) < 20
     with pytest.raises(TextError, match="no sentence"):
         train_vocabulary([])
+    with pytest.raises(TextError, match="no vocabulary of 5 pieces"):
+        train_vocabulary(["a b c d e f g"] * 3, 5)
 
 
-def test_damaged_model_is_named():
-    with pytest.raises(SettingsError, match="not a sentencepiece model"):
-        SentencePieceTokenizer(b"nonsense")
-
-
-def test_pieces_that_are_not_utf8_are_told_where_they_show(vocabulary):
-    piece = max((vocabulary.piece(number) or "" for number in range(len(vocabulary))), key=len).encode()
-    damaged = SentencePieceTokenizer(vocabulary.content.replace(piece, b"\xff" * len(piece)))
-    number = [vocabulary.piece(number) for number in range(len(vocabulary))].index(piece.decode())
-    assert len(damaged.encode(["ba ce", "\u03a9"])[1]) == 3
-    with pytest.raises(SettingsError, match="not UTF-8"):
-        damaged.piece(number)
-    with pytest.raises(SettingsError, match="not UTF-8"):
-        damaged.decode([number])
-
-
-def test_rules_that_are_not_utf8_are_left_to_sentencepiece(vocabulary):
-    end = len(vocabulary.content) - 100
-    rules = vocabulary.content.index("カ".encode())
-    damaged = bytearray(vocabulary.content)
-    damaged[rules:end] = bytes(0xA9 if byte > 0x7F else byte for byte in damaged[rules:end])
-    tokenizer, texts = SentencePieceTokenizer(bytes(damaged)), ["ｶ ﾊﾟ ｷ ㍍ ㌔", "ba ce"]
-    expected = [tokenizer.processor.encode(text) for text in texts]
-    assert tokenizer.pack(expected)[0].tolist() == tokenizer.encode(texts)[0].tolist()
-
-
-def test_a_number_without_an_end_is_no_model():
-    with pytest.raises(ModelDirectoryError, match="more than ten bytes"):
-        parse_model(b"\x08" + b"\xff" * 1_000_000)
+def test_rounding_changes_scores_alone(vocabulary):
+    scores = [vocabulary.processor.get_score(each) for each in range(len(vocabulary))]
+    assert all(score % SCORE_STEP == 0 for score in scores) and round_scores(vocabulary.content) == vocabulary.content
+    piece = vocabulary.piece(5).encode()
+    before = b"\n" + bytes([len(piece)]) + piece + b"\x15" + struct.pack("<f", scores[5])
+    assert vocabulary.content.count(before) == 1
+    moved = before[:-4] + struct.pack("<f", scores[5] + SCORE_STEP / 3)
+    assert round_scores(vocabulary.content.replace(before, moved)) == vocabulary.content
 
 
 def test_pieces_as_they_are_shown(vocabulary):
     shown = [vocabulary.piece(piece_id) for piece_id in range(len(vocabulary))]
     assert shown[:3] == [None, None, None] and None not in shown[3:]  # unknown, <s>, </s>
-    ids = vocabulary.encode(["ba ce"])[0].tolist()
+    ids = vocabulary.encode(["ba ce"])[0]
     assert "".join(vocabulary.piece(piece_id) for piece_id in ids) == "\u2581ba\u2581ce"
-    assert vocabulary.piece(vocabulary.encode(["ba ce"])[0][0]) == vocabulary.piece(ids[0])  # also of numpy's numbers
+    assert vocabulary.decode(ids) == "ba ce"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import itertools
 import multiprocessing
@@ -25,11 +24,10 @@ from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.sample import HELD_OUT_LANGUAGES, sample_pairs
 from st_paragram.core.tokenizers import word_cache
+from st_paragram.core.tokenizers.model_file import fields, round_scores
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.sentencepiece_format import _spans, parse_model, round_scores
-from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
-from st_paragram.core.tokenizers.word_cache import SCORE_STEP, WordEncoder
-from st_paragram.errors import SettingsError
+from st_paragram.core.tokenizers.stock import convert_tokenizer
+from st_paragram.core.tokenizers.word_cache import WordEncoder
 
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
@@ -78,7 +76,7 @@ def train(rounded: bool = True, **options) -> bytes:
         minloglevel=2,
         **{"vocab_size": 400, "hard_vocab_limit": False, "character_coverage": 0.99, "num_threads": 1, **options},
     )
-    return round_scores(model.getvalue(), SCORE_STEP) if rounded else model.getvalue()
+    return round_scores(model.getvalue()) if rounded else model.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +231,7 @@ def _piece(text: str, score: float, *kind: int) -> bytes:
 
 def test_near_ties_do_not_depend_on_what_stands_before(proto):
     """Two ways to write a word, equally likely up to the rounding of sums: the reason for rounded scores."""
-    settings_of_model = proto[max(end for number, _, end in _spans(proto, 0, len(proto)) if number == 1) :]
+    settings_of_model = proto[max(end for number, _, end in fields(proto) if number == 1) :]
     special = _piece("<unk>", 0, 2) + _piece("<s>", 0, 3) + _piece("</s>", 0, 3)
     rng = random.Random(4)
     dependent = 0
@@ -243,7 +241,7 @@ def test_near_ties_do_not_depend_on_what_stands_before(proto):
         near = special + b"".join(itertools.starmap(_piece, scores.items())) + settings_of_model
         alone, inside = SentencePieceTokenizer(near).processor.encode(["abc", "x " * 40 + "abc"])
         dependent += alone != inside[40:]
-        vocabulary = SentencePieceTokenizer(round_scores(near, SCORE_STEP))
+        vocabulary = SentencePieceTokenizer(round_scores(near))
         alone, inside = vocabulary.processor.encode(["abc", "x " * 40 + "abc"])
         assert alone == inside[40:]
         assert rows_of(vocabulary.encode(["abc", "x " * 40 + "abc"])) == [alone, inside]
@@ -254,7 +252,7 @@ def test_near_ties_do_not_depend_on_what_stands_before(proto):
 def test_the_converted_tokenizer_breaks_ties_in_the_same_way(lowering):
     rng = random.Random(3)
     texts = [" ".join("".join(rng.choices("abt", k=rng.randint(1, 9))) for _ in range(7)) for _ in range(500)]
-    tokenizer = Tokenizer.from_str(convert_tokenizer(lowering.model_proto, True).to_str())
+    tokenizer = Tokenizer.from_str(convert_tokenizer(lowering).to_str())
     converted = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     assert converted == lowering.processor.encode(texts)
 
@@ -318,11 +316,9 @@ def test_other_obstacles(proto):
             kernels().Unigram(model)
         return str(caught.value)
 
-    spaceless = b"".join(proto[a - 2 : b] for number, a, b in _spans(proto, 0, len(proto)) if number == 1
+    spaceless = b"".join(proto[a - 2 : b] for number, a, b in fields(proto) if number == 1
                          and "▁".encode() != proto[a + 2 : a + 5][: proto[a + 1]])  # fmt: skip
-    assert "space" in obstacle(
-        spaceless + proto[max(b for number, _, b in _spans(proto, 0, len(proto)) if number == 1) :]
-    )
+    assert "space" in obstacle(spaceless + proto[max(b for number, _, b in fields(proto) if number == 1) :])
     for text, kind in (("x▁", ()), ("▁x▁", (5,))):
         assert "several words" in obstacle(with_piece(proto, text, -1.0, *kind))
     for score in (0.5, -1.0001, -4097.0):
@@ -343,19 +339,6 @@ def test_other_obstacles(proto):
         assert "damaged" in obstacle(damaged)
     assert "other fields" in obstacle(proto + b"\x32\0")
     assert "no normalization rules" in obstacle(train(normalization_rule_name="identity"))
-
-
-def test_rounding_changes_scores_alone():
-    before = train(rounded=False)
-    after = round_scores(before, SCORE_STEP)
-    old, new = parse_model(before), parse_model(after)
-    assert dataclasses.replace(new, pieces=old.pieces) == old
-    for a, b in zip(old.pieces, new.pieces, strict=True):
-        assert (a.text, a.kind) == (b.text, b.kind)
-        assert b.score % SCORE_STEP == 0 and abs(a.score - b.score) <= SCORE_STEP / 2
-    assert len(before) == len(after)
-    assert sum(a != b for a, b in zip(before, after, strict=True)) <= 4 * len(old.pieces)
-    assert round_scores(after, SCORE_STEP) == after
 
 
 def test_lone_surrogates_are_question_marks(lowering):
@@ -493,12 +476,6 @@ def test_too_little_memory_for_sentencepieces_threads_is_not_the_end(proto):
     for megabytes in (40, 100):  # for the stacks of the table's threads; those of sentencepiece would come on top
         ending = forked(lambda: rows_of(model.encode(texts, None, 4)) == expected, Limits(memory=megabytes << 20), 20)
         assert ending.outcome == "done", ending
-
-
-def test_a_vocabulary_is_not_trained_on_other_threads_than_asked_for(monkeypatch):
-    monkeypatch.setattr(word_cache.room, "granted", lambda threads: threads - 1)
-    with pytest.raises(SettingsError, match=r"not enough resources for 3 .*vocab_threads"):
-        train_vocabulary(WORDS, 100, num_threads=3)
 
 
 @needs_kernels

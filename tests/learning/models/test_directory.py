@@ -131,7 +131,7 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
         sentence_iterator=texts, model_writer=bpe, model_type="bpe", vocab_size=100, minloglevel=2
     )
     model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
-    with pytest.raises(ModelDirectoryError, match="BPE"):
+    with pytest.raises(ModelDirectoryError, match="no unigram model"):
         model_directory.check_savable(model)
 
 

@@ -11,7 +11,7 @@ from support.stock import lstm_pipeline
 
 import st_paragram
 from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
-from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -75,7 +75,7 @@ def test_pickled_weights_are_not_read(stock):
 
 
 def test_a_tokenizer_on_which_its_library_panics_is_refused(vocabulary, tmp_path):
-    words = convert_tokenizer(vocabulary.content, lower_case=True)
+    words = convert_tokenizer(vocabulary)
     model = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)], device="cpu")
     folder = without_checksums(model, tmp_path / "static")
     text = (folder / "tokenizer.json").read_text()

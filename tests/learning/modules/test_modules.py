@@ -7,14 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from sentencepiece import SentencePieceProcessor
 
 from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.words import WordTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
 from st_paragram.learning.modules.flat_features import join_features
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.row_means import kernel_serves, row_means
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na"]
 
@@ -33,6 +37,35 @@ def plain_mean(embedding, text):
     ids = [i for i in embedding.tokenizer.processor.encode(text.lower()) if i != embedding.tokenizer.unknown_id]
     rows = embedding.embedding.weight.detach()[ids or [embedding.tokenizer.unknown_id]]
     return rows.mean(0).numpy()
+
+
+@pytest.mark.parametrize("how", ["path", "str", "bytes", "processor"])
+def test_a_vocabulary_may_be_a_file_or_a_processor(vocabulary, tmp_path, how):
+    path = tmp_path / "spm.model"
+    path.write_bytes(vocabulary.content)
+    processor = SentencePieceProcessor(model_file=str(path))
+    given = {"path": path, "str": str(path), "bytes": vocabulary.content, "processor": processor}[how]
+    embedding = SentencePieceEmbedding(given, 12)
+    assert embedding.embedding.weight.shape == (len(vocabulary), 12) and embedding.tokenizer == vocabulary
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        *itertools.product([SentencePieceEmbedding, TokenEmbedding], ["missing.model", ["a", "b"], None]),
+        (SentencePieceEmbedding, WordTokenizer(b'["a"]')),
+    ],
+)
+def test_what_is_no_vocabulary_is_refused(kind, given):
+    with pytest.raises(SettingsError, match="sentencepiece") as caught:
+        kind(given, 12)
+    assert "\n" not in str(caught.value)
+
+
+def test_dropped_ids_stay_dropped_in_a_saved_module(vocabulary, tmp_path):
+    dropped = SentencePieceTokenizer(vocabulary.content, dropped=[5, 7])
+    SentencePieceEmbedding(dropped, 12).save(str(tmp_path))
+    assert SentencePieceEmbedding.load(str(tmp_path)).tokenizer == dropped
 
 
 def test_encode_is_the_plain_mean(model, embedding):

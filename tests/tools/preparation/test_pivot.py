@@ -65,7 +65,7 @@ def test_limits() -> None:
     found, report = pairs_of(large, settings=PivotSettings(most_sentences=5))
     assert found == [] and (report.too_general, report.sentences, report.shared) == (1, 6, 1)
     for option in ("min_words", "min_pivot_letters", "most_sentences", "most_pairs", "seed"):
-        for wrong in (-1, 0.5, "3"):
+        for wrong in (-1, 0.5, "many"):
             with pytest.raises(SettingsError, match=option):
                 PivotSettings(**{option: wrong})
 

@@ -1,0 +1,56 @@
+"""The fields of a sentencepiece model file that sentencepiece's own API does not tell, and the rounding of scores.
+
+The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader that sentencepiece
+brings along wants one version of the protobuf package, so the little that is needed is read here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from st_paragram.core.tokenizers.word_cache import SCORE_STEP
+
+#: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the normalizer.
+PIECE, TRAINER, NORMALIZER = 1, 2, 3
+
+
+def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int]]:
+    """The fields of message[start:end]: number, and where the value begins and ends.
+
+    A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint length and as
+    many bytes, 5 four bytes. A varint has seven bits a byte, lowest first; the top bit says that more follow.
+    """
+    position, end = start, len(message) if end is None else end
+
+    def varint() -> int:
+        nonlocal position
+        result = shift = 0
+        while True:
+            byte = message[position]
+            position += 1
+            result |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return result
+            shift += 7
+
+    while position < end:
+        number, wire_type = divmod(varint(), 8)
+        begin = position
+        if wire_type == 0:
+            varint()
+        else:
+            length = {1: 8, 5: 4}.get(wire_type) or varint()
+            begin, position = position, position + length
+        yield number, begin, position
+
+
+def round_scores(model: bytes) -> bytes:
+    """Round the scores of all pieces to multiples of `SCORE_STEP`; every other byte of the model stays as it is."""
+    result = bytearray(model)
+    for message, start, end in fields(model):
+        for number, begin, _ in fields(model, start, end) if message == PIECE else ():
+            if number == 2:
+                (score,) = struct.unpack_from("<f", model, begin)
+                struct.pack_into("<f", result, begin, round(score / SCORE_STEP) * SCORE_STEP)
+    return bytes(result)
