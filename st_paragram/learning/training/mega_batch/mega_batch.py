@@ -105,7 +105,7 @@ class MinedMegaBatch:
             OSError, ValueError, TypeError: the file is damaged.
         """
         with np.load(folder / _FILE) as file:
-            place, columns = file["mega"], file["columns"]
+            place, columns = file["mega"], file["columns"].astype(np.int64, casting="safe")
         mega = MegaBatch(*place.tolist())
         if mega.epoch < 0 or not 0 <= mega.start < mega.stop <= -(-len(store) // batch_size):
             raise StoreError(f"{folder / _FILE}: {mega} in {store.path}; resume with the same store and settings")
