@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import st_paragram
 from st_paragram.cli import info
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.configuration import TRAINING_FILE
+from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding

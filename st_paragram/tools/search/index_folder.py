@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock

@@ -316,6 +316,6 @@ def test_a_model_in_parts(encoder, texts):
 
 
 def _values():
-    from st_paragram.core.encoding.configuration import read_configuration
+    from st_paragram.core.encoding.directory import read_configuration
 
     return read_configuration(shipped_folder()).values

@@ -9,12 +9,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.columns import columns, iterables
 from support.generative import LATENT, batch_of, batches_of, new_generator, new_loss
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GENERATIVE, GenerativeEncoder

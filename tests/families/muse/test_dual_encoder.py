@@ -9,12 +9,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.columns import columns, iterables
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse.directory import DUAL_ENCODER, DualEncoder
 from st_paragram.families.muse.towers import DOCUMENT

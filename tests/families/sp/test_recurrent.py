@@ -9,11 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
-from st_paragram.core.encoding.configuration import OWN_MODULES
+from st_paragram.core.encoding.directory import OWN_MODULES, fingerprint
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.sp.bilstm import BiLSTM

@@ -18,11 +18,11 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from support.data import make_pairs
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new, write_bitext
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ParagramError
 from st_paragram.families.muse.directory import DualEncoder

@@ -16,11 +16,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 import torch
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
 from hostile.targets.text import draw_text
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams

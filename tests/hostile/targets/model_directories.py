@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from support.data import make_pairs
 from support.stock import lstm_pipeline
 
 from hostile.damage import damaged, edited_json, json_bytes
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.errors import ParagramError

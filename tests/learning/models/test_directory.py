@@ -15,8 +15,8 @@ from support.tokenizer import WordTokenizer
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.encoding import weights_file
-from st_paragram.core.encoding.architectures import fingerprint, weights_size
-from st_paragram.core.encoding.averaging import table_type
+from st_paragram.core.encoding.directory import fingerprint, weights_size
+from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.encoding.checksums_file import check
 from support import forked
 from support.plugin import tell_shape_with_copy
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.checksums_file import check
 from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.release.description import read_release

@@ -10,8 +10,8 @@ from support.stock import lstm_pipeline
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.architectures import fingerprint, weights_size
-from st_paragram.core.encoding.averaging import table_type
+from st_paragram.core.encoding.directory import fingerprint, weights_size
+from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory

@@ -7,10 +7,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory

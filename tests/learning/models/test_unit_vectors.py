@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory

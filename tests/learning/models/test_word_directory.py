@@ -9,8 +9,8 @@ from support import forked
 from support.plugin import tell_shape_without_plugin
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.averaging import opens_in_stock
+from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.model_files import opens_in_stock
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words

@@ -1,0 +1,334 @@
+"""The files of an averaging model: one directory for two readers.
+
+Plain sentence-transformers, `SentenceTransformer(path)`: `modules.json` (`StaticEmbedding`, and `Normalize` if the
+model has it), `config_sentence_transformers.json`, `tokenizer.json`, `model.safetensors`. Needs no plugin and no flag.
+This package: `st_paragram.json` and the tokenizer's own file (`sentencepiece.model`, `word.model`) next to the same
+weights.
+
+Models of character trigrams, of words as Moses finds them and of two vocabularies have neither `modules.json` nor
+`tokenizer.json`, and only this package reads them (see `opens_in_stock`). With a table of int4, `modules.json` names
+modules of this package, which sentence-transformers imports if it is called with `trust_remote_code=True`.
+
+| table | tensors of `model.safetensors` |
+|---|---|
+| float32, float16 | `embedding.weight` (V, D) |
+| int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by, as in model2vec |
+| int4 | `embedding.weight`, uint8 (V, D / 2), see `nibbles`, and `embedding.scale`, float32 (V,), the same |
+
+Next to them is `unknown_embedding`, float32 (D,), the row of the unknown id, which is zero in the table, since
+`StaticEmbedding` averages over unknown tokens, which are dropped here: directions, hence cosines, are the same. Tables
+of int4 hold the row itself.
+
+Tables are mapped into memory, not read: processes that open one model share one copy. The mapping is private, so that
+the row of the unknown id can be put back into it; only that page is copied. Saving replaces the file as a whole, which
+leaves mappings of the old one as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding import nibbles
+from st_paragram.core.encoding.directory import (
+    AVERAGING,
+    STOCK_CONFIG_FILE,
+    WEIGHTS_FILE,
+    Configuration,
+    configured,
+    file_of,
+    read_configuration,
+    write_configuration,
+)
+from st_paragram.core.encoding.packing import to_int8
+from st_paragram.core.encoding.similarity import SIMILARITIES
+from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
+from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
+
+if TYPE_CHECKING:
+    import tokenizers
+
+MODULES_FILE = "modules.json"
+#: What `config_sentence_transformers.json` says of a pipeline, besides its modules.
+PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+#: Prompts that every model has; sentence-transformers adds them, too.
+PROMPTS = {"query": "", "document": ""}
+
+_SAVE_AGAIN = "save the model again"
+_FLOATS = ("embedding.weight", None, "unknown_embedding")
+_TENSORS = {  # table, scales, and the row of the unknown id
+    TableType.FLOAT32: _FLOATS,
+    TableType.FLOAT16: _FLOATS,
+    TableType.INT8: ("embeddings", "weights", "unknown_embedding"),
+    TableType.INT4: ("embedding.weight", "embedding.scale", None),
+}
+_NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
+# By their public aliases, not by their places inside sentence-transformers 6.
+_STOCK, _NORMALIZE = "sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"
+_OWN = {"": "st_paragram.TokenEmbedding", "1_MeanPool": "st_paragram.MeanPool"}
+
+
+@dataclass(frozen=True)
+class AveragingModel:
+    """An averaging model in parts.
+
+    Attributes:
+        tokenizer: text to ids.
+        table: a row for each id.
+        unit_vectors: every embedding is scaled to length 1.
+        settings: prompts, similarity and the like, see `PIPELINE_SETTINGS`; those that are set.
+        dropout: of the training.
+    """
+
+    tokenizer: Tokenizer
+    table: Table
+    unit_vectors: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class AveragingValues:
+    """What `st_paragram.json` says of an averaging model."""
+
+    embedding_dimension: int
+    vocabulary_size: int
+    tokenizer_kind: str
+    tokenizer_options: dict[str, Any]
+    dropout: float
+    table_type: TableType
+    normalize: bool = False
+
+
+def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None) -> AveragingModel:
+    """Read a model; its table is mapped into memory.
+
+    Args:
+        folder: of the model.
+        values: what its `st_paragram.json` says.
+        truncate_dim: keep the first components of each row only, in a copy.
+    """
+    stored = checked(folder, values)
+    tokenizer = read_tokenizer(folder, stored)
+    shape = len(tokenizer), stored.embedding_dimension
+    table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
+    settings = read_pipeline_settings(folder)
+    return AveragingModel(tokenizer, table.truncated(truncate_dim), stored.normalize, settings, stored.dropout)
+
+
+def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
+    """Write the files of both readers, or of this package's alone; without a model card.
+
+    Args:
+        model: what to write.
+        folder: made if it is not there.
+        dtype: store the table as float32, float16, int8 or int4; as it is if not given.
+        dim: store the first components of each row only.
+    """
+    table, tokenizer = stored_table(model.table, dtype, dim), model.tokenizer
+    stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
+    folder.mkdir(parents=True, exist_ok=True)
+    if stock is not None:
+        stock.save(str(folder / "tokenizer.json"))
+        _write_modules(folder, {"": _STOCK}, model.unit_vectors)
+    elif table.kind is TableType.INT4:
+        _write_own_modules(folder, model, table.dimension)
+    settings = {name: model.settings.get(name) for name in PIPELINE_SETTINGS}
+    settings["prompts"] = PROMPTS | (settings["prompts"] or {})
+    settings["similarity_fn_name"] = settings["similarity_fn_name"] or "cosine"
+    if settings["truncate_dim"] is None:
+        del settings["truncate_dim"]
+    write_json(folder / STOCK_CONFIG_FILE, {"model_type": "SentenceTransformer"} | settings, indent=2)
+    write_table(folder / WEIGHTS_FILE, table, tokenizer.unknown_id)
+    (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
+    values = {
+        "embedding_dimension": table.dimension,
+        "vocabulary_size": len(tokenizer),
+        "tokenizer_kind": tokenizer.kind,
+        "tokenizer_options": tokenizer.options,
+        "dropout": model.dropout,
+        "table_type": table.kind.value,
+        "normalize": model.unit_vectors,
+    }
+    write_configuration(folder, Configuration(AVERAGING, values))
+
+
+def _write_own_modules(folder: Path, model: AveragingModel, dimension: int) -> None:
+    """Name modules of this package, for weights that `StaticEmbedding` cannot read."""
+    first = {
+        "embedding_dimension": dimension,
+        "tokenizer_kind": model.tokenizer.kind,
+        "tokenizer_options": model.tokenizer.options,
+        "dropout": model.dropout,
+    }
+    write_json(folder / "token_embedding_config.json", first, indent=2)
+    write_json(folder / "1_MeanPool" / "mean_pool_config.json", {"embedding_dimension": dimension}, indent=2)
+    _write_modules(folder, _OWN, model.unit_vectors)
+
+
+def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -> None:
+    """Name modules by their folders, and put `Normalize` behind them for unit vectors."""
+    if unit_vectors:
+        kinds = {**kinds, f"{len(kinds)}_Normalize": _NORMALIZE}
+        names = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
+        write_json(folder / list(kinds)[-1] / "config.json", names)
+    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
+    write_json(folder / MODULES_FILE, modules, indent=2)
+
+
+def stored_table(table: Table, dtype: TableType | str | None = None, dim: int | None = None) -> Table:
+    """A table in another type and with fewer columns, if asked for; it is never rounded twice."""
+    check_dimension(dim)
+    return table.truncated(dim).converted(table.kind if dtype is None else TableType.of(dtype))
+
+
+def tokenizer_file(kind: str) -> str:
+    """The file that holds a tokenizer's content, by its kind: `sentencepiece.model`."""
+    return f"{kind}.model"
+
+
+def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
+    """What `st_paragram.json` says of an averaging model."""
+    with configured(folder, SettingsError):
+        stored = AveragingValues(**{**values, "table_type": TableType.of(values.get("table_type", ""))})
+        if stored.table_type is TableType.INT4:
+            nibbles.check_even(stored.embedding_dimension)
+        if not 0 <= stored.dropout < 1:
+            raise ValueError(f"dropout is {stored.dropout}; it must be at least 0 and below 1")
+        return stored
+
+
+def table_type(folder: Path) -> TableType:
+    """How the numbers of an averaging model's table are stored; refuses other models."""
+    configuration = read_configuration(folder)
+    if configuration.architecture != AVERAGING:
+        seen = f"a model of architecture {configuration.architecture!r}"
+        rule = "only averaging models have a table that can be stored in another type or with fewer components"
+        raise ModelDirectoryError(f"{folder}: {seen}; {rule}")
+    return checked(folder, configuration.values).table_type
+
+
+def read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
+    """The tokenizer of a folder."""
+    path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
+    with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
+        tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
+        if len(tokenizer) != stored.vocabulary_size:
+            raise ValueError(f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}")
+        return tokenizer
+
+
+def read_pipeline_settings(folder: Path) -> dict[str, Any]:
+    """Prompts, similarity and the like; none where the file of sentence-transformers is missing."""
+    path = folder / STOCK_CONFIG_FILE
+    if not path.is_file():
+        return {}
+    with refused(ModelDirectoryError, path, "not readable", _SAVE_AGAIN, SettingsError):
+        stored = read_json(path)
+        settings = {name: stored[name] for name in PIPELINE_SETTINGS if stored.get(name) is not None}
+        prompts, default = settings.get("prompts", {}), settings.get("default_prompt_name")
+        if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
+            raise ValueError(f"similarity_fn_name is {short(name)}; choose {', '.join(SIMILARITIES)}")
+        if wrong := [prompt for prompt in prompts.values() if not isinstance(prompt, str | None)]:
+            raise ValueError(f"a prompt is {short(wrong[0])}; a text is expected")
+        if default not in (None, *PROMPTS, *prompts):
+            raise ValueError(f"default_prompt_name is {short(default)}; there is no prompt of this name")
+        check_dimension(settings.get("truncate_dim"))
+        return settings
+
+
+def check_dimension(truncate_dim: int | None) -> None:
+    """Refuse a number of components below 1."""
+    if truncate_dim is not None and truncate_dim < 1:
+        raise SettingsError(f"truncate_dim is {truncate_dim}; give at least 1")
+
+
+def check_components(dim: int | None, dimension: int) -> None:
+    """Refuse to keep more components than there are."""
+    if dim is not None and dim > dimension:
+        seen = f"dim is {dim}, and the embeddings of this model have {dimension} components"
+        raise SettingsError(f"{seen}; choose at most {dimension}")
+
+
+def opens_in_stock(tokenizer: Tokenizer) -> bool:
+    """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
+    words = tokenizer.kind == "word" and tokenizer.options["splitter"] == "regex"
+    return words or tokenizer.kind in ("sentencepiece", "sentencepiece-subset")
+
+
+def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
+    """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one.
+
+    Raises:
+        ModelDirectoryError: no reader could make the tokenizer, or it is a sentencepiece model of another type.
+    """
+    if tokenizer.kind not in KINDS:
+        seen = f"a tokenizer of kind {tokenizer.kind!r}, which st_paragram.load cannot make"
+        raise ModelDirectoryError(f"{seen}; it knows {', '.join(KINDS)}")
+    if not opens_in_stock(tokenizer):
+        return None
+    from st_paragram.core.tokenizers.stock_conversion import convert_tokenizer
+    from st_paragram.core.tokenizers.stock_words import convert_words
+
+    if tokenizer.kind == "word":
+        return convert_words(tokenizer)  # type: ignore[arg-type]
+    return convert_tokenizer(tokenizer.content, lower_case=tokenizer.options["lower_case"])
+
+
+def write_table(path: Path, table: Table, unknown_id: int) -> None:
+    """Write a table whose row `unknown_id` is the row of the unknown id."""
+    from safetensors.numpy import save
+
+    if not table.is_finite():
+        raise ModelDirectoryError("the embeddings have NaN or infinite components; train with a lower learning rate")
+    table_name, scale_name, unknown_name = _TENSORS[table.kind]
+    tensors = {table_name: table.weight}
+    if unknown_name is not None:
+        tensors = {table_name: table.weight.copy(), unknown_name: table.rows(unknown_id)}
+        tensors[table_name][unknown_id] = 0
+    if scale_name is not None:
+        tensors[scale_name] = np.ascontiguousarray(table.scale)
+    path.write_bytes(save(tensors))
+
+
+def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int) -> Table:
+    """Map what `write_table` wrote: a table of V x D numbers of a type, with the row of the unknown id put back."""
+    table_name, scale_name, unknown_name = _TENSORS[kind]
+    with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
+        arrays = _mapped(path)
+        table, (rows, dimension) = arrays[table_name], shape
+        stored = (np.uint8, (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
+        if (table.dtype, table.shape) != (np.dtype(stored[0]), stored[1]):
+            raise ValueError(f"a table of {table.dtype}, shape {table.shape}, expected {stored[0]}, {stored[1]}")
+        scale = arrays[scale_name].astype(np.float32).reshape(rows) if scale_name else None
+        if unknown_name:
+            unknown = arrays[unknown_name].reshape(dimension)
+            table[unknown_id] = unknown if scale is None else to_int8(unknown, scale[unknown_id])
+        return Table(table, scale)
+
+
+def _mapped(path: Path) -> dict[str, NDArray[Any]]:
+    """The tensors of a safetensors file, writable without changing the file; the library would copy them.
+
+    Format: the length of a JSON header (uint64, little-endian), the header, the numbers; the header has for each tensor
+    `dtype`, `shape` and `data_offsets`, which count from its end.
+    """
+    with path.open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    begin = 8 + int.from_bytes(content[:8], "little")
+    arrays = {}
+    for name, entry in json.loads(content[8:begin]).items():
+        if name != "__metadata__":
+            dtype, (first, last) = np.dtype(_NUMBERS[entry["dtype"]]), entry["data_offsets"]
+            array = np.frombuffer(content, dtype, (last - first) // dtype.itemsize, begin + first)
+            arrays[name] = np.require(array.reshape(entry["shape"]), requirements="A")
+    return arrays
