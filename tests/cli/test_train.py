@@ -11,7 +11,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from st_paragram.core.setting_fields import choices
 from support.data import make_pairs
 
 from st_paragram.cli import train
@@ -19,6 +18,7 @@ from st_paragram.cli.main import main
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.families import family_named
 from st_paragram.core.sample import held_out_pairs
+from st_paragram.core.setting_fields import choices
 from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.objective import arguments

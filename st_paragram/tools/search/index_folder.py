@@ -14,7 +14,7 @@ from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock
 from st_paragram.errors import MiningError
-from st_paragram.tools.embed_files.npy_shards import write_array
+from st_paragram.tools.embed_files.shards import write_array
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import find_effort

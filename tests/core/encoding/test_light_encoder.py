@@ -18,7 +18,7 @@ from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
-from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding import model_files
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.encoding.packing import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
@@ -311,7 +311,7 @@ def test_its_name(encoder):
 
 
 def test_a_model_in_parts(encoder, texts):
-    model = averaging.read(shipped_folder(), {**_values(), "dropout": 0})
+    model = model_files.read(shipped_folder(), {**_values(), "dropout": 0})
     np.testing.assert_array_equal(Encoder(model, truncate_dim=9).encode(texts), encoder.encode(texts, truncate_dim=9))
 
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.columns import columns, iterables
 from support.generative import LATENT, batch_of, batches_of, new_generator, new_loss
 
@@ -46,10 +45,8 @@ def original(model, tmp_path_factory):
 
 @pytest.fixture
 def unsealed(original, tmp_path):
-    """A copy without checksums, to be damaged."""
-    folder = shutil.copytree(original, tmp_path / "bgt")
-    (folder / CHECKSUMS_FILE).unlink()
-    return folder
+    """A copy, to be damaged."""
+    return shutil.copytree(original, tmp_path / "bgt")
 
 
 @pytest.fixture

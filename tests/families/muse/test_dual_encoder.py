@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.columns import columns, iterables
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
@@ -59,10 +58,8 @@ def model(models, name):
 
 @pytest.fixture
 def unsealed(folders, tmp_path):
-    """A copy of the CNN without checksums, to be damaged."""
-    folder = shutil.copytree(folders["cnn"], tmp_path / "muse")
-    (folder / CHECKSUMS_FILE).unlink()
-    return folder
+    """A copy of the CNN, to be damaged."""
+    return shutil.copytree(folders["cnn"], tmp_path / "muse")
 
 
 def largest_difference(one, other):
@@ -435,7 +432,6 @@ def test_a_configuration_that_does_not_fit_is_refused(unsealed, kind):
 
 def test_a_pipeline_without_towers_is_refused(folders, tmp_path, models):
     folder = shutil.copytree(folders["transformer"], tmp_path / "x")
-    (folder / CHECKSUMS_FILE).unlink()
     modules = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps(modules[:-1]))
     refused(folder, "its last module is not the towers of 16 components; save it again")

@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 
 import st_paragram
 from st_paragram.core.encoding.directory import OWN_MODULES, fingerprint
@@ -40,7 +39,6 @@ def saved(model, tmp_path):
 
 @pytest.fixture
 def unsealed(saved):
-    (saved / CHECKSUMS_FILE).unlink()
     return saved
 
 

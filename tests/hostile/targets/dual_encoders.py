@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from support.data import make_pairs
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new, write_bitext
 
@@ -62,8 +61,6 @@ def attempt(shared: dict[Path, Any], rng: np.random.Generator, folder: Path) -> 
     name = names[rng.integers(len(names))]
     _damage(model / name, rng)
     forged = rng.random() < 0.5
-    if forged:
-        write_checksums(model) if rng.random() < 0.5 else (model / CHECKSUMS_FILE).unlink(missing_ok=True)
     if rng.random() < 0.15:
         return _stock(model)
     loaded = model_directory.load(model, device="cpu")

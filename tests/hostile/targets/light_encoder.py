@@ -16,7 +16,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 import torch
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.data import make_pairs
 
 from hostile.damage import damaged, edited_json, json_bytes
@@ -63,8 +62,6 @@ def attempt(shared: list[Path], rng: np.random.Generator, folder: Path) -> str:
     if harmed:
         names = sorted(path for path in model.rglob("*") if path.is_file() and path.suffix != ".md")
         _damage(names[rng.integers(len(names))], rng)
-        if rng.random() < 0.5:
-            (model / CHECKSUMS_FILE).unlink(missing_ok=True)
     texts = [draw_text(rng) for _ in range(rng.integers(1, 9))]
     options = _options(rng)
     try:

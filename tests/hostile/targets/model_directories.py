@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE, write_checksums
 from support.data import make_pairs
 from support.stock import lstm_pipeline
 
@@ -65,10 +64,6 @@ def attempt(shared: dict[Path, Any], rng: np.random.Generator, folder: Path) -> 
     name = names[rng.integers(len(names))]
     _damage(model / name, rng)
     strangers = rng.random() < 0.5
-    if strangers and rng.random() < 0.5:
-        write_checksums(model)
-    elif strangers:
-        (model / CHECKSUMS_FILE).unlink(missing_ok=True)
     loaded = model_directory.load(model, device="cpu")
     try:
         rows = loaded.encode(TEXTS)

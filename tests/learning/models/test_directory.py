@@ -1,4 +1,3 @@
-import hashlib
 import json
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from support.tokenizer import WordTokenizer
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding import weights_file
+from st_paragram.core.encoding import model_files
 from st_paragram.core.encoding.directory import fingerprint, weights_size
 from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.encoding.table import TableType
@@ -139,7 +138,7 @@ def test_a_failing_save_leaves_nothing_behind(model, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(weights_file, "write_table", fail)
+    monkeypatch.setattr(model_files, "write_table", fail)
     with pytest.raises(ModelDirectoryError, match=r"could not be made .no space"):
         model_directory.save(model, tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
@@ -338,43 +337,10 @@ def test_the_configuration_names_architecture_tokenizer_and_type(model, tmp_path
         "tokenizer_options": {"lower_case": True, "segmentation": "none"},
         "dropout": 0.1,
         "table_type": "int8",
+        "normalize": False,
     }
     card = (folder / "README.md").read_text()
     assert card.startswith("# x\n") and "6.2" in card
-
-
-OLD = {"embedding_dimension": 12, "vocabulary_size": 300, "lower_case": True, "segmentation": "none", "dropout": 0.1}
-
-
-@pytest.mark.parametrize(
-    ("kind", "old"),
-    [
-        ("float32", {"format_version": 1} | OLD),
-        ("float32", {"format_version": 2} | OLD | {"table_type": "float32"}),
-        ("float16", {"format_version": 2} | OLD | {"table_type": "float16"}),
-        ("int8", {"format_version": 2} | OLD | {"table_type": "int8"}),
-    ],
-)
-def test_older_versions_are_read(model, tmp_path, kind, old):
-    """What stands beside `st_paragram.json` is byte for byte what the code that wrote these versions left there."""
-    old["vocabulary_size"] = len(model[0].tokenizer)
-    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
-    expected = st_paragram.load(folder, device="cpu").encode(TEXTS)
-    (folder / "SHA256SUMS").unlink()
-    (folder / "st_paragram.json").write_text(json.dumps(old, indent=2) + "\n")
-    loaded = st_paragram.load(folder, device="cpu")
-    np.testing.assert_array_equal(loaded.encode(TEXTS), expected)
-    assert loaded[0].get_config_dict() == model[0].get_config_dict()
-    assert table_type(folder).value == kind
-    digest = hashlib.sha256()
-    for name in ("st_paragram.json", "sentencepiece.model", "model.safetensors"):
-        digest.update((folder / name).read_bytes())
-    assert fingerprint(folder) == digest.hexdigest()
-    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
-    assert json.loads((again / "st_paragram.json").read_text())["format_version"] == 3
-    (folder / "st_paragram.json").write_text(json.dumps(old | {"lower_case": "no"}))
-    with pytest.raises(ModelDirectoryError, match="lower_case is 'no'"):
-        st_paragram.load(folder)
 
 
 def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):

@@ -7,7 +7,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
 from support.stock import lstm_pipeline
 
 import st_paragram
@@ -20,18 +19,12 @@ from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEm
 
 @pytest.fixture
 def averaging(vocabulary, tmp_path):
-    return without_checksums(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), tmp_path / "averaging")
+    return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), tmp_path / "averaging")
 
 
 @pytest.fixture
 def stock(pairs, tmp_path):
-    return without_checksums(lstm_pipeline([a for a, _ in pairs[:20]]), tmp_path / "stock")
-
-
-def without_checksums(model, folder):
-    model_directory.save(model, folder)
-    (folder / CHECKSUMS_FILE).unlink()
-    return folder
+    return model_directory.save(lstm_pipeline([a for a, _ in pairs[:20]]), tmp_path / "stock")
 
 
 def edit(path, **changes):
@@ -77,7 +70,7 @@ def test_pickled_weights_are_not_read(stock):
 def test_a_tokenizer_on_which_its_library_panics_is_refused(vocabulary, tmp_path):
     words = convert_tokenizer(vocabulary.content, lower_case=True)
     model = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)], device="cpu")
-    folder = without_checksums(model, tmp_path / "static")
+    folder = model_directory.save(model, tmp_path / "static")
     text = (folder / "tokenizer.json").read_text()
     begin = text.index('"precompiled_charsmap"') + 50
     (folder / "tokenizer.json").write_text(text[:begin] + text[begin + 1 :])

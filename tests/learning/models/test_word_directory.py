@@ -22,7 +22,6 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
 PLUGIN_ONLY = {
-    "SHA256SUMS",
     "config_sentence_transformers.json",
     "model.safetensors",
     "st_paragram.json",
