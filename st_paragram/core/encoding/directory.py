@@ -89,15 +89,13 @@ def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager
 
 def damaged(folder: Path, reason: object) -> ModelDirectoryError:
     """The error to raise where `st_paragram.json` is not what is written there."""
-    what = f"not a configuration of st_paragram ({reason})"
-    return ModelDirectoryError(f"{folder / CONFIG_FILE}: {what}; save the model again")
+    return ModelDirectoryError(f"{folder / CONFIG_FILE}: not a configuration ({reason}); save the model again")
 
 
 def file_of(folder: Path, name: str) -> Path:
     """A file that a model directory must have."""
     if not (folder / name).is_file():
-        advice = "save the model again with st_paragram, which writes all of its files"
-        raise ModelDirectoryError(f"{folder}: {name} is missing; {advice}")
+        raise ModelDirectoryError(f"{folder}: {name} is missing; save the model again with st_paragram")
     return folder / name
 
 
@@ -121,12 +119,9 @@ def fingerprint(folder: Path) -> str:
     """SHA-256 of a model's configuration, tokenizer and weights, which distinguishes it from other models."""
     digest = hashlib.sha256()
     for pattern in files_of(folder):
-        found = sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]
-        for path in found:
+        for path in sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]:
             if path.name != TRAINING_FILE:
-                with path.open("rb") as file:
-                    while block := file.read(1 << 20):
-                        digest.update(block)
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -135,21 +130,11 @@ def weights_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
-def save(
-    path: str | Path,
-    write: Callable[[Path], None],
-    card: str = "",
-    training: str | None = None,
-    overwrite: bool = False,
-) -> Path:
-    """Make a model directory, all of it or nothing.
+def save(path: str | Path, write: Callable[[Path], None], card: str, training: str | None, overwrite: bool) -> Path:
+    """Make a model directory, all of it or nothing; `write` writes the model into a folder that it makes.
 
-    Args:
-        path: output directory.
-        write: writes the model into a folder that it makes.
-        card: text of the model card, `README.md`; none if empty. A note on a table of float16, int8 or int4 is added.
-        training: text of `training.json`.
-        overwrite: replace an existing model directory.
+    `card`, to which a note on a table of float16, int8 or int4 is added, is for `README.md`, and `training` for
+    `training.json`. An existing model directory is replaced if `overwrite` is True.
     """
     path = Path(path)
     with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:

@@ -17,31 +17,18 @@ BATCH_SIZE = 4096
 
 @dataclass(slots=True)  # frozen, it takes three times as long to make
 class Embedding:
-    """How texts become embeddings.
-
-    Attributes:
-        tokenizer: text to ids.
-        table: a row for each id.
-        unit_vectors: whole vectors have length 1, before components are cut off.
-        normalized: results have length 1.
-        truncate_dim: components of a result; all if None.
-        prompt: put before each text.
-        batch_size: texts at a time.
-        threads: of tokenizer and kernels.
-        progress: show a progress bar.
-        before_lookup: called with the ids of a batch, int64, before their rows are read.
-    """
+    """How texts become embeddings."""
 
     tokenizer: Tokenizer
     table: Table
-    unit_vectors: bool = False
-    normalized: bool = False
-    truncate_dim: int | None = None
-    prompt: str | None = None
-    batch_size: int = BATCH_SIZE
-    threads: int = 1
-    progress: bool = False
-    before_lookup: Callable[[NDArray[np.int64]], object] | None = None
+    unit_vectors: bool = False  # whole vectors have length 1, before components are cut off
+    normalized: bool = False  # results have length 1
+    truncate_dim: int | None = None  # components of a result; all if None
+    prompt: str | None = None  # put before each text
+    batch_size: int = BATCH_SIZE  # texts at a time
+    threads: int = 1  # of tokenizer and kernels
+    progress: bool = False  # show a progress bar
+    before_lookup: Callable[[NDArray[np.int64]], object] | None = None  # called with ids before their rows are read
 
     def of(self, texts: list[str]) -> Vectors:
         """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""

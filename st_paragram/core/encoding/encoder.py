@@ -50,8 +50,7 @@ class Encoder:
         """Open a model.
 
         Args:
-            model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`; or a model in
-                parts.
+            model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or the parts.
             truncate_dim: keep the first components of each embedding only; no others are kept in memory.
             num_threads: threads that encode; as many as `OMP_NUM_THREADS` says if None, or as cores.
         """
@@ -103,23 +102,18 @@ class Encoder:
         language: str | None = None,
         show_progress_bar: bool | None = False,
     ) -> NDArray[Any]:
-        """Embed texts.
+        """Embed texts, as float32 (N, D), or (D,) for a single string; see `packing.quantize` for other precisions.
 
         Args:
-            texts: a string, or several: a list, a tuple, a NumPy array, a column of pandas, polars or Arrow, or any
-                iterable of strings, such as a generator.
+            texts: a string, or several: a list, an array, a column of pandas, polars or Arrow, any iterable of strings.
             batch_size: texts embedded at a time.
             prompt: put before each text.
             prompt_name: the prompt of this name in `prompts`; the default prompt if neither is given.
             normalize_embeddings: scale embeddings to length 1.
             truncate_dim: keep the first components only.
-            precision: float32, int8, uint8, binary or ubinary, see `packing.quantize`.
+            precision: float32, int8, uint8, binary or ubinary.
             language: which language is read, for a model with two vocabularies.
             show_progress_bar: show one.
-
-        Returns:
-            float32 (N, D), or (D,) for a single string; with another precision as `packing.quantize` gives it. A
-            text without a known token has the embedding of the unknown token.
         """
         if precision not in PRECISIONS:
             raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
@@ -179,7 +173,7 @@ class Encoder:
         """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
 
         Args:
-            path: output directory.
+            path: of the directory.
             card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is added at its end.
             overwrite: replace an existing model directory.
             dtype: store the table as float32, float16, int8 or int4; as it is if not given.

@@ -1,13 +1,10 @@
 """The files of an averaging model: one directory for two readers.
 
-Plain sentence-transformers, `SentenceTransformer(path)`: `modules.json` (`StaticEmbedding`, and `Normalize` if the
-model has it), `config_sentence_transformers.json`, `tokenizer.json`, `model.safetensors`. Needs no plugin and no flag.
-This package: `st_paragram.json` and the tokenizer's own file (`sentencepiece.model`, `word.model`) next to the same
-weights.
-
-Models of character trigrams, of words as Moses finds them and of two vocabularies have neither `modules.json` nor
-`tokenizer.json`, and only this package reads them (see `opens_in_stock`). With a table of int4, `modules.json` names
-modules of this package, which sentence-transformers imports if it is called with `trust_remote_code=True`.
+Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, perhaps `Normalize`), `tokenizer.json`,
+`config_sentence_transformers.json` and `model.safetensors`; this package `st_paragram.json` and the tokenizer's own
+file (`sentencepiece.model`, `word.model`) next to the same weights. Where `opens_in_stock` says no, only this package
+reads a model. With a table of int4, `modules.json` names modules of this package, which sentence-transformers imports
+if it is called with `trust_remote_code=True`.
 
 | table | tensors of `model.safetensors` |
 |---|---|
@@ -15,13 +12,11 @@ modules of this package, which sentence-transformers imports if it is called wit
 | int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by, as in model2vec |
 | int4 | `embedding.weight`, uint8 (V, D / 2), see `nibbles`, and `embedding.scale`, float32 (V,), the same |
 
-Next to them is `unknown_embedding`, float32 (D,), the row of the unknown id, which is zero in the table, since
-`StaticEmbedding` averages over unknown tokens, which are dropped here: directions, hence cosines, are the same. Tables
-of int4 hold the row itself.
+But for int4, the row of the unknown id is in `unknown_embedding`, float32 (D,), and zero in the table, as
+`StaticEmbedding` averages over unknown tokens, which are dropped here; so it gives the same directions.
 
-Tables are mapped into memory, not read: processes that open one model share one copy. The mapping is private, so that
-the row of the unknown id can be put back into it; only that page is copied. Saving replaces the file as a whole, which
-leaves mappings of the old one as they are.
+Tables are mapped, not read: processes that open one model share one copy. The mapping is private, so that the row of
+the unknown id can be put back; only that page is copied. Saving replaces the file, and leaves mappings of the old one.
 """
 
 from __future__ import annotations
@@ -79,21 +74,13 @@ _OWN = {"": "st_paragram.TokenEmbedding", "1_MeanPool": "st_paragram.MeanPool"}
 
 @dataclass(frozen=True)
 class AveragingModel:
-    """An averaging model in parts.
-
-    Attributes:
-        tokenizer: text to ids.
-        table: a row for each id.
-        unit_vectors: every embedding is scaled to length 1.
-        settings: prompts, similarity and the like, see `PIPELINE_SETTINGS`; those that are set.
-        dropout: of the training.
-    """
+    """An averaging model in parts."""
 
     tokenizer: Tokenizer
-    table: Table
-    unit_vectors: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    dropout: float = 0.0
+    table: Table  # a row for each id
+    unit_vectors: bool = False  # every embedding is scaled to length 1
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of `PIPELINE_SETTINGS`, those that are set
+    dropout: float = 0.0  # of the training
 
 
 @dataclass(frozen=True)
@@ -110,76 +97,47 @@ class AveragingValues:
 
 
 def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None) -> AveragingModel:
-    """Read a model; its table is mapped into memory.
-
-    Args:
-        folder: of the model.
-        values: what its `st_paragram.json` says.
-        truncate_dim: keep the first components of each row only, in a copy.
-    """
+    """Read a model, whose `st_paragram.json` has `values`; all rows, or copies of their first components."""
     stored = checked(folder, values)
     tokenizer = read_tokenizer(folder, stored)
     shape = len(tokenizer), stored.embedding_dimension
     table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
-    settings = read_pipeline_settings(folder)
-    return AveragingModel(tokenizer, table.truncated(truncate_dim), stored.normalize, settings, stored.dropout)
+    table, settings = table.truncated(truncate_dim), read_pipeline_settings(folder)
+    return AveragingModel(tokenizer, table, stored.normalize, settings, stored.dropout)
 
 
 def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
-    """Write the files of both readers, or of this package's alone; without a model card.
-
-    Args:
-        model: what to write.
-        folder: made if it is not there.
-        dtype: store the table as float32, float16, int8 or int4; as it is if not given.
-        dim: store the first components of each row only.
-    """
+    """Write the files of both readers, or of this package's alone, into a folder that is made; see `stored_table`."""
     table, tokenizer = stored_table(model.table, dtype, dim), model.tokenizer
+    first = {
+        "embedding_dimension": table.dimension,
+        "tokenizer_kind": tokenizer.kind,
+        "tokenizer_options": tokenizer.options,
+        "dropout": model.dropout,
+    }
     stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
     folder.mkdir(parents=True, exist_ok=True)
     if stock is not None:
         stock.save(str(folder / "tokenizer.json"))
         _write_modules(folder, {"": _STOCK}, model.unit_vectors)
-    elif table.kind is TableType.INT4:
-        _write_own_modules(folder, model, table.dimension)
-    settings = {name: model.settings.get(name) for name in PIPELINE_SETTINGS}
-    settings["prompts"] = PROMPTS | (settings["prompts"] or {})
-    settings["similarity_fn_name"] = settings["similarity_fn_name"] or "cosine"
-    if settings["truncate_dim"] is None:
-        del settings["truncate_dim"]
-    write_json(folder / STOCK_CONFIG_FILE, {"model_type": "SentenceTransformer"} | settings, indent=2)
+    elif table.kind is TableType.INT4:  # in modules of this package: `StaticEmbedding` cannot read such weights
+        write_json(folder / "token_embedding_config.json", first, indent=2)
+        write_json(folder / "1_MeanPool" / "mean_pool_config.json", {"embedding_dimension": table.dimension}, indent=2)
+        _write_modules(folder, _OWN, model.unit_vectors)
+    settings = {name: model.settings[name] for name in PIPELINE_SETTINGS if model.settings.get(name) is not None}
+    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"} | settings
+    write_json(folder / STOCK_CONFIG_FILE, settings | {"prompts": PROMPTS | settings.get("prompts", {})}, indent=2)
     write_table(folder / WEIGHTS_FILE, table, tokenizer.unknown_id)
     (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
-    values = {
-        "embedding_dimension": table.dimension,
-        "vocabulary_size": len(tokenizer),
-        "tokenizer_kind": tokenizer.kind,
-        "tokenizer_options": tokenizer.options,
-        "dropout": model.dropout,
-        "table_type": table.kind.value,
-        "normalize": model.unit_vectors,
-    }
-    write_configuration(folder, Configuration(AVERAGING, values))
-
-
-def _write_own_modules(folder: Path, model: AveragingModel, dimension: int) -> None:
-    """Name modules of this package, for weights that `StaticEmbedding` cannot read."""
-    first = {
-        "embedding_dimension": dimension,
-        "tokenizer_kind": model.tokenizer.kind,
-        "tokenizer_options": model.tokenizer.options,
-        "dropout": model.dropout,
-    }
-    write_json(folder / "token_embedding_config.json", first, indent=2)
-    write_json(folder / "1_MeanPool" / "mean_pool_config.json", {"embedding_dimension": dimension}, indent=2)
-    _write_modules(folder, _OWN, model.unit_vectors)
+    more = {"vocabulary_size": len(tokenizer), "table_type": table.kind.value, "normalize": model.unit_vectors}
+    write_configuration(folder, Configuration(AVERAGING, first | more))
 
 
 def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -> None:
     """Name modules by their folders, and put `Normalize` behind them for unit vectors."""
     if unit_vectors:
         kinds = {**kinds, f"{len(kinds)}_Normalize": _NORMALIZE}
-        names = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
+        names = dict.fromkeys(("module_input_name", "module_output_name"), "sentence_embedding")
         write_json(folder / list(kinds)[-1] / "config.json", names)
     modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
     write_json(folder / MODULES_FILE, modules, indent=2)
@@ -211,9 +169,8 @@ def table_type(folder: Path) -> TableType:
     """How the numbers of an averaging model's table are stored; refuses other models."""
     configuration = read_configuration(folder)
     if configuration.architecture != AVERAGING:
-        seen = f"a model of architecture {configuration.architecture!r}"
         rule = "only averaging models have a table that can be stored in another type or with fewer components"
-        raise ModelDirectoryError(f"{folder}: {seen}; {rule}")
+        raise ModelDirectoryError(f"{folder}: a model of architecture {configuration.architecture!r}; {rule}")
     return checked(folder, configuration.values).table_type
 
 
@@ -266,11 +223,7 @@ def opens_in_stock(tokenizer: Tokenizer) -> bool:
 
 
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
-    """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one.
-
-    Raises:
-        ModelDirectoryError: no reader could make the tokenizer, or it is a sentencepiece model of another type.
-    """
+    """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one."""
     if tokenizer.kind not in KINDS:
         seen = f"a tokenizer of kind {tokenizer.kind!r}, which st_paragram.load cannot make"
         raise ModelDirectoryError(f"{seen}; it knows {', '.join(KINDS)}")
@@ -304,11 +257,13 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
     """Map what `write_table` wrote: a table of V x D numbers of a type, with the row of the unknown id put back."""
     table_name, scale_name, unknown_name = _TENSORS[kind]
     with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
-        arrays = _mapped(path)
-        table, (rows, dimension) = arrays[table_name], shape
-        stored = (np.uint8, (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
-        if (table.dtype, table.shape) != (np.dtype(stored[0]), stored[1]):
-            raise ValueError(f"a table of {table.dtype}, shape {table.shape}, expected {stored[0]}, {stored[1]}")
+        arrays, (rows, dimension) = _mapped(path), shape
+        if missing := {table_name, scale_name, unknown_name} - {None, *arrays}:
+            raise ValueError(f"there is no tensor {missing.pop()!r}")
+        table = arrays[table_name]
+        stored = ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
+        if (table.dtype.name, table.shape) != stored:
+            raise ValueError(f"a table of {table.dtype}, {table.shape}, expected {stored[0]}, {stored[1]}")
         scale = arrays[scale_name].astype(np.float32).reshape(rows) if scale_name else None
         if unknown_name:
             unknown = arrays[unknown_name].reshape(dimension)

@@ -1,8 +1,7 @@
 """Vectors in fewer bytes: how they are rounded to float16 or int8, and read back.
 
 int8 is symmetric: the largest component of a row, in absolute value, becomes 127, and the scale of the row is that
-component divided by 127. A search asks only for directions: there each row is stretched to use the whole range, and no
-scale is kept.
+component divided by 127.
 """
 
 from __future__ import annotations
@@ -37,15 +36,10 @@ class NumberType(str, Enum):
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Vectors as they are stored; row i stands for `numbers[i]` or `numbers[i] * scales[i]`.
+    """Vectors as they are stored; row i stands for `numbers[i]` or `numbers[i] * scales[i]`."""
 
-    Attributes:
-        numbers: float32, float16 or int8 (n, D).
-        scales: float32 (n,) if the numbers are int8, otherwise None.
-    """
-
-    numbers: NDArray[Any]
-    scales: NDArray[np.float32] | None = None
+    numbers: NDArray[Any]  # float32, float16 or int8 (n, D)
+    scales: NDArray[np.float32] | None = None  # (n,) if the numbers are int8
 
     def __len__(self) -> int:
         """Number of rows, n."""
@@ -91,25 +85,6 @@ def unpack(packed: Packed, out: Vectors | None = None) -> Vectors:
     if packed.scales is not None:
         rows *= np.asarray(packed.scales)[..., None]
     return rows
-
-
-def stretch(units: Vectors) -> NDArray[np.int8]:
-    """Directions in int8, without scales; none of the rows (n, D) may be zero."""
-    return np.rint(units * (_LARGEST / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
-
-
-def row_lengths(stored: NDArray[Any]) -> Vectors:
-    """Lengths of rows (n, D) of any type, float32 (n,)."""
-    lengths = np.empty(len(stored), np.float32)
-    for begin in range(0, len(stored), BLOCK):
-        rows = stored[begin : begin + BLOCK].astype(np.float32)
-        lengths[begin : begin + BLOCK] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-    return lengths
-
-
-def unit_vectors(stored: NDArray[Any], out: Vectors | None = None) -> Vectors:
-    """Rows (n, D) of any type scaled to length 1, float32, in new memory or in an array of this shape."""
-    return np.divide(stored, row_lengths(stored)[:, None], out=out, dtype=np.float32)
 
 
 def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:

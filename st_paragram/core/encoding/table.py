@@ -37,6 +37,9 @@ class TableType(str, Enum):
         return cls(name)
 
 
+_KERNELS = dict(zip(TableType, ("mean_rows", "mean_rows_f16", "mean_rows_i8", "mean_rows_i4"), strict=True))
+
+
 def for_any_reader(kind: TableType) -> TableType:
     """The type in which sentence-transformers alone reads a table: int8 for int4, with the same numbers."""
     return TableType.INT8 if kind is TableType.INT4 else kind
@@ -44,30 +47,20 @@ def for_any_reader(kind: TableType) -> TableType:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of V rows to look up.
+    """A table of V rows to look up."""
 
-    Attributes:
-        weight: float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2), see `nibbles`; C-contiguous.
-        scale: float32 (V,), what each row of integers is multiplied by; None for floats.
-    """
+    weight: NDArray[Any]  # float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2), see `nibbles`; C-contiguous
+    scale: NDArray[np.float32] | None = None  # (V,), what each row of integers is multiplied by; None for floats
 
-    weight: NDArray[Any]
-    scale: NDArray[np.float32] | None = None
+    @cached_property
+    def kind(self) -> TableType:
+        """How the numbers are stored."""
+        return TableType.INT4 if self.weight.dtype == np.uint8 else TableType(self.weight.dtype.name)
 
     @cached_property
     def dimension(self) -> int:
         """D."""
-        return int(self.weight.shape[1]) * (2 if self._in_pairs else 1)
-
-    @property
-    def kind(self) -> TableType:
-        """How the numbers are stored."""
-        return TableType.INT4 if self._in_pairs else TableType(self.weight.dtype.name)
-
-    @cached_property
-    def _in_pairs(self) -> bool:
-        """Whether a byte holds two components."""
-        return bool(self.weight.dtype == np.uint8)
+        return int(self.weight.shape[1]) * (2 if self.kind is TableType.INT4 else 1)
 
     def __len__(self) -> int:
         """V."""
@@ -80,7 +73,7 @@ class Table:
     def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
         """Rows as float32, for ids of any shape (...): (..., D)."""
         rows = Packed(self.weight, self.scale)[ids]
-        return unpack(Packed(nibbles.unpack(rows.numbers), rows.scales) if self._in_pairs else rows)
+        return unpack(Packed(nibbles.unpack(rows.numbers), rows.scales) if self.kind is TableType.INT4 else rows)
 
     def is_finite(self) -> bool:
         """Whether no row has a component that is infinite or NaN."""
@@ -93,7 +86,7 @@ class Table:
         """
         if dimension is None or dimension >= self.dimension:
             return self
-        if self._in_pairs:
+        if self.kind is TableType.INT4:
             if dimension % 2:
                 return self.converted(TableType.INT8).truncated(dimension)
             dimension //= 2
@@ -106,7 +99,7 @@ class Table:
         """
         if kind is self.kind:
             return self
-        if self._in_pairs:
+        if self.kind is TableType.INT4:
             return Table(nibbles.unpack(self.weight), self.scale).converted(kind)
         if kind is TableType.INT4:
             nibbles.check_even(self.dimension)
@@ -125,20 +118,14 @@ class Table:
         normalized: bool = False,
         threads: int = 1,
     ) -> Vectors:
-        """Mean of the rows of each text, by the compiled kernel where there is one.
+        """Mean of the rows of each text, float32 (N, D), by the compiled kernel where there is one.
 
         Args:
             ids: integers (total,).
             offsets: int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero.
-            out: float32 (N, D), C-contiguous, for the result.
+            out: C-contiguous, for the result.
             normalized: scale each mean to length 1.
             threads: of the kernel.
-
-        Returns:
-            float32 (N, D); `out` if given.
-
-        Raises:
-            ValueError: an id outside the table, or offsets that do not fit the ids.
         """
         if out is None:
             out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
@@ -146,14 +133,10 @@ class Table:
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):
             self._means_in_numpy(ids, offsets, out)
             return normalize(out) if normalized else out
-        arguments = (_narrow(ids), offsets, out, normalized, threads)
-        if self.scale is not None:
-            mean_rows = native.mean_rows_i4 if self._in_pairs else native.mean_rows_i8
-            mean_rows(self.weight, self.scale, *arguments)
-        elif self.weight.dtype == np.float16:
-            native.mean_rows_f16(self.weight.view(np.uint16), *arguments)
-        else:
-            native.mean_rows(self.weight, *arguments)
+        mean_rows = getattr(native, _KERNELS[self.kind])
+        weight = self.weight.view(np.uint16) if self.kind is TableType.FLOAT16 else self.weight
+        scales = () if self.scale is None else (self.scale,)
+        mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads)
         return out
 
     def _means_in_numpy(self, ids: Ids, offsets: NDArray[np.int64], out: Vectors) -> None:

@@ -10,7 +10,6 @@ from filelock import FileLock
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.packing import unit_vectors
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -18,7 +17,7 @@ from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEm
 from st_paragram.tools.search import index_metadata
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import SearchSettings
-from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack
+from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack, unit_vectors
 
 pytest.importorskip("faiss")
 
