@@ -127,7 +127,7 @@ def test_what_is_nothing_of_ours_is_refused(tmp_path, capsys):
     assert main(["info", str(tmp_path / "notes.txt")]) == 1
     assert "notes.txt: not a readable pair store" in capsys.readouterr().err
     assert main(["info", str(tmp_path / "p-sp-zz")]) == 1
-    assert "no such model directory" in capsys.readouterr().err
+    assert "no such folder" in capsys.readouterr().err
     assert main(["info", str(tmp_path)]) == 1
     assert str(tmp_path) in capsys.readouterr().err
 

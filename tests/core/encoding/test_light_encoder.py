@@ -188,7 +188,7 @@ def test_what_an_encoder_refuses_to_open(tmp_path, folders):
         Encoder(num_threads=0)
     with pytest.raises(SettingsError, match="truncate_dim is 0"):
         Encoder(truncate_dim=0)
-    with pytest.raises(ModelDirectoryError, match="nothing: no such model directory"):
+    with pytest.raises(ModelDirectoryError, match="nothing': no such folder"):
         Encoder(tmp_path / "nothing")
     (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "stock"}')
     with pytest.raises(ModelDirectoryError, match="needs torch; open it with"):

@@ -109,7 +109,7 @@ def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
     for tokenizer in (trigrams, words):
         saved = model_directory.save(model_of(tokenizer), tmp_path / tokenizer.kind)
         assert describe_model(saved).properties["tokenizer_kind"] == tokenizer.kind
-        assert "all files are what was saved" in check_model(saved)
+        assert "all numbers are finite" in check_model(saved)
         before = fingerprint(saved)
         content = saved / f"{tokenizer.kind}.model"
         content.write_bytes(json.dumps(json.loads(content.read_bytes())[::-1]).encode())
@@ -137,5 +137,5 @@ def test_the_card_says_how_a_model_opens(encoder, preparation, said):
 def test_a_damaged_list_is_named(words, tmp_path):
     saved = model_directory.save(model_of(words), tmp_path / "word")
     (saved / "word.model").write_bytes(b"[1]")
-    with pytest.raises(st_paragram.errors.ModelDirectoryError, match=r"word.model: not a list of words"):
+    with pytest.raises(st_paragram.errors.ModelDirectoryError, match="word.model: .*not a list of words"):
         st_paragram.load(saved)

@@ -208,7 +208,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(model, texts, tmp_p
         ([texts[0], str(bad)], SMALL, TextError, r"bad\.txt: line 3 is not UTF-8"),
         ([texts[0], str(cut)], SMALL, TextError, "truncated"),
         ([empty], SMALL, TextError, r"empty\.txt: empty"),
-        ([none], SMALL, TextError, "no such file"),
+        ([none], SMALL, TextError, "No such file"),
         ([], SMALL, SettingsError, "no text"),
         (["-", "-"], SMALL, SettingsError, "standard input twice"),
         ([texts[0]], CollectionSettings(dim=7), SettingsError, "dim is 7, and the embeddings of this model have 6"),
@@ -239,7 +239,7 @@ def test_what_cannot_be_stored_is_told_by_line():
 def test_settings_are_checked():
     with pytest.raises(SettingsError, match="with_text is set and the format is npy"):
         CollectionSettings(with_text=True)
-    with pytest.raises(SettingsError, match="shard_lines is 0; it must be at least 1"):
+    with pytest.raises(SettingsError, match="shard_lines is 0; it must be greater than or equal to 1"):
         CollectionSettings(shard_lines=0)
 
 
