@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.table import Table, Vectors
+from st_paragram.core.encoding.packing import Vectors
+from st_paragram.core.encoding.table import Table
 from st_paragram.core.tokenizers.base import Tokenizer
 
 #: Texts tokenized and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
@@ -34,7 +35,7 @@ class Embedding:
         """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
         # Ordinary memory: huge pages for every result would have to be found each time, which can take longer.
         rows = np.empty((len(texts), len(range(self.table.dimension)[: self.truncate_dim])), dtype=np.float32)
-        steps = range(0, len(texts), self.batch_size)
+        steps: Iterable[int] = range(0, len(texts), self.batch_size)
         if self.progress:
             from tqdm.autonotebook import tqdm
 

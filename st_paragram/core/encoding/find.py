@@ -16,7 +16,8 @@ SHIPPED = "p-sp-mini"
 #: The models that come with the package, the smallest first.
 SHIPPED_MODELS = (SHIPPED, "p-sp-base")
 _ADVICE = f"give a path, take {SHIPPED}, train a model with `st-paragram train`, or name one of the hub as owner/name"
-_HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
+#: A repository of the hub, and perhaps a revision.
+HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -39,7 +40,7 @@ def find_here(name: str | Path) -> Path | None:
         return shipped_folder(name)
     if path.is_file():
         raise ModelDirectoryError(f"{path} is a file, where a model directory is expected; name its folder")
-    if _HUB_ID.fullmatch(name):
+    if HUB_ID.fullmatch(name):
         return None
     raise ModelDirectoryError(f"no model {short(name)}: no such folder; {_ADVICE}")
 
@@ -62,26 +63,6 @@ def default_model() -> str:
 def commit_of(folder: Path) -> str | None:
     """The commit of the hub that a folder in the hub's cache holds; None for any other folder."""
     return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
-
-
-def with_commit(name: str, folder: Path) -> str:
-    """A model's name, for records: that of a hub id names the commit that was found in place of its revision."""
-    commit = commit_of(folder)
-    return name if commit is None or Path(name).is_dir() else f"{name.partition('@')[0]}@{commit}"
-
-
-def cached_commit(name: str) -> str | None:
-    """The commit that a hub id stands for in the hub's cache, where it was found before; None for any other name."""
-    hub = _HUB_ID.fullmatch(name)
-    if hub is None or Path(name).is_dir():
-        return None
-    from huggingface_hub import try_to_load_from_cache
-
-    try:
-        found = try_to_load_from_cache(hub[1], CONFIG_FILE, revision=hub[2])
-    except ValueError:  # no name that the hub has
-        return None
-    return commit_of(Path(found).parent) if isinstance(found, str) else None
 
 
 def _from_hub(name: str) -> Path:

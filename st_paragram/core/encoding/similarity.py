@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.core.encoding.table import Vectors, normalize
+from st_paragram.core.encoding.packing import Vectors
+from st_paragram.core.encoding.table import normalize
 from st_paragram.errors import SettingsError
 
 #: The names of all similarities.
