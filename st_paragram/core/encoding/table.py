@@ -76,8 +76,10 @@ class Table:
         return unpack(Packed(nibbles.unpack(rows.numbers), rows.scales) if self.kind is TableType.INT4 else rows)
 
     def is_finite(self) -> bool:
-        """Whether no row has a component that is infinite or NaN."""
-        return is_finite(self.weight if self.scale is None else self.scale)
+        """Whether no component is infinite or NaN; a finite sum shows it without a second array."""
+        numbers = self.weight if self.scale is None else self.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(numbers.sum(dtype=np.float32)) or np.isfinite(numbers).all())
 
     def truncated(self, dimension: int | None) -> Table:
         """The first components of all rows, copied; the table itself for None or its own dimension.
@@ -106,9 +108,10 @@ class Table:
             parts = [nibbles.pack(self.rows(slice(at, at + BLOCK))) for at in range(0, len(self), BLOCK)]
             return Table(*map(np.concatenate, zip(*parts, strict=True)))
         packed = pack(Packed(self.weight, self.scale), NumberType(kind.value))
-        if kind is TableType.FLOAT16 and not is_finite(packed.numbers):
+        table = Table(packed.numbers, packed.scales)
+        if kind is TableType.FLOAT16 and not table.is_finite():
             raise SettingsError("components above 65,504 do not fit in float16; choose int8 or float32")
-        return Table(packed.numbers, packed.scales)
+        return table
 
     def means(
         self,
@@ -166,12 +169,6 @@ def normalize(vectors: Vectors) -> Vectors:
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     vectors /= np.maximum(lengths, _SHORTEST).astype(np.float32)[:, None]
     return vectors
-
-
-def is_finite(array: NDArray[Any]) -> bool:
-    """Whether no number is infinite or NaN; a finite sum shows it without a second array."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(array.sum(dtype=np.float32)) or np.isfinite(array).all())
 
 
 def _narrow(ids: Ids) -> NDArray[np.int32]:

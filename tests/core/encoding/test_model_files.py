@@ -157,3 +157,13 @@ def test_where_models_are(folder, monkeypatch, tmp_path):
             find(name)
     with pytest.raises(ModelDirectoryError, match=r"model\.safetensors is a file"):
         find(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("dtype", ["int4", "int8"])
+def test_whoever_the_umask_lets_can_read_all_files(tmp_path, dtype):
+    before = os.umask(0o027)
+    try:
+        folder = Encoder(shipped_folder()).save(tmp_path / "m", "# m\n", dtype=dtype, truncate_dim=8)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()} == {0o640}

@@ -346,17 +346,6 @@ def refused(folder, message):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 700
 
 
-@pytest.mark.parametrize(
-    "file", ["heads.safetensors", "convolution.safetensors", "sentencepiece.model", "st_paragram.json"]
-)
-def test_a_file_that_is_damaged_is_told(folders, tmp_path, file):
-    folder = shutil.copytree(folders["cnn"], tmp_path / "x")
-    content = bytearray((folder / file).read_bytes())
-    content[-5] ^= 64
-    (folder / file).write_bytes(content)
-    refused(folder, file)
-
-
 DAMAGES = {
     "no bytes": lambda path: path.write_bytes(b""),
     "no such format": lambda path: path.write_bytes(b"x" * 100),
