@@ -124,7 +124,7 @@ def _run_one(
 
     check_one_file(settings)
     folder, with_text = model_folder(arguments), getattr(arguments, "with_text", False)
-    from st_paragram.core.encoding.architectures import fingerprint
+    from st_paragram.core.encoding.directory import fingerprint
     from st_paragram.core.encoding.models import load_encoder
 
     model = load_encoder(folder)
@@ -207,7 +207,7 @@ def _plan(
     """
     import numpy as np
 
-    from st_paragram.core.encoding.averaging import check_components
+    from st_paragram.core.encoding.model_files import check_components
     from st_paragram.tools.options.plans import planned_lines, planned_model, planned_workers, total
 
     texts, model = list(map(planned_lines, arguments.files, columns)), planned_model(arguments.model)

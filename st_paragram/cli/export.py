@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output_folder, size
 from st_paragram.core.words import counted
@@ -89,9 +89,9 @@ def _model(arguments: argparse.Namespace) -> int:
     check_output_folder(output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
     folder = find(arguments.model)
 
-    from st_paragram.core.encoding.architectures import weights_size
-    from st_paragram.core.encoding.averaging import check_components, opens_in_stock, table_type
+    from st_paragram.core.encoding.directory import weights_size
     from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.encoding.model_files import check_components, opens_in_stock, table_type
     from st_paragram.core.encoding.record import training_text
 
     own = table_type(folder)  # refuses a model without a table

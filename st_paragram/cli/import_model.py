@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.files import check_output_folder
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.tools.options.common import check_input

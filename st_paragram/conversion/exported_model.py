@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.averaging import AveragingModel
+from st_paragram.core.encoding import model_files
+from st_paragram.core.encoding.model_files import AveragingModel
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
 from st_paragram.errors import ModelDirectoryError
 
@@ -74,7 +74,7 @@ def exported_model(model: AveragingModel, folder: Path) -> ExportedModel:
     tokenizer = model.tokenizer
     if obstacle := _obstacle(model):
         raise ModelDirectoryError(f"{folder}: a model {obstacle}; use it unchanged, with st_paragram.load")
-    stock = averaging.stock_tokenizer(tokenizer)
+    stock = model_files.stock_tokenizer(tokenizer)
     assert stock is not None  # as `_obstacle` found
     return ExportedModel(
         model.table.weight,
@@ -106,7 +106,7 @@ def write_tokenizer(model: ExportedModel, folder: Path) -> None:
 def _obstacle(model: AveragingModel) -> str | None:
     """What an export could not repeat, in words."""
     tokenizer, settings = model.tokenizer, model.settings
-    if not averaging.opens_in_stock(tokenizer):
+    if not model_files.opens_in_stock(tokenizer):
         return f"of {tokenizer.kind} ids, which the tokenizers library cannot produce"
     if tokenizer.options.get("segmentation", Segmentation.NONE.value) != Segmentation.NONE.value:
         return (

@@ -1,4 +1,4 @@
-"""Averaging models for software without st_paragram: a folder with the model, a reader, its card and checksums."""
+"""Averaging models for software without st_paragram: a folder with the model, a reader, and its card."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from st_paragram.conversion.export_card import export_card
 from st_paragram.conversion.exported_model import ExportedModel, exported_model, write_numpy
 from st_paragram.conversion.model2vec_export import write_model2vec
 from st_paragram.conversion.onnx_export import write_onnx
-from st_paragram.core.encoding import checksums_file
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.averaging import check_components, stored_table
-from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
+from st_paragram.core.encoding.directory import AVERAGING, fingerprint, read_configuration
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.model_files import check_components, stored_table
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, write_json, write_text
 from st_paragram.core.version import installed_version
@@ -105,7 +103,6 @@ def export_model(name: str | Path, output: str | Path, kind: str, settings: Expo
             write_text(new / "reader.py", (Path(__file__).parent / reader).read_text(encoding="utf-8"))
         card = export_card(kind, folder, output.name, model.dimension, table_type, model.normalize)
         write_text(new / "README.md", card)
-        checksums_file.write_checksums(new)
     return output
 
 

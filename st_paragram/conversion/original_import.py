@@ -8,7 +8,7 @@ from st_paragram.conversion.original_checkpoint import OriginalCheckpoint, read_
 from st_paragram.conversion.original_report import ImportReport, imported_card
 from st_paragram.conversion.original_rows import ImportedRows, exact_rows, shared_rows
 from st_paragram.conversion.original_settings import ImportSettings, Reading, reading
-from st_paragram.core.encoding import averaging as averaging_files
+from st_paragram.core.encoding import model_files
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.errors import ModelDirectoryError, one_line
 from st_paragram.learning.models import averaging, directory
@@ -63,7 +63,7 @@ def import_checkpoint(
 
 def opens_in_stock(encoder: ParagramEncoder) -> bool:
     """Whether sentence-transformers alone opens the model."""
-    return averaging_files.opens_in_stock(averaging.embedding_of(encoder).tokenizer)
+    return model_files.opens_in_stock(averaging.embedding_of(encoder).tokenizer)
 
 
 def read_model(path: Path) -> bytes:

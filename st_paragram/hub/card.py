@@ -10,8 +10,7 @@ from typing import cast
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from st_paragram.core.encoding.configuration import read_configuration
-from st_paragram.core.encoding.directory import table_note
+from st_paragram.core.encoding.directory import read_configuration, table_note
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 from st_paragram.hub.model_files import ModelFiles

@@ -138,7 +138,7 @@ def _pushed(
 ) -> PushReport:
     """Send what is new, if anything is."""
     new = repositories.changed(there, contents)
-    removed = repositories.left_over(api, there, contents)
+    removed = repositories.left_over(there, contents)
     commit = repositories.commit(api, there, new, removed, message) if new or removed else there.commit
     url = f"{constants.ENDPOINT}/{there.name}/tree/{commit}"
     return PushReport(there.name, sizes, tuple(sorted(new)), tuple(removed), commit, url, there.private)

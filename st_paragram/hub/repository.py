@@ -8,13 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete, HfApi
 from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
-from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.files import content_digest
 from st_paragram.errors import one_line
 from st_paragram.hub.errors import HubError
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 Content = Path | bytes
 DEFAULT_BRANCH = "main"
 _OF_ANY_REPOSITORY = re.compile(r"\..*|README\.md|LICEN[CS]E.*|NOTICE.*", re.DOTALL)
-_CHECKSUM_LINE = re.compile(r"[0-9a-f]{64} [ *]([^\0\\\n]+)")
+_OF_A_MODEL = re.compile(r".*\.(safetensors|model)|[0-9]+_\w+/.*|(modules|tokenizer\w*|token_embedding_config)\.json")
 
 
 @dataclass(frozen=True)
@@ -83,16 +82,9 @@ def changed(repository: Repository, contents: Mapping[str, Content]) -> dict[str
     return {name: content for name, content in contents.items() if not _is_same(repository.files.get(name), content)}
 
 
-def left_over(api: HfApi, repository: Repository, contents: Mapping[str, Content]) -> list[str]:
-    """Files of the model that was pushed before, as its checksums name them, which the model to push does not have."""
-    if CHECKSUMS_FILE not in repository.files or _is_same(
-        repository.files[CHECKSUMS_FILE], contents.get(CHECKSUMS_FILE, b"")
-    ):
-        return []
-    with TemporaryDirectory(prefix="st_paragram-push-") as folder:
-        path = api.hf_hub_download(repository.name, CHECKSUMS_FILE, revision=repository.commit, local_dir=folder)
-        names = _CHECKSUM_LINE.findall(Path(path).read_text(encoding="utf-8", errors="replace"))
-    return sorted(name for name in set(names) if name in repository.files and name not in contents)
+def left_over(repository: Repository, contents: Mapping[str, Content]) -> list[str]:
+    """Files of the model that was pushed before, by their names, which the model to push does not have."""
+    return sorted(name for name in repository.files if _OF_A_MODEL.fullmatch(name) and name not in contents)
 
 
 def commit(

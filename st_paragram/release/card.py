@@ -6,8 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from st_paragram.core.encoding.configuration import TRAINING_FILE, read_configuration
-from st_paragram.core.encoding.directory import table_note
+from st_paragram.core.encoding.directory import TRAINING_FILE, read_configuration, table_note
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tables import markdown_table

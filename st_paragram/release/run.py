@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from st_paragram.core.encoding.averaging import tokenizer_file
-from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE
+from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import digest, file_digest, read_json, write_json, write_text
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError

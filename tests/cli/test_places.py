@@ -140,7 +140,6 @@ def said(place, monkeypatch, capsys):
     """Runs a command on a path and gives the one line that it says."""
     monkeypatch.chdir(place)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.delenv("ST_PARAGRAM_HOME", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     before = sorted(place.iterdir())
 

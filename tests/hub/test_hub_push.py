@@ -29,7 +29,6 @@ from st_paragram.tools.evaluation.results import StsResult
 
 NAME = "me/p-sp-xx"
 MODEL_FILES = {
-    "SHA256SUMS",
     "config_sentence_transformers.json",
     "model.safetensors",
     "modules.json",
@@ -175,10 +174,9 @@ def test_a_table_of_int4_goes_up_with_the_modules_that_read_it(hub, folder, pair
 def test_files_of_an_earlier_model_go(hub, folder):
     push(folder, NAME)
     files = dict(hub.repositories[NAME].head())
-    files["SHA256SUMS"] += b"0" * 64 + b"  old.safetensors\n"
     hub.repositories[NAME].commit("main", files | {"old.safetensors": b"old", "LICENSE": b"mine"}, "an older model")
     report = push(folder, NAME)
-    assert (report.uploaded, report.removed) == (("SHA256SUMS",), ("old.safetensors",))
+    assert (report.uploaded, report.removed) == ((), ("old.safetensors",))
     assert set(hub.repositories[NAME].head()) == MODEL_FILES | {"README.md", ".gitattributes", "LICENSE"}
 
 
@@ -214,9 +212,8 @@ def test_the_shipped_model_gets_the_files_of_stock_readers(hub, tmp_path, monkey
     assert report.commit is None and not hub.asked
 
 
-def test_a_model_saved_without_checksums_is_pushed_with_them(hub, folder):
+def test_what_save_pretrained_wrote_is_pushed(hub, folder):
     st_paragram.load(folder, device="cpu").save_pretrained(str(folder.parent / "saved"))
-    assert not (folder.parent / "saved" / "SHA256SUMS").exists()
     assert set(push(folder.parent / "saved", NAME).files) == MODEL_FILES | {"README.md"}
 
 
@@ -251,7 +248,7 @@ def test_models_with_folders_of_modules(hub, store, tmp_path, pairs, system):
 def test_what_is_no_sound_model_is_never_sent(hub, folder, harm):
     weights = folder / "model.safetensors"
     if harm == "damage":
-        weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+        weights.write_bytes(weights.read_bytes()[:-4])
     else:
         (folder / ("sentencepiece.model" if harm == "missing" else "st_paragram.json")).unlink()
     with pytest.raises(ModelDirectoryError):

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 
 import st_paragram
-from st_paragram.core.encoding.averaging import table_type
+from st_paragram.core.encoding.model_files import table_type
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.release import run
 from st_paragram.release.card import release_card

@@ -1,33 +1,52 @@
-"""Model directories as a whole: written all or not at all, with card, record of the training and checksums."""
+"""Model directories as a whole: `st_paragram.json`, the files of each architecture, writing all or nothing.
+
+`st_paragram.json` makes a folder a model directory. It names the `architecture`; the other entries are the
+architecture's own.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from st_paragram.core.encoding import checksums_file
-from st_paragram.core.encoding.configuration import CONFIG_FILE, TRAINING_FILE, read_configuration
-from st_paragram.core.encoding.table import TableType
-from st_paragram.core.files import atomic_folder, check_output_folder, output_lock
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.core.families import FAMILIES, entry_of_architecture
+from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, read_json, write_json, write_text
+from st_paragram.errors import ModelDirectoryError, refused, short
+
+CONFIG_FILE = "st_paragram.json"
+#: What sentence-transformers keeps of a pipeline besides its modules.
+STOCK_CONFIG_FILE = "config_sentence_transformers.json"
+#: The embedding table of an averaging model; other architectures may have more weights.
+WEIGHTS_FILE = "model.safetensors"
+#: The record of the training run.
+TRAINING_FILE = "training.json"
+FORMAT_VERSION = 3
+AVERAGING, STOCK, OWN_MODULES = "averaging", "stock", "modules"
+
+_PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
+#: Patterns of the files that make a model, in the order in which its fingerprint is computed; families add theirs.
+FILES = {AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE), STOCK: _PIPELINE_FILES, OWN_MODULES: _PIPELINE_FILES}
 
 _TABLE_NOTES = {
-    TableType.FLOAT16: """
+    "float16": """
 ## Table of float16
 
 Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer` computes and returns
 float16.
 """,
-    TableType.INT8: """
+    "int8": """
 ## Table of int8
 
 A quarter of the size of float32: 8-bit integers with one scale a row. `st_paragram.load` keeps them as they are in
 memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one stops with
 an error about tensors that "can require gradients".
 """,
-    TableType.INT4: """
+    "int4": """
 ## Table of int4
 
 An eighth of the size of float32: 4-bit integers, two a byte, with one scale a row. `st_paragram.load` keeps them as
@@ -37,62 +56,104 @@ they are in memory. `SentenceTransformer` opens the model where st_paragram is i
 
 
 @dataclass(frozen=True)
-class Files:
-    """What is in a model directory besides the model.
+class Configuration:
+    """The contents of `st_paragram.json`: an architecture, of `FILES` or of a family, and its JSON values."""
 
-    Attributes:
-        card: text of the model card, `README.md`; none if empty.
-        training: text of `training.json`, or None.
-    """
-
-    card: str = ""
-    training: str | None = None
+    architecture: str
+    values: dict[str, Any]
 
 
-def save(path: str | Path, write: Callable[[Path], None], files: Files, overwrite: bool = False) -> Path:
-    """Make a model directory, all of it or nothing.
+def write_configuration(folder: Path, configuration: Configuration) -> None:
+    """Write `st_paragram.json`."""
+    head = {"format_version": FORMAT_VERSION, "architecture": configuration.architecture}
+    write_json(folder / CONFIG_FILE, head | configuration.values, indent=2)
 
-    Args:
-        path: output directory.
-        write: writes the model into a folder that it makes.
-        files: what else is in the directory; the card ends with a note on a table of float16, int8 or int4.
-        overwrite: replace an existing model directory.
 
-    Returns:
-        The directory.
+def read_configuration(folder: Path) -> Configuration:
+    """Read `st_paragram.json`."""
+    path = file_of(folder, CONFIG_FILE)
+    with configured(folder):
+        values: dict[str, Any] = read_json(path)
+        version, architecture = values.pop("format_version"), values.pop("architecture", None)
+        if version == FORMAT_VERSION and isinstance(architecture, str):
+            return Configuration(architecture, values)
+    seen = f"format version {short(version)}, architecture {short(architecture)}"
+    raise ModelDirectoryError(f"{path}: {seen}, this st_paragram reads version {FORMAT_VERSION}; update it")
 
-    Raises:
-        ModelDirectoryError: the directory exists or cannot be written.
-        ParagramError: another run is writing the directory.
+
+def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager[None]:
+    """A `with` block that reads what `st_paragram.json` says, see `refused`."""
+    what = "not a configuration of st_paragram"
+    return refused(ModelDirectoryError, folder / CONFIG_FILE, what, "save the model again", *others)
+
+
+def damaged(folder: Path, reason: object) -> ModelDirectoryError:
+    """The error to raise where `st_paragram.json` is not what is written there."""
+    return ModelDirectoryError(f"{folder / CONFIG_FILE}: not a configuration ({reason}); save the model again")
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """A file that a model directory must have."""
+    if not (folder / name).is_file():
+        raise ModelDirectoryError(f"{folder}: {name} is missing; save the model again with st_paragram")
+    return folder / name
+
+
+def check_architecture(name: str, folder: Path) -> None:
+    """Refuse an architecture that this version does not have."""
+    if name not in FILES and entry_of_architecture(name) is None:
+        known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
+        seen = f"architecture {short(name)}, this version of st_paragram knows {known}"
+        raise ModelDirectoryError(f"{folder}: {seen}; update it")
+
+
+def files_of(folder: Path) -> tuple[str, ...]:
+    """Patterns of the files that make the model in a folder."""
+    architecture = read_configuration(folder).architecture
+    check_architecture(architecture, folder)
+    entry = entry_of_architecture(architecture)
+    return FILES[architecture] if entry is None else entry.files
+
+
+def fingerprint(folder: Path) -> str:
+    """SHA-256 of a model's configuration, tokenizer and weights, which distinguishes it from other models."""
+    digest = hashlib.sha256()
+    for pattern in files_of(folder):
+        for path in sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]:
+            if path.name != TRAINING_FILE:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def weights_size(folder: Path) -> int:
+    """Bytes of a model directory's weights."""
+    return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+
+
+def save(path: str | Path, write: Callable[[Path], None], card: str, training: str | None, overwrite: bool) -> Path:
+    """Make a model directory, all of it or nothing; `write` writes the model into a folder that it makes.
+
+    `card`, to which a note on a table of float16, int8 or int4 is added, is for `README.md`, and `training` for
+    `training.json`. An existing model directory is replaced if `overwrite` is True.
     """
     path = Path(path)
-    check = partial(check_free, path, overwrite)
-    with output_lock(path, check), atomic_folder(path) as new:
+    with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
         write(new)
-        card = _with_note(files.card, table_note(read_configuration(new).values.get("table_type")))
+        note = table_note(read_configuration(new).values.get("table_type"))
+        if not (note and note in card):  # in place of that on int4 which the original may have
+            card = card.replace(_TABLE_NOTES["int4"], "") + note
         if card:
-            (new / "README.md").write_text(card.lstrip("\n"), encoding="utf-8")
-        if files.training:
-            (new / TRAINING_FILE).write_text(files.training, encoding="utf-8")
-        checksums_file.write_checksums(new)
+            write_text(new / "README.md", card.lstrip("\n"))
+        if training:
+            write_text(new / TRAINING_FILE, training)
     return path
 
 
-def _with_note(card: str, note: str) -> str:
-    """The card, with the note at its end unless it has it, and without that on int4 which the original may have."""
-    return card if note and note in card else card.replace(_TABLE_NOTES[TableType.INT4], "") + note
-
-
 def check_free(path: str | Path, overwrite: bool = False) -> None:
-    """Refuse early, before hours of training, a place that `save` would refuse.
-
-    Raises:
-        ModelDirectoryError: `path` exists, and is not a model directory or must not be overwritten; or it cannot be
-            made.
-    """
+    """Refuse early, before hours of training, a place that `save` would refuse."""
     check_output_folder(Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
 
 def table_note(table_type: str | None) -> str:
     """What readers should know of a table of this type; empty for float32, or for models without a table."""
-    return _TABLE_NOTES.get(TableType(table_type), "") if table_type else ""
+    return _TABLE_NOTES.get(table_type or "", "")

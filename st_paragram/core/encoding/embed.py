@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.table import Ids, Table, Vectors
+from st_paragram.core.encoding.packing import Vectors
+from st_paragram.core.encoding.table import Table
 from st_paragram.core.tokenizers.base import Tokenizer
 
 #: Texts tokenized and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
@@ -17,70 +18,42 @@ BATCH_SIZE = 4096
 
 @dataclass(slots=True)  # frozen, it takes three times as long to make
 class Embedding:
-    """How texts become embeddings.
-
-    Attributes:
-        tokenizer: text to ids.
-        table: a row for each id.
-        unit_vectors: whole vectors have length 1, before components are cut off.
-        normalized: results have length 1.
-        truncate_dim: components of a result; all if None.
-        prompt: put before each text.
-        batch_size: texts at a time.
-        threads: of tokenizer and kernels.
-        progress: show a progress bar.
-        before_lookup: called with the ids of a batch before their rows are read.
-    """
+    """How texts become embeddings."""
 
     tokenizer: Tokenizer
     table: Table
-    unit_vectors: bool = False
-    normalized: bool = False
-    truncate_dim: int | None = None
-    prompt: str | None = None
-    batch_size: int = BATCH_SIZE
-    threads: int = 1
-    progress: bool = False
-    before_lookup: Callable[[NDArray[np.int64]], object] | None = None
+    unit_vectors: bool = False  # whole vectors have length 1, before components are cut off
+    normalized: bool = False  # results have length 1
+    truncate_dim: int | None = None  # components of a result; all if None
+    prompt: str | None = None  # put before each text
+    batch_size: int = BATCH_SIZE  # texts at a time
+    threads: int = 1  # of tokenizer and kernels
+    progress: bool = False  # show a progress bar
+    before_lookup: Callable[[NDArray[np.int64]], object] | None = None  # called with ids before their rows are read
 
     def of(self, texts: list[str]) -> Vectors:
         """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
-        dimension = self.table.dimension
-        width = len(range(dimension)[: self.truncate_dim])
         # Ordinary memory: huge pages for every result would have to be found each time, which can take longer.
-        rows = np.empty((len(texts), width), dtype=np.float32)
-        for first in self._steps(len(texts)):
-            batch, out = texts[first : first + self.batch_size], rows[first : first + self.batch_size]
-            ids, offsets = self._ids(batch)
-            if width == dimension:
-                self.table.means(ids, offsets, out, self.unit_vectors or self.normalized, self.threads)
-            else:
-                self._truncated(ids, offsets, out)
+        rows = np.empty((len(texts), len(range(self.table.dimension)[: self.truncate_dim])), dtype=np.float32)
+        steps: Iterable[int] = range(0, len(texts), self.batch_size)
+        if self.progress:
+            from tqdm.autonotebook import tqdm
+
+            steps = tqdm(steps, desc="Batches")
+        for first in steps:
+            self._fill(rows[first : first + self.batch_size], texts[first : first + self.batch_size])
         return rows
 
-    def _ids(self, batch: list[str]) -> tuple[Ids, NDArray[np.int64]]:
+    def _fill(self, out: Vectors, texts: list[str]) -> None:
         if self.prompt:
-            batch = [self.prompt + text for text in batch]
+            texts = [self.prompt + text for text in texts]
         tokenizer = self.tokenizer  # some give ids of the type that the kernels read
-        ids, offsets = getattr(tokenizer, "encode_rows", tokenizer.encode)(batch, None, self.threads)
+        ids, offsets = getattr(tokenizer, "encode_rows", tokenizer.encode)(texts, None, self.threads)
         if self.before_lookup is not None:
             self.before_lookup(ids.astype(np.int64))
-        return ids, offsets
-
-    def _truncated(self, ids: Ids, offsets: NDArray[np.int64], out: Vectors) -> None:
-        whole = self.table.means(ids, offsets, None, self.unit_vectors, self.threads)
-        if not self.normalized:
-            out[:] = whole[:, : out.shape[1]]
+        if out.shape[1] == self.table.dimension:
+            self.table.means(ids, offsets, out, self.unit_vectors or self.normalized, self.threads)
             return
-        # The mean of one row is the row itself; so the kernel only scales it.
-        part = Table(np.ascontiguousarray(whole[:, : out.shape[1]]))
-        part.means(np.arange(len(out)), np.arange(len(out) + 1), out, True, self.threads)
-
-    def _steps(self, count: int) -> Iterable[int]:
-        """Where batches begin."""
-        steps = range(0, count, self.batch_size)
-        if not self.progress:
-            return steps
-        from tqdm.autonotebook import tqdm
-
-        return tqdm(steps, desc="Batches")
+        out[:] = self.table.means(ids, offsets, None, self.unit_vectors, self.threads)[:, : out.shape[1]]
+        if self.normalized:  # the mean of one row is the row itself, so the kernel only scales it
+            Table(out.copy()).means(np.arange(len(out)), np.arange(len(out) + 1), out, True, self.threads)

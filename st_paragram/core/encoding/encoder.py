@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding import averaging, directory
-from st_paragram.core.encoding.averaging import AveragingModel
-from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
+from st_paragram.core.encoding import directory, model_files
+from st_paragram.core.encoding.directory import AVERAGING, read_configuration
 from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
 from st_paragram.core.encoding.find import SHIPPED, find
-from st_paragram.core.encoding.packing import PRECISIONS, quantize
+from st_paragram.core.encoding.model_files import AveragingModel
+from st_paragram.core.encoding.packing import PRECISIONS, Vectors, quantize
 from st_paragram.core.encoding.similarity import similarity
-from st_paragram.core.encoding.table import TableType, Vectors
+from st_paragram.core.encoding.table import TableType
 from st_paragram.core.encoding.texts import list_of_texts
 from st_paragram.core.threads import usable_threads
 from st_paragram.core.tokenizers.base import Tokenizer
@@ -49,29 +50,28 @@ class Encoder:
         """Open a model.
 
         Args:
-            model: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini`, `p-sp-base`, a hub
-                id `owner/name` or `owner/name@revision`; or a model in parts.
+            model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or the parts.
             truncate_dim: keep the first components of each embedding only; no others are kept in memory.
             num_threads: threads that encode; as many as `OMP_NUM_THREADS` says if None, or as cores.
-
-        Raises:
-            ModelDirectoryError: not found, a file is missing or damaged, or the model is not an averaging model.
-            SettingsError: a `truncate_dim` or a `num_threads` below 1.
         """
         if num_threads is not None and num_threads < 1:
             raise SettingsError(f"num_threads is {num_threads}; use at least 1")
+        model_files.check_dimension(truncate_dim)
         if isinstance(model, AveragingModel):
-            averaging.check_dimension(truncate_dim)
             self.model = replace(model, table=model.table.truncated(truncate_dim))
         else:
-            self.model = _read(find(model), truncate_dim)
+            folder = find(model)
+            configuration = read_configuration(folder)
+            if configuration.architecture != AVERAGING:
+                seen = f"a model of architecture {configuration.architecture!r}, which needs torch"
+                raise ModelDirectoryError(f"{folder}: {seen}; open it with st_paragram.load")
+            self.model = model_files.read(folder, configuration.values, truncate_dim)
         #: Threads that encode.
         self.num_threads = num_threads or usable_threads()
         settings = self.model.settings
+        prompts = {name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()}
         #: Texts to put before other texts, by name.
-        self.prompts: dict[str, str] = averaging.PROMPTS | {
-            name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()
-        }
+        self.prompts: dict[str, str] = model_files.PROMPTS | prompts
         self.default_prompt_name: str | None = settings.get("default_prompt_name")
         self.similarity_fn_name: str = settings.get("similarity_fn_name") or "cosine"
         self.truncate_dim: int | None = settings.get("truncate_dim")
@@ -102,32 +102,24 @@ class Encoder:
         language: str | None = None,
         show_progress_bar: bool | None = False,
     ) -> NDArray[Any]:
-        """Embed texts.
+        """Embed texts, as float32 (N, D), or (D,) for a single string; see `packing.quantize` for other precisions.
 
         Args:
-            texts: a string, or several: a list, a tuple, a NumPy array, a column of pandas, polars or Arrow, or any
-                iterable of strings, such as a generator.
+            texts: a string, or several: a list, an array, a column of pandas, polars or Arrow, any iterable of strings.
             batch_size: texts embedded at a time.
             prompt: put before each text.
             prompt_name: the prompt of this name in `prompts`; the default prompt if neither is given.
             normalize_embeddings: scale embeddings to length 1.
             truncate_dim: keep the first components only.
-            precision: float32, int8, uint8, binary or ubinary, see `packing.quantize`.
+            precision: float32, int8, uint8, binary or ubinary.
             language: which language is read, for a model with two vocabularies.
             show_progress_bar: show one.
-
-        Returns:
-            float32 (N, D), or (D,) for a single string; with another precision as `packing.quantize` gives it. A
-            text without a known token has the embedding of the unknown token.
-
-        Raises:
-            SettingsError: a text that is not a string, with its position, or a wrong setting.
         """
         if precision not in PRECISIONS:
             raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
         if type(batch_size) is not int or batch_size < 1:
             raise SettingsError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
-        averaging.check_dimension(truncate_dim)
+        model_files.check_dimension(truncate_dim)
         single = isinstance(texts, str)
         rows = Embedding(
             self._tokenizer(language),
@@ -152,29 +144,11 @@ class Encoder:
         return self.encode(texts, **self._with_prompt(options, _DOCUMENT_PROMPTS))
 
     def similarity(self, a: Any, b: Any) -> Vectors:  # noqa: ANN401
-        """The model's similarity, usually the cosine, of all rows of `a` with all rows of `b`.
-
-        Args:
-            a: embeddings (n, D), or one (D,).
-            b: embeddings (m, D), or one (D,).
-
-        Returns:
-            float32 (n, m).
-
-        Raises:
-            SettingsError: vectors of different dimensions.
-        """
+        """The model's similarity, usually the cosine, of all rows of `a`, (n, D), with all of `b`, (m, D): (n, m)."""
         return similarity(a, b, self.similarity_fn_name)
 
     def tokenize(self, texts: Any) -> list[list[str]]:  # noqa: ANN401
-        """The pieces of each text that have an embedding; none for a text of unknown pieces alone.
-
-        Args:
-            texts: as for `encode`; a single string counts as one text.
-
-        Raises:
-            SettingsError: a text that is not a string, with its position.
-        """
+        """The pieces of each text that have an embedding; a single string counts as one text."""
         rows = [texts] if isinstance(texts, str) else list_of_texts(texts)
         ids, offsets = self.tokenizer.encode(rows, None, self.num_threads)
         pieces = [self.tokenizer.piece(each) for each in ids.tolist()]
@@ -182,11 +156,7 @@ class Encoder:
         return [[piece for piece in pieces[begin:end] if piece] for begin, end in spans]
 
     def in_language(self, language: str) -> Encoder:
-        """The encoder that reads texts of a language, for a model with two vocabularies; it shares the table.
-
-        Raises:
-            SettingsError: the model has one vocabulary, or none of this language.
-        """
+        """The encoder that reads texts of a language, for a model with two vocabularies; it shares the table."""
         model = replace(self.model, tokenizer=self._tokenizer(language))
         return type(self)(model, num_threads=self.num_threads)
 
@@ -203,18 +173,13 @@ class Encoder:
         """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
 
         Args:
-            path: output directory.
+            path: of the directory.
             card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is added at its end.
             overwrite: replace an existing model directory.
             dtype: store the table as float32, float16, int8 or int4; as it is if not given.
             truncate_dim: store the first components of each row only.
             normalize: every reader is to give embeddings of length 1.
             training: text of `training.json`.
-
-        Raises:
-            ModelDirectoryError: the directory exists or cannot be written.
-            ParagramError: another run is writing the directory.
-            SettingsError: no such type, a dimension below 1, or numbers that do not fit the type.
         """
         settings = {
             "prompts": self.prompts,
@@ -223,8 +188,8 @@ class Encoder:
             "truncate_dim": self.truncate_dim,
         }
         model = replace(self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize)
-        files = directory.Files(card, training)
-        return directory.save(path, lambda new: averaging.write(model, new, dtype, truncate_dim), files, overwrite)
+        write = partial(model_files.write, model, dtype=dtype, dim=truncate_dim)
+        return directory.save(path, write, card, training, overwrite)
 
     def __repr__(self) -> str:
         table = self.model.table
@@ -254,14 +219,3 @@ class Encoder:
         if options.get("prompt") is None and options.get("prompt_name") is None:
             return options | {"prompt_name": next(name for name in names if name in self.prompts)}
         return options
-
-
-def _read(folder: Path, truncate_dim: int | None) -> AveragingModel:
-    averaging.check_dimension(truncate_dim)
-    configuration = read_configuration(folder)
-    if configuration.architecture != AVERAGING:
-        raise ModelDirectoryError(
-            f"{folder}: a model of architecture {configuration.architecture!r}, which needs torch; open it with "
-            "st_paragram.load"
-        )
-    return averaging.read(folder, configuration.values, truncate_dim)

@@ -1,26 +1,23 @@
-"""Where a model is: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, a shipped one, a hub id."""
+"""Where a model is: a path, one that comes with the package, or a repository of the hub."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
-from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, CONFIG_FILE, STOCK_CONFIG_FILE
-from st_paragram.core.files import cache_folder, file_for_folder
-from st_paragram.errors import ModelDirectoryError, ParagramError, one_line, short
+from st_paragram.core.encoding.directory import CONFIG_FILE, STOCK_CONFIG_FILE, files_of
+from st_paragram.errors import ModelDirectoryError, one_line, short
 
 logger = logging.getLogger(__name__)
 
-HOME_VARIABLE = "ST_PARAGRAM_HOME"
 #: The model that is taken where none is named.
 SHIPPED = "p-sp-mini"
 #: The models that come with the package, the smallest first.
 SHIPPED_MODELS = (SHIPPED, "p-sp-base")
-_ADVICE = f"give a path, take {SHIPPED}, or train a model with `st-paragram train`"
-_BESIDE = (STOCK_CONFIG_FILE, CHECKSUMS_FILE, "README.md")
+_ADVICE = f"give a path, take {SHIPPED}, train a model with `st-paragram train`, or name one of the hub as owner/name"
+#: A repository of the hub, and perhaps a revision.
+HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -28,45 +25,24 @@ def find(name: str | Path) -> Path:
     """The directory of a model.
 
     Args:
-        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, `p-sp-mini` or `p-sp-base`, which come
-            with the package, or a hub id `owner/name`, which may name a revision (a branch, a tag or a commit):
-            `owner/name@v1`.
-
-    Raises:
-        ModelDirectoryError: not found; the message lists the places.
+        name: a path, `p-sp-mini` or `p-sp-base`, which come with the package, or a hub id `owner/name`, which may name
+            a revision (a branch, a tag or a commit): `owner/name@v1`.
     """
-    return find_here(name) or _from_hub(str(name), _places(str(name)))
+    return find_here(name) or _from_hub(str(name))
 
 
 def find_here(name: str | Path) -> Path | None:
-    """The directory of a model, as `find` gives it, without asking the hub: None for a hub id.
-
-    Raises:
-        ModelDirectoryError: not found; the message lists the places.
-    """
-    name = str(name)
-    for place in _places(name):
-        if _is_folder(place):
-            return place
+    """The directory of a model, as `find` gives it, without asking the hub: None for a hub id."""
+    name, path = str(name), Path(name).expanduser()
+    if path.is_dir():
+        return path
     if name in SHIPPED_MODELS:
         return shipped_folder(name)
-    if wrong := file_for_folder(name, "a model directory"):
-        raise ModelDirectoryError(f"{one_line(wrong)}; name the folder that holds the model")
-    if name.partition("@")[0].count("/") == 1 and not name.startswith((".", "/")):
+    if path.is_file():
+        raise ModelDirectoryError(f"{path} is a file, where a model directory is expected; name its folder")
+    if HUB_ID.fullmatch(name):
         return None
-    if name.startswith((".", "/", "~")):
-        raise ModelDirectoryError(f"{one_line(name)}: no such model directory; {_ADVICE}")
-    hub = "a model of the hub needs its owner, as owner/name"
-    raise ModelDirectoryError(f"no model {short(name)}; looked for {_listed(_places(name))}; {_ADVICE}; {hub}")
-
-
-def _places(name: str) -> list[Path]:
-    """Where a model is looked for, the hub apart."""
-    return [Path(name), *(folder / name for folder in homes())]
-
-
-def _listed(places: list[Path]) -> str:
-    return one_line(", ".join(map(str, places)))
+    raise ModelDirectoryError(f"no model {short(name)}: no such folder; {_ADVICE}")
 
 
 def shipped_folder(name: str = SHIPPED) -> Path:
@@ -74,27 +50,8 @@ def shipped_folder(name: str = SHIPPED) -> Path:
     return Path(__file__).with_name("shipped") / name
 
 
-def _is_folder(place: Path) -> bool:
-    try:
-        return place.is_dir()
-    except (OSError, ValueError):  # what cannot be a name of a file
-        return False
-
-
-def homes() -> list[Path]:
-    """Folders in which models are found by name: `$ST_PARAGRAM_HOME`, then the user's cache."""
-    folders = [Path(home)] if (home := os.environ.get(HOME_VARIABLE)) else []
-    with suppress(ParagramError):  # no cache, no models in it
-        folders.append(cache_folder())
-    return folders
-
-
 def default_model() -> str:
-    """The one model directory `p-sp-*` of the current folder; where there is none, the model that is shipped.
-
-    Raises:
-        ModelDirectoryError: There is more than one.
-    """
+    """The one model directory `p-sp-*` of the current folder; where there is none, the model that is shipped."""
     found = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
     if len(found) > 1:
         raise ModelDirectoryError(f"{len(found)} models here ({', '.join(found)}); choose one with --model")
@@ -108,46 +65,20 @@ def commit_of(folder: Path) -> str | None:
     return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
 
 
-def with_commit(name: str, folder: Path) -> str:
-    """A model's name, for records: that of a hub id names the commit that was found in place of its revision."""
-    commit = commit_of(folder)
-    return name if commit is None or _is_folder(Path(name)) else f"{name.partition('@')[0]}@{commit}"
-
-
-def cached_commit(name: str) -> str | None:
-    """The commit that a hub id stands for in the hub's cache, where it was found before; None for any other name."""
-    if _is_folder(Path(name)) or name.partition("@")[0].count("/") != 1:
-        return None
-    from huggingface_hub import try_to_load_from_cache
-
-    repository, _, revision = name.partition("@")
-    try:
-        found = try_to_load_from_cache(repository, CONFIG_FILE, revision=revision or None)
-    except ValueError:  # no name that the hub has
-        return None
-    return commit_of(Path(found).parent) if isinstance(found, str) else None
-
-
-def _from_hub(name: str, places: list[Path]) -> Path:
+def _from_hub(name: str) -> Path:
     """The files that the model's architecture needs, and no others, all of one commit."""
     from huggingface_hub import snapshot_download
-
-    from st_paragram.core.encoding.architectures import files_of
 
     repository, _, revision = name.partition("@")
     try:
         folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=[CONFIG_FILE]))
         commit = commit_of(folder)
-        patterns = [*files_of(folder), *_BESIDE]
+        patterns = [*files_of(folder), STOCK_CONFIG_FILE, "README.md"]
         folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
-        raise ModelDirectoryError(
-            f"{one_line(name)} is on the hub, but is not a model of st_paragram: {error}"
-        ) from error
+        raise ModelDirectoryError(f"{name} is on the hub, but is not a model of st_paragram: {error}") from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
         reason = one_line(str(error).strip().split("\n")[0], 300)
-        raise ModelDirectoryError(
-            f"no model {short(name)}; looked for {_listed(places)} and on the hub ({reason})"
-        ) from error
+        raise ModelDirectoryError(f"no model {short(name)}: no such folder, nor on the hub ({reason})") from error
     logger.info("%s: commit %s of the hub", repository, commit or "unknown")
     return folder

@@ -1,15 +1,14 @@
 """Vectors in fewer bytes: how they are rounded to float16 or int8, and read back.
 
 int8 is symmetric: the largest component of a row, in absolute value, becomes 127, and the scale of the row is that
-component divided by 127. A search asks only for directions: there each row is stretched to use the whole range, and no
-scale is kept.
+component divided by 127.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,35 +16,17 @@ from numpy.typing import NDArray
 from st_paragram.errors import SettingsError
 
 Vectors = NDArray[np.float32]
-_Type = TypeVar("_Type", bound="NamedType")
 
 #: What `encode(..., precision=...)` of sentence-transformers takes.
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
+#: Rows converted at a time: they stay in the cache, and no second matrix of float32 is in memory.
+BLOCK = 1 << 10
 
 _LARGEST = 127  # of the int8 numbers in use; -128 has no counterpart
-_BLOCK = 1 << 10  # rows converted at a time: they stay in the cache, and no second matrix of float32 is in memory
 _STEPS = 255  # of a component's range in `quantize`
 
 
-class NamedType(str, Enum):
-    """A choice of types of numbers, by their names."""
-
-    @classmethod
-    def of(cls: type[_Type], name: str) -> _Type:
-        """The type called `name`.
-
-        Raises:
-            SettingsError: There is no such type.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            raise SettingsError(
-                f"unknown number type {name!r}; choose {', '.join(kind.value for kind in cls)}"
-            ) from None
-
-
-class NumberType(NamedType):
+class NumberType(str, Enum):
     """Types of stored numbers."""
 
     FLOAT32 = "float32"
@@ -55,15 +36,10 @@ class NumberType(NamedType):
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Vectors as they are stored; row i stands for `numbers[i]` or `numbers[i] * scales[i]`.
+    """Vectors as they are stored; row i stands for `numbers[i]` or `numbers[i] * scales[i]`."""
 
-    Attributes:
-        numbers: float32, float16 or int8 (n, D).
-        scales: float32 (n,) if the numbers are int8, otherwise None.
-    """
-
-    numbers: NDArray[Any]
-    scales: NDArray[np.float32] | None = None
+    numbers: NDArray[Any]  # float32, float16 or int8 (n, D)
+    scales: NDArray[np.float32] | None = None  # (n,) if the numbers are int8
 
     def __len__(self) -> int:
         """Number of rows, n."""
@@ -75,32 +51,25 @@ class Packed:
 
 
 def pack(rows: Packed, kind: NumberType) -> Packed:
-    """Store rows in another type; what is of this type already is returned as it is.
+    """Store rows (n, D), finite, in another type; what is of this type already is returned as it is.
 
     A row of zeros, or of numbers so small that their scale is zero, becomes zeros in int8. Components above 65,504
     become infinite in float16, which the caller must look for.
-
-    Args:
-        rows: (n, D), finite.
-        kind: The type of the result.
     """
     if rows.numbers.dtype == kind.value:
         return rows
+    numbers = np.empty(rows.numbers.shape, kind.value)
     scales = np.empty(len(rows), np.float32) if kind is NumberType.INT8 else None
-    packed = Packed(np.empty(rows.numbers.shape, kind.value), scales)
-    for begin in range(0, len(rows), _BLOCK):
-        some = slice(begin, begin + _BLOCK)
-        if kind is NumberType.FLOAT32:
-            unpack(rows[some], packed.numbers[some])
-            continue
-        block = rows.numbers[some] if rows.numbers.dtype == np.float32 else unpack(rows[some])
+    for begin in range(0, len(rows), BLOCK):
+        some = slice(begin, begin + BLOCK)
+        block = unpack(rows[some])
         if scales is None:
             with np.errstate(over="ignore"):
-                packed.numbers[some] = block
+                numbers[some] = block
         else:
             scales[some] = np.abs(block).max(axis=1, initial=0) / np.float32(_LARGEST)
-            packed.numbers[some] = to_int8(block, scales[some])
-    return packed
+            numbers[some] = to_int8(block, scales[some])
+    return Packed(numbers, scales)
 
 
 def to_int8(rows: Vectors, scales: NDArray[np.float32]) -> NDArray[np.int8]:
@@ -118,62 +87,23 @@ def unpack(packed: Packed, out: Vectors | None = None) -> Vectors:
     return rows
 
 
-def stretch(units: Vectors) -> NDArray[np.int8]:
-    """Directions in int8, without scales; none of the rows (n, D) may be zero."""
-    return np.rint(units * (_LARGEST / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
-
-
-def unit_vectors(stored: NDArray[Any], out: Vectors | None = None) -> Vectors:
-    """Rows of any type scaled to length 1, float32 (n, D), in new memory or in an array of this shape."""
-    units = np.empty(stored.shape, np.float32) if out is None else out
-    for begin in range(0, len(units), _BLOCK):
-        block = units[begin : begin + _BLOCK]
-        block[...] = stored[begin : begin + _BLOCK]
-        block /= _lengths(block)[:, None]
-    return units
-
-
-def row_lengths(stored: NDArray[Any]) -> Vectors:
-    """What `unit_vectors` divides rows by, float32 (n,)."""
-    lengths = np.empty(len(stored), np.float32)
-    for begin in range(0, len(stored), _BLOCK):
-        lengths[begin : begin + _BLOCK] = _lengths(stored[begin : begin + _BLOCK].astype(np.float32))
-    return lengths
-
-
-def _lengths(rows: Vectors) -> Vectors:
-    lengths: Vectors = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-    return lengths
-
-
 def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:
-    """Round embeddings; the formulas are those of `sentence_transformers.util.quantize_embeddings`.
+    """Round embeddings, float32 (n, D), by the formulas of `sentence_transformers.util.quantize_embeddings`.
 
-    Args:
-        vectors: float32 (n, D).
-        precision: one of `PRECISIONS`. For int8 and uint8, each component's range in these vectors is cut into 255
-            steps, so that vectors of different calls cannot be compared; binary and ubinary keep one bit of each
-            component, whether it is above 0.
-
-    Returns:
-        (n, D) of this type; int8 or uint8 (n, ceil(D / 8)) for binary and ubinary.
-
-    Raises:
-        SettingsError: no such precision, or a range is to be found in a single vector.
+    For int8 and uint8, each component's range in these vectors is cut into 255 steps, so that vectors of different
+    calls cannot be compared. binary and ubinary, (n, ceil(D / 8)), keep one bit of each component: whether it is above
+    0.
     """
     if precision == "float32":
         return vectors
     if precision in ("binary", "ubinary"):
         bits = np.packbits(vectors > 0, axis=-1)
         return bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
-    if precision not in PRECISIONS:
-        raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
     if len(vectors) == 1:
         raise SettingsError(f"precision {precision} needs several texts, to find the range of each component")
     if not len(vectors):
         return np.zeros(vectors.shape, dtype=precision)
     begin = vectors.min(axis=0)
     step = (vectors.max(axis=0) - begin) / _STEPS
-    step = np.where(step == 0, 1, step)
-    values = np.clip(np.floor((vectors - begin) / step), 0, _STEPS)
+    values = np.clip(np.floor((vectors - begin) / np.where(step == 0, 1, step)), 0, _STEPS)
     return values.astype(np.uint8) if precision == "uint8" else (values - 128).astype(np.int8)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.encoding.configuration import TRAINING_FILE
+from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.core.files import read_record
 from st_paragram.errors import ModelDirectoryError, refused
 
@@ -49,39 +49,22 @@ class TranslationScore:
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """Description of a training run.
-
-    Args:
-        name: of the model.
-        languages: of the two sides.
-        data: one line that says where the pairs come from.
-        pairs: their number.
-        preparation: its settings and reports.
-        segmentation: word segmentation before the tokenizer (Chinese).
-        settings: of the training run.
-        seconds: of wall time, with evaluation and checkpoints.
-        pairs_per_second: while training.
-        scores: on development pairs.
-        machine: the kind, and the number of threads.
-        translations: scores on held-out translations, if there were any.
-        history: what was logged of the run, where its objective has several parts.
-        tasks: pairs of other tasks than translation, by task and language ("qa en").
-    """
+    """Description of a training run."""
 
     name: str
-    languages: tuple[str, str]
-    data: str
+    languages: tuple[str, str]  # of the two sides
+    data: str  # one line that says where the pairs come from
     pairs: int
-    preparation: Mapping[str, Any]
-    segmentation: str
+    preparation: Mapping[str, Any]  # its settings and reports
+    segmentation: str  # of words before the tokenizer (Chinese)
     settings: Mapping[str, Any]
-    seconds: float
-    pairs_per_second: float
-    scores: Sequence[Score]
-    machine: str = "unknown"
-    translations: Sequence[TranslationScore] = ()
-    history: Sequence[Mapping[str, float]] = field(default_factory=list)
-    tasks: Mapping[str, int] = field(default_factory=dict)
+    seconds: float  # of wall time, with evaluation and checkpoints
+    pairs_per_second: float  # while training
+    scores: Sequence[Score]  # on development pairs
+    machine: str = "unknown"  # its kind, and the number of threads
+    translations: Sequence[TranslationScore] = ()  # held-out ones, if there were any
+    history: Sequence[Mapping[str, float]] = field(default_factory=list)  # where the objective has several parts
+    tasks: Mapping[str, int] = field(default_factory=dict)  # pairs of other tasks than translation: "qa en"
 
     def as_json(self) -> str:
         """The text of `training.json`."""
@@ -89,11 +72,7 @@ class TrainingRecord:
 
 
 def read_training_record(directory: str | Path) -> TrainingRecord | None:
-    """The record kept in a model directory, or None if it has none.
-
-    Raises:
-        ModelDirectoryError: the file is there but broken.
-    """
+    """The record kept in a model directory, or None if it has none."""
     path = Path(directory) / TRAINING_FILE
     if not path.is_file():
         return None
@@ -102,10 +81,6 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
 
 
 def training_text(directory: str | Path) -> str | None:
-    """The record kept in a model directory, as text to keep in a copy; None if it has none.
-
-    Raises:
-        ModelDirectoryError: the file is there but broken.
-    """
+    """The record kept in a model directory, as text to keep in a copy; None if it has none."""
     record = read_training_record(directory)
     return None if record is None else record.as_json()

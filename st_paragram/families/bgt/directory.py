@@ -17,8 +17,8 @@ from typing import Any, cast
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import Configuration, file_of, write_configuration
+from st_paragram.core.encoding import model_files
+from st_paragram.core.encoding.directory import Configuration, file_of, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
@@ -55,7 +55,7 @@ def write(
             stock.write(cast("GaussianEncoder", generator.languages[side]).pipeline, folder / f"language-{language}")
     (folder / generator_files.DECODERS).parent.mkdir(exist_ok=True)
     save_file(generator_files.own_tensors(generator), folder / generator_files.DECODERS)
-    (folder / averaging.tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
+    (folder / model_files.tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
     values = {
         "languages": list(model.languages),
         "language_encoders": [side for side in SIDES if side in generator.languages],
@@ -73,7 +73,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     """
     model = stock.read(folder, {}, device, truncate_dim)
     first, second = generator_files.checked(folder, values)["languages"]
-    path = file_of(folder, averaging.tokenizer_file(SentencePieceTokenizer.kind))
+    path = file_of(folder, model_files.tokenizer_file(SentencePieceTokenizer.kind))
     try:
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **values["tokenizer_options"])
     except (SettingsError, *DAMAGED) as error:

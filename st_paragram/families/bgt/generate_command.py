@@ -11,7 +11,7 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from st_paragram.core.encoding.configuration import read_configuration
+from st_paragram.core.encoding.directory import read_configuration
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.families import FAMILIES
 from st_paragram.core.files import STDIN, check_output, is_pipe

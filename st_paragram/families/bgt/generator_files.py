@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.configuration import configured, file_of
+from st_paragram.core.encoding.directory import configured, file_of
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import ModelDirectoryError, refused, short
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape

@@ -12,7 +12,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding import model_files
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator
 from st_paragram.families.bgt.generator_files import read_generator
@@ -56,7 +56,7 @@ class GenerativeEncoder(SentenceTransformer):
         values: Mapping[str, Any] | None = None,
     ) -> GenerativeEncoder:
         """A pipeline with its generator, or with a folder that has one, and what `st_paragram.json` says of it."""
-        settings = {name: getattr(model, name) for name in averaging.PIPELINE_SETTINGS}
+        settings = {name: getattr(model, name) for name in model_files.PIPELINE_SETTINGS}
         made = cls(modules=list(model), device=str(model.device), **settings)
         made._model_card_text = model._model_card_text
         made.languages, made.sentencepiece = languages, tokenizer

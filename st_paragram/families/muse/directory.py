@@ -23,8 +23,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import nn
 
-from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import (
+from st_paragram.core.encoding import model_files
+from st_paragram.core.encoding.directory import (
     Configuration,
     configured,
     damaged,
@@ -80,13 +80,13 @@ def write(
     if isinstance(encoder, ConvolutionEncoder):
         write_convolution(encoder, folder)
     write_heads(model.heads, folder)
-    (folder / averaging.tokenizer_file(model.sentencepiece.kind)).write_bytes(model.sentencepiece.content)
+    (folder / model_files.tokenizer_file(model.sentencepiece.kind)).write_bytes(model.sentencepiece.content)
     write_configuration(folder, Configuration(DUAL_ENCODER, asdict(model.values)))
 
 
 def _stock_pipeline(model: DualEncoder, encoder: ConvolutionEncoder) -> SentenceTransformer:
     """The same weights and settings in sentence-transformers' own modules, on the CPU."""
-    settings = {name: getattr(model, name) for name in averaging.PIPELINE_SETTINGS}
+    settings = {name: getattr(model, name) for name in model_files.PIPELINE_SETTINGS}
     with torch.random.fork_rng(devices=[]):  # a checkpoint must not move the generator that training draws from
         modules = stock_modules(cast("TokenEmbedding", model[0]), encoder, model.values.max_length)
         router = _copied(cast("Router", model[-1]), model.values.dim)
@@ -108,7 +108,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     if values.get("encoder") == "finished":
         return towers_directory.read(folder, values, device, truncate_dim)
     stored = _checked(folder, values)
-    path = file_of(folder, averaging.tokenizer_file(SentencePieceTokenizer.kind))
+    path = file_of(folder, model_files.tokenizer_file(SentencePieceTokenizer.kind))
     try:
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
     except (SettingsError, *DAMAGED) as error:
@@ -118,7 +118,7 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     modules = list(pipeline)
     if stored.convolution is not None:
         modules = [*_native_modules(folder, tokenizer, stored.dim, stored.convolution), pipeline[-1]]
-    settings = {name: getattr(pipeline, name) for name in averaging.PIPELINE_SETTINGS}
+    settings = {name: getattr(pipeline, name) for name in model_files.PIPELINE_SETTINGS}
     settings["truncate_dim"] = truncate_dim
     model = DualEncoder.of(modules, tokenizer, read_heads(folder, stored.dim), stored, device, **settings)
     model._model_card_text = pipeline._model_card_text
@@ -159,7 +159,7 @@ def read_weights(folder: Path, into: SentenceTransformer) -> None:
     Raises:
         ModelDirectoryError: it cannot be read, or holds another pipeline.
     """
-    from st_paragram.core.encoding.configuration import read_configuration
+    from st_paragram.core.encoding.directory import read_configuration
 
     stored = read(folder, read_configuration(folder).values, "cpu", None)
     assert isinstance(into, WithClassifier)

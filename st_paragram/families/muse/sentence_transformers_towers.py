@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import nn
 
-from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS
+from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.sentence_transformers_encoder import WithClassifier, _Beside
 from st_paragram.families.muse.towers import TaskHeads, towers

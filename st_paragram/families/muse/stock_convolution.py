@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Pooling, Transformer
 from torch import Tensor, nn
 
-from st_paragram.core.encoding.configuration import WEIGHTS_FILE
+from st_paragram.core.encoding.directory import WEIGHTS_FILE
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.learning.models.tensors_file import read_tensors

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import atomic, content_digest, digest
 from st_paragram.errors import TextError

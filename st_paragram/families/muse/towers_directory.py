@@ -16,8 +16,8 @@ import pydantic
 from safetensors.torch import save_file
 from sentence_transformers.sentence_transformer.modules import Router
 
-from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS
-from st_paragram.core.encoding.configuration import Configuration, configured, write_configuration
+from st_paragram.core.encoding.directory import Configuration, configured, write_configuration
+from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers, TowersValues

@@ -14,8 +14,8 @@ from safetensors.torch import save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
-from st_paragram.core.encoding.averaging import tokenizer_file
-from st_paragram.core.encoding.configuration import WEIGHTS_FILE, file_of
+from st_paragram.core.encoding.directory import WEIGHTS_FILE, file_of
+from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.flat_ids import starts, truncate
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer

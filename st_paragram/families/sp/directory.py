@@ -23,8 +23,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import Tensor, nn
 
-from st_paragram.core.encoding import averaging
-from st_paragram.core.encoding.configuration import WEIGHTS_FILE, Configuration, damaged, write_configuration
+from st_paragram.core.encoding import model_files
+from st_paragram.core.encoding.directory import WEIGHTS_FILE, Configuration, damaged, write_configuration
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
@@ -119,7 +119,7 @@ def write(
     with torch.random.fork_rng(devices=[]):  # a checkpoint must not move the generator that training draws from
         whole = _stock_pipeline(model, embedding, lstm)
     stock.write(whole, folder, dtype, truncate_dim, RECURRENT)
-    (folder / averaging.tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
+    (folder / model_files.tokenizer_file(embedding.tokenizer.kind)).write_bytes(embedding.tokenizer.content)
     values = {
         "embedding_dimension": embedding.embedding_dimension,
         "hidden_dim": lstm.hidden_dim,
@@ -142,7 +142,7 @@ def _stock_pipeline(model: SentenceTransformer, embedding: TokenEmbedding, lstm:
         stock_lstm,
         Pooling(2 * lstm.hidden_dim, pooling_mode="mean"),
     ]
-    settings = {name: getattr(model, name) for name in averaging.PIPELINE_SETTINGS}
+    settings = {name: getattr(model, name) for name in model_files.PIPELINE_SETTINGS}
     return SentenceTransformer(modules=modules, device="cpu", **settings)
 
 
@@ -161,10 +161,10 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
         ModelDirectoryError: a file is missing or damaged, or does not fit the others.
     """
     stored, hidden_dim = _checked(folder, values)
-    tokenizer = averaging.read_tokenizer(folder, stored)
+    tokenizer = model_files.read_tokenizer(folder, stored)
     table = _read_table(folder, len(tokenizer), stored.embedding_dimension)
     lstm = _read_lstm(folder, stored.embedding_dimension, hidden_dim)
-    settings = averaging.read_pipeline_settings(folder) | (
+    settings = model_files.read_pipeline_settings(folder) | (
         {} if truncate_dim is None else {"truncate_dim": truncate_dim}
     )
     with stock.reading(folder, "its modules cannot be made"):
@@ -178,14 +178,14 @@ def read(folder: Path, values: dict[str, Any], device: str | None, truncate_dim:
     return model
 
 
-def _checked(folder: Path, values: dict[str, Any]) -> tuple[averaging.AveragingValues, int]:
+def _checked(folder: Path, values: dict[str, Any]) -> tuple[model_files.AveragingValues, int]:
     """What `st_paragram.json` says of table and tokenizer, as of an averaging model, and `hidden_dim`."""
-    stored = averaging.checked(folder, {name: value for name, value in values.items() if name != "hidden_dim"})
+    stored = model_files.checked(folder, {name: value for name, value in values.items() if name != "hidden_dim"})
     hidden_dim = values.get("hidden_dim")
     if type(hidden_dim) is not int or hidden_dim < 1:
         raise damaged(folder, f"hidden_dim is {short(hidden_dim)}")
-    if stored.tokenizer_kind != SentencePieceTokenizer.kind or stored.table_type != TableType.FLOAT32.value:
-        raise damaged(folder, f"{short(stored.tokenizer_kind)} tokens with a table of {stored.table_type}")
+    if stored.tokenizer_kind != SentencePieceTokenizer.kind or stored.table_type is not TableType.FLOAT32:
+        raise damaged(folder, f"{short(stored.tokenizer_kind)} tokens with a table of {stored.table_type.value}")
     return stored, hidden_dim
 
 

@@ -11,8 +11,7 @@ from typing import Any, Protocol, cast
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.architectures import check_architecture
-from st_paragram.core.encoding.configuration import AVERAGING, OWN_MODULES, STOCK
+from st_paragram.core.encoding.directory import AVERAGING, OWN_MODULES, STOCK, check_architecture
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.families import FAMILIES, entry_of_architecture
 from st_paragram.learning.models import averaging_directory, own_modules, stock

@@ -11,11 +11,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import nn
 
-from st_paragram.core.encoding import averaging as files
-from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS, AveragingModel
-from st_paragram.core.encoding.configuration import WEIGHTS_FILE, file_of
+from st_paragram.core.encoding import model_files as files
+from st_paragram.core.encoding.directory import WEIGHTS_FILE, file_of
+from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS, AveragingModel, map_table
 from st_paragram.core.encoding.table import TableType
-from st_paragram.core.encoding.weights_file import map_table
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool

@@ -1,4 +1,4 @@
-"""Model directories of averaging models, as `ParagramEncoder`s; `core.encoding.averaging` says what their files are."""
+"""Averaging models in model directories, as `ParagramEncoder`s; `core.encoding.model_files` says what the files are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.configuration import STOCK_CONFIG_FILE
+from st_paragram.core.encoding.directory import STOCK_CONFIG_FILE
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 from st_paragram.learning.models import averaging

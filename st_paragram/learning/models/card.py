@@ -8,8 +8,6 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from st_paragram.core.encoding.configuration import CHECKSUMS_FILE
-
 #: Two lines of Python with a `model`.
 USAGE = """\
 embeddings = model.encode(["a first sentence", "a second one"])
@@ -47,10 +45,6 @@ import st_paragram
 model = st_paragram.load("{address}"){path}
 {usage}
 ```"""
-_CHECKSUMS = (
-    f"`{CHECKSUMS_FILE}` holds checksums of the model's files: `sha256sum -c {CHECKSUMS_FILE}` compares them, and "
-    "`st_paragram.load`\ndoes so whenever it reads the model."
-)
 
 
 @dataclass(frozen=True)
@@ -116,7 +110,7 @@ def render(card: Card) -> str:
     )
     licence = ("Licence", card.terms or licence_sentence(card.licence))
     sections = [f"## {title}\n\n{text}" for title, text in (licence, *card.sections)]
-    text = blocks(f"# {card.name}", card.summary, opening, card.note, _CHECKSUMS, *sections)
+    text = blocks(f"# {card.name}", card.summary, opening, card.note, *sections)
     return f"---\n{_metadata(card).to_yaml()}\n---\n\n{text}\n"
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.encoding.checksums_file import check
-from st_paragram.core.encoding.configuration import CHECKSUMS_FILE, read_configuration
+from st_paragram.core.encoding.directory import read_configuration
+from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.core.files import FileDescription, describe_files
+from st_paragram.errors import ModelDirectoryError
 
 _LICENCE = re.compile(r"^licen[sc]e:\s*(.+)$", re.MULTILINE)
 
@@ -66,12 +67,12 @@ def _licence(card: Path) -> str | None:
 
 
 def check_model(folder: Path) -> str:
-    """Compare the files of a model directory with its checksums, and load it; says what was found.
+    """Load a model and look at all of its numbers, as loading other architectures does; says what was found.
 
     Raises:
-        ModelDirectoryError: it is none, a file is not what was saved, or it cannot be loaded.
+        ModelDirectoryError: it is none, it cannot be loaded, or its embeddings are not finite.
     """
-    compared = check(folder)
-    dimension = load_encoder(folder).get_embedding_dimension()
-    sound = "all files are what was saved" if compared else f"there is no {CHECKSUMS_FILE} to compare files with"
-    return f"embeddings of {dimension} components, and {sound}"
+    model = load_encoder(folder)
+    if isinstance(model, Encoder) and not model.model.table.is_finite():
+        raise ModelDirectoryError(f"{folder}: NaN or infinite components; fetch or save the model again")
+    return f"embeddings of {model.get_embedding_dimension()} components, and all numbers are finite"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.encoding import directory
-from st_paragram.core.encoding.averaging import check_dimension
-from st_paragram.core.encoding.checksums_file import Seal
-from st_paragram.core.encoding.configuration import read_configuration
-from st_paragram.core.encoding.directory import check_free
+from st_paragram.core.encoding.directory import check_free, read_configuration
 from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.model_files import check_dimension
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.encoding.table import TableType
 from st_paragram.learning.models.architectures import architecture_named, architecture_of
@@ -57,10 +56,8 @@ def save(
     """
     check_free(path, overwrite)
     model = with_unit_vectors(model) if normalize else model
-    architecture = architecture_of(model)
-    architecture.check(model)
-    files = directory.Files(card, training.as_json() if training else None)
-    return directory.save(path, lambda new: architecture.write(model, new, dtype, truncate_dim), files, overwrite)
+    write = partial(architecture_of(model).write, model, dtype=dtype, truncate_dim=truncate_dim)
+    return directory.save(path, write, card, training.as_json() if training else None, overwrite)
 
 
 def check_savable(model: SentenceTransformer) -> None:
@@ -77,8 +74,7 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     """Load a model directory.
 
     Args:
-        name: a path, a name under `$ST_PARAGRAM_HOME` or in the user's cache, or a hub id `owner/name` or
-            `owner/name@revision`.
+        name: a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
         device: torch device; chosen by sentence-transformers if not given.
         truncate_dim: keep the first components of each embedding only. An averaging model then loads no others: it is
             smaller, faster, and less exact.
@@ -89,8 +85,7 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
         compiled kernels.
 
     Raises:
-        ModelDirectoryError: not found (the message lists where it looked), or a file is missing, damaged, or not what
-            was saved.
+        ModelDirectoryError: not found or a file is missing or damaged.
         SettingsError: a `truncate_dim` below 1.
 
     Example:
@@ -101,8 +96,6 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     """
     check_dimension(truncate_dim)
     folder = find(name)
-    configuration, seal = read_configuration(folder), Seal(folder)
+    configuration = read_configuration(folder)
     architecture = architecture_named(configuration.architecture, folder)
-    model = architecture.read(folder, configuration.values, device, truncate_dim)
-    seal.close()
-    return model
+    return architecture.read(folder, configuration.values, device, truncate_dim)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS
+from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS
 from st_paragram.learning.models import averaging
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder  # earlier pickles name it here
 from st_paragram.learning.modules.token_embedding import TokenEmbedding

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from sentence_transformers.base.modules import Module
 
-from st_paragram.core.encoding.configuration import file_of
-from st_paragram.core.encoding.stock_files import MODULES_FILE
+from st_paragram.core.encoding.directory import file_of
+from st_paragram.core.encoding.model_files import MODULES_FILE
 from st_paragram.core.files import read_json
 from st_paragram.errors import one_line
 

@@ -12,8 +12,8 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from st_paragram.core.encoding.averaging import read_pipeline_settings
-from st_paragram.core.encoding.configuration import OWN_MODULES, damaged
+from st_paragram.core.encoding.directory import OWN_MODULES, damaged
+from st_paragram.core.encoding.model_files import read_pipeline_settings
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError, one_line
 from st_paragram.learning.models import stock

@@ -21,8 +21,8 @@ from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
-from st_paragram.core.encoding.averaging import PIPELINE_SETTINGS
 from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
+from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS
 from st_paragram.core.encoding.table import for_any_reader
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError

@@ -12,8 +12,8 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.averaging import read_pipeline_settings
-from st_paragram.core.encoding.configuration import STOCK, Configuration, damaged, write_configuration
+from st_paragram.core.encoding.directory import STOCK, Configuration, damaged, write_configuration
+from st_paragram.core.encoding.model_files import read_pipeline_settings
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError, one_line
 from st_paragram.learning.models.modules_file import read_modules

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from st_paragram.core.encoding.configuration import file_of
+from st_paragram.core.encoding.directory import file_of
 from st_paragram.errors import ModelDirectoryError, refused
 from st_paragram.learning.modules.compact_embedding import is_finite
 

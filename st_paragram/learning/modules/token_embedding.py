@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 
-from st_paragram.core.encoding.averaging import tokenizer_file
-from st_paragram.core.encoding.configuration import WEIGHTS_FILE
+from st_paragram.core.encoding.directory import WEIGHTS_FILE
+from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError

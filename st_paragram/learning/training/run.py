@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, folder_for_file, output_lock

@@ -105,7 +105,7 @@ def check_documents(
 
 
 def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, workers: int) -> DocumentStage:
-    from st_paragram.core.encoding.architectures import fingerprint
+    from st_paragram.core.encoding.directory import fingerprint
 
     threads = max(1, usable_cores() // workers)
     plan = write_plan(pairs, folder)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from st_paragram.core.encoding.models import cached_model
 from st_paragram.core.files import digest
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
-from st_paragram.tools.embed_files.npy_shards import write_array
+from st_paragram.tools.embed_files.shards import write_array
 from st_paragram.tools.search.vectors import StoredVectors, VectorType, blocks, pack
 from st_paragram.tools.stages.metadata import write_metadata
 from st_paragram.tools.stages.stage import Stage

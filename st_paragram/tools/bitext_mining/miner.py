@@ -112,7 +112,7 @@ def _pipeline(
     columns: Sequence[str | None],
 ) -> Pipeline:
     """The stages; refuses an output that exists, unless it is what this very work folder has made."""
-    from st_paragram.core.encoding.architectures import fingerprint
+    from st_paragram.core.encoding.directory import fingerprint
 
     identities = tuple(map(file_digest, texts))
     folder = work.folder_for(output)

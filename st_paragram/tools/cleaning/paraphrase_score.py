@@ -77,7 +77,7 @@ class ParaphraseScore(RowFilter):
         """
         options = super().identity()
         if self.model is not None:
-            from st_paragram.core.encoding.architectures import fingerprint
+            from st_paragram.core.encoding.directory import fingerprint
             from st_paragram.core.encoding.find import find
 
             options.update(column=None, model=fingerprint(find(self.model)))

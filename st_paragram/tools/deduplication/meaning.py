@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.files import file_digest
 from st_paragram.tools.bitext_mining.pipeline import build
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage

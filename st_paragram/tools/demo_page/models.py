@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from st_paragram.core.encoding.configuration import (
+from st_paragram.core.encoding.directory import (
     AVERAGING,
     OWN_MODULES,
     STOCK,

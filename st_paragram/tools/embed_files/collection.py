@@ -118,7 +118,7 @@ def embed_collection(
     from st_paragram.core.encoding.find import find
 
     found = find(model)
-    from st_paragram.core.encoding.architectures import fingerprint
+    from st_paragram.core.encoding.directory import fingerprint
 
     with _work_folder(work, output, overwrite) as folder:
         lines = LineStage(folder, names, identities, settings.shard_lines, named)

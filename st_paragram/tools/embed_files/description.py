@@ -18,9 +18,8 @@ from st_paragram.core.files import (
     write_json,
 )
 from st_paragram.errors import DAMAGED, StoreError, one_line
-from st_paragram.tools.embed_files.npy_shards import ShardShape
 from st_paragram.tools.embed_files.settings import ShardFormat
-from st_paragram.tools.embed_files.shards import shard_files
+from st_paragram.tools.embed_files.shards import ShardShape, shard_files
 
 #: The file that every folder of embeddings has; it is written last.
 DESCRIPTION_FILE = "embeddings.json"

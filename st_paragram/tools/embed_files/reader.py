@@ -13,9 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from st_paragram.core.encoding.packing import unpack
 from st_paragram.errors import DAMAGED, StoreError, one_line
 from st_paragram.tools.embed_files.description import Description, read_description
-from st_paragram.tools.embed_files.npy_shards import NpyShard
-from st_paragram.tools.embed_files.parquet_shards import ParquetShard
-from st_paragram.tools.embed_files.shards import ShardedRows, shard_reader
+from st_paragram.tools.embed_files.shards import NpyShard, ParquetShard, ShardedRows, shard_reader
 
 _OPEN_SHARDS = 64
 _BLOCK = 1 << 16  # rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.averaging import check_components
+from st_paragram.core.encoding.model_files import check_components
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.packing import NumberType, Packed, pack
 from st_paragram.errors import ParagramError, SettingsError

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from st_paragram.core.encoding.packing import NumberType, Packed
-from st_paragram.tools.embed_files.npy_shards import little_endian, write_header
+from st_paragram.tools.embed_files.shards import write_header
 
 _BLOCK = 1 << 20
 # As many digits as distinguish all numbers of a type.
@@ -73,7 +73,7 @@ class NpyRows(RowFile):
 
     def rows(self, packed: Packed, lines: Sequence[str], first: int) -> Iterable[bytes]:
         """The numbers."""
-        return [bytes(little_endian(packed.numbers))]
+        return [packed.numbers.tobytes()]
 
     def finish(self, file: BinaryIO, rows: int) -> None:
         """Write the header again."""

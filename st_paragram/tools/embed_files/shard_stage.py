@@ -12,10 +12,9 @@ from st_paragram.core.files import content_digest, digest
 from st_paragram.core.text.streams import stream_name
 from st_paragram.core.threads import usable_cores, usable_threads
 from st_paragram.tools.embed_files.line_stage import LineStage
-from st_paragram.tools.embed_files.npy_shards import ShardShape
 from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines, pack_lines
 from st_paragram.tools.embed_files.settings import CollectionSettings
-from st_paragram.tools.embed_files.shards import shard_files, shard_writer
+from st_paragram.tools.embed_files.shards import ShardShape, shard_files, shard_writer
 from st_paragram.tools.stages.metadata import metadata_file, output_state, read_metadata, write_metadata
 from st_paragram.tools.stages.stage import Stage
 

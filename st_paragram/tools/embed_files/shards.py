@@ -1,51 +1,193 @@
-"""Shards of vectors, whatever their format: who writes and reads one, and rows across neighboring ones."""
+"""Shards of vectors, as NumPy matrices that any program can map, or as Parquet tables; and rows across shards.
+
+Columns of a table: `text` (string) if it is asked for, `embedding` (a list of D numbers), and for int8 `scale`
+(float32). Tables need pyarrow (extra `parquet`). A matrix of int8 has its scales in a second file.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.packing import NumberType, Vectors
-from st_paragram.tools.embed_files.npy_shards import NpyShard, ShardShape, Write, scales_file, write_npy
-from st_paragram.tools.embed_files.parquet_shards import ParquetShard, write_parquet
+from st_paragram.core.encoding.packing import NumberType, Packed, Vectors
+from st_paragram.core.extras import require
+from st_paragram.core.files import atomic
+from st_paragram.errors import SettingsError
+
+#: Writes the next vectors of a shard, with the lines that they are of.
+Write = Callable[[Packed, Sequence[str]], None]
+
+
+@dataclass(frozen=True)
+class ShardShape:
+    """What a shard holds: n vectors of D components, and perhaps their lines."""
+
+    rows: int
+    dimension: int
+    dtype: NumberType
+    with_text: bool = False
 
 
 def shard_files(path: Path, dtype: NumberType) -> list[Path]:
-    """All files of a shard."""
-    return [path, scales_file(path)] if (path.suffix, dtype) == (".npy", NumberType.INT8) else [path]
+    """All files of a shard: itself, and for a matrix of int8 that of its scales."""
+    scales = path.with_name(f"{path.stem}.scales.npy")
+    return [path, scales] if (path.suffix, dtype) == (".npy", NumberType.INT8) else [path]
 
 
-def shard_writer(path: Path, shape: ShardShape) -> AbstractContextManager[Write]:
-    """Open a shard for writing; its files take their names when the block ends without an error.
+def write_header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
+    """Write the header of a `.npy` file; numpy pads it so that it keeps its size while the number of rows grows."""
+    npy.write_array_header_1_0(file, {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape})
 
-    Args:
-        path: A file that ends with `.npy` or `.parquet`.
-        shape: What will be written.
 
-    Raises:
-        MissingExtraError: A Parquet table is to be written and pyarrow is not installed.
-    """
-    return write_npy(path, shape) if path.suffix == ".npy" else write_parquet(path, shape)
+@contextmanager
+def write_array(path: Path, dtype: str, shape: tuple[int, ...]) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Open a `.npy` file to be written part by part; it takes its name when the block ends without an error."""
+    with atomic(path) as file:
+        write_header(file, dtype, shape)
+
+        def write(numbers: NDArray[Any]) -> None:
+            file.write(np.ascontiguousarray(numbers).data)
+
+        yield write
+
+
+def map_array(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Map a `.npy` file of one type and shape; OSError or ValueError where it is another, or none."""
+    found = npy.open_memmap(path, mode="r")
+    if (found.dtype, found.shape) != (np.dtype(dtype), shape):
+        raise ValueError(f"{found.dtype} of shape {found.shape} where {dtype} of shape {shape} is expected")
+    return found
+
+
+@contextmanager
+def shard_writer(path: Path, shape: ShardShape) -> Iterator[Write]:
+    """Open a shard, `.npy` or `.parquet`, for writing; it takes its name when the block ends without an error."""
+    with ExitStack() as stack:
+        if path.suffix == ".parquet":
+            yield stack.enter_context(_write_parquet(path, shape))
+            return
+        first, *second = shard_files(path, shape.dtype)
+        numbers = stack.enter_context(write_array(first, shape.dtype.value, (shape.rows, shape.dimension)))
+        scales = [stack.enter_context(write_array(file, "float32", (shape.rows,))) for file in second]
+
+        def write(packed: Packed, _: Sequence[str]) -> None:
+            numbers(packed.numbers)
+            if packed.scales is not None:
+                scales[0](packed.scales)
+
+        yield write
+
+
+@contextmanager
+def _write_parquet(path: Path, shape: ShardShape) -> Iterator[Write]:
+    """Open a Parquet table; each batch that is written becomes a row group."""
+    pa, parquet, schema = _arrow(), _arrow("parquet"), _schema(shape)
+    options = {
+        # Parquet stores 8-bit integers in 32 bits, except through a dictionary, which then has at most 255 entries.
+        "use_dictionary": shape.dtype is NumberType.INT8,
+        "compression": {"text": "zstd"} if shape.with_text else "none",
+        "write_statistics": False,
+    }
+    with atomic(path) as file, parquet.ParquetWriter(file, schema, **options) as writer:
+
+        def write(packed: Packed, texts: Sequence[str]) -> None:
+            numbers = pa.array(packed.numbers.reshape(-1))
+            columns = {
+                "text": texts,
+                "embedding": pa.FixedSizeListArray.from_arrays(numbers, type=schema.field("embedding").type),
+                "scale": packed.scales,
+            }
+            writer.write_table(pa.table([columns[name] for name in schema.names], schema=schema))
+
+        yield write
+
+
+def _arrow(module: str = "") -> Any:  # noqa: ANN401 - pyarrow has no types
+    return require(f"pyarrow.{module}" if module else "pyarrow", "parquet", "a Parquet table")
+
+
+def _schema(shape: ShardShape) -> Any:  # noqa: ANN401 - pyarrow has no types
+    pa = _arrow()
+    numbers = {"float32": pa.float32(), "float16": pa.float16(), "int8": pa.int8()}[shape.dtype.value]
+    fields = [pa.field("embedding", pa.list_(pa.field("element", numbers, nullable=False), shape.dimension), False)]
+    if shape.with_text:
+        fields.insert(0, pa.field("text", pa.string(), False))
+    if shape.dtype is NumberType.INT8:
+        fields.append(pa.field("scale", pa.float32(), False))
+    return pa.schema(fields)
 
 
 def shard_reader(path: Path, shape: ShardShape) -> NpyShard | ParquetShard:
-    """Open a shard for reading.
-
-    Args:
-        path: A file that ends with `.npy` or `.parquet`.
-        shape: What it must hold.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It holds something else.
-        MissingExtraError: It is a Parquet table and pyarrow is not installed.
-    """
+    """Open a shard, `.npy` or `.parquet`, for reading; OSError or ValueError where it holds something else."""
     return NpyShard(path, shape) if path.suffix == ".npy" else ParquetShard(path, shape)
+
+
+class NpyShard:
+    """A mapped matrix, and the scales of its rows."""
+
+    def __init__(self, path: Path, shape: ShardShape) -> None:
+        """Map it."""
+        first, *second = shard_files(path, shape.dtype)
+        numbers = map_array(first, shape.dtype.value, (shape.rows, shape.dimension))
+        self._packed = Packed(numbers, map_array(second[0], "float32", (shape.rows,)) if second else None)
+
+    def take(self, rows: slice | NDArray[Any]) -> Packed:
+        """Neighboring rows, or rows by their numbers."""
+        return self._packed[rows]
+
+    def texts(self, rows: slice) -> list[str]:
+        """Refuse: a matrix holds numbers alone."""
+        raise SettingsError("these embeddings have no lines; embed with --format parquet --with-text")
+
+
+class ParquetShard:
+    """A Parquet table; only the row groups that are asked for are read."""
+
+    def __init__(self, path: Path, shape: ShardShape) -> None:
+        """Open it."""
+        self._file = _arrow("parquet").ParquetFile(path, memory_map=True)
+        self._shape, metadata = shape, self._file.metadata
+        found, wanted = (self._file.schema_arrow, metadata.num_rows), (_schema(shape), shape.rows)
+        if found != wanted:
+            columns = ", ".join(f"{field.name}: {field.type}" for field in found[0])
+            raise ValueError(f"{found[1]} rows of columns ({columns}) where {shape} is expected")
+        sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        self._starts = np.cumsum([0, *sizes])
+
+    def take(self, rows: slice | NDArray[Any]) -> Packed:
+        """Embeddings of neighboring rows, or of rows by their numbers."""
+        wanted, scaled = np.arange(self._shape.rows)[rows], self._shape.dtype is NumberType.INT8
+        numbers = np.empty((len(wanted), self._shape.dimension), self._shape.dtype.value)
+        scales = np.empty(len(wanted), np.float32) if scaled else None
+        for places, part in self._parts(wanted, ["embedding", "scale"] if scaled else ["embedding"]):
+            values = part.column("embedding").combine_chunks().flatten().to_numpy()
+            numbers[places] = values.reshape(-1, self._shape.dimension)
+            if scales is not None:
+                scales[places] = part.column("scale").to_numpy()
+        return Packed(numbers, scales)
+
+    def texts(self, rows: slice) -> list[str]:
+        """The lines of neighboring rows."""
+        if not self._shape.with_text:
+            raise SettingsError("these embeddings have no lines; embed with --with-text")
+        wanted = np.arange(self._shape.rows)[rows]
+        return [line for _, part in self._parts(wanted, ["text"]) for line in part.column("text").to_pylist()]
+
+    def _parts(self, wanted: NDArray[np.int64], columns: list[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
+        """Wanted rows of each row group that has some: where they are in `wanted`, and their columns."""
+        groups = np.searchsorted(self._starts, wanted, side="right") - 1
+        for group in np.unique(groups):
+            places = np.flatnonzero(groups == group)
+            table = self._file.read_row_group(int(group), columns=columns, use_threads=False)
+            yield places, table.take(wanted[places] - self._starts[group])
 
 
 class ShardedRows(ABC):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 

@@ -13,7 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import pydantic
 
-from st_paragram.core.encoding.find import cached_commit
+from st_paragram.core.encoding.directory import CONFIG_FILE
+from st_paragram.core.encoding.find import HUB_ID, commit_of
 from st_paragram.core.files import folder_for_file, read_json, write_text
 from st_paragram.core.machine import MachineDescription, describe_machine
 from st_paragram.errors import DAMAGED, EvaluationError, one_line, short
@@ -166,3 +167,17 @@ def _read(document: Any, path: str | Path, kinds: Mapping[str, type[Any]]) -> Re
     values["run"] = pydantic.TypeAdapter(kinds[name]).validate_python(values["run"])
     read: Record[Any] = pydantic.TypeAdapter(Record[Any]).validate_python(values)
     return read
+
+
+def cached_commit(name: str) -> str | None:
+    """The commit that a hub id stands for in the hub's cache, where it was found before; None for any other name."""
+    hub = HUB_ID.fullmatch(name)
+    if hub is None or Path(name).is_dir():
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(hub[1], CONFIG_FILE, revision=hub[2])
+    except ValueError:  # no name that the hub has
+        return None
+    return commit_of(Path(found).parent) if isinstance(found, str) else None

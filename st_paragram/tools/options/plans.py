@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from st_paragram.core.encoding.architectures import weights_size
-from st_paragram.core.encoding.configuration import AVERAGING, read_configuration
+from st_paragram.core.encoding.directory import AVERAGING, read_configuration, weights_size
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import default_model, find_here
 from st_paragram.core.files import is_pipe

@@ -9,12 +9,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.find import find, with_commit
+from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.find import commit_of, find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock
 from st_paragram.errors import MiningError
-from st_paragram.tools.embed_files.npy_shards import write_array
+from st_paragram.tools.embed_files.shards import write_array
 from st_paragram.tools.search import indexes
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.effort import find_effort
@@ -154,3 +154,9 @@ def _add_parts(folder: Path, metadata: IndexMetadata, settings: SearchSettings) 
     return replace(
         metadata, effort=found.effort, recall=found.recall, recall_at_k=found.recall_at_k, neighbours=found.k
     )
+
+
+def with_commit(name: str, folder: Path) -> str:
+    """A model's name, for records: that of a hub id names the commit that was found in place of its revision."""
+    commit = commit_of(folder)
+    return name if commit is None or Path(name).is_dir() else f"{name.partition('@')[0]}@{commit}"

@@ -32,7 +32,7 @@ from st_paragram.core.files import (
     read_json,
 )
 from st_paragram.errors import DAMAGED, MiningError, one_line, short
-from st_paragram.tools.embed_files.npy_shards import map_array
+from st_paragram.tools.embed_files.shards import map_array
 from st_paragram.tools.search.content import Content
 from st_paragram.tools.search.fields import FIELDS, FieldRecord, Kind, field_files
 from st_paragram.tools.search.settings import FLAT

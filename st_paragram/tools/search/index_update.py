@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from st_paragram.core.files import atomic, output_lock, temporary_folder
 from st_paragram.errors import MiningError
-from st_paragram.tools.embed_files.npy_shards import write_array
+from st_paragram.tools.embed_files.shards import write_array
 from st_paragram.tools.search.fields import (
     FIELDS,
     Column,

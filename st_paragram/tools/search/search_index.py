@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.architectures import fingerprint
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.errors import DAMAGED, MiningError, ModelDirectoryError, SettingsError, one_line

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.packing import row_lengths, stretch, unit_vectors
+from st_paragram.core.encoding.packing import BLOCK
 from st_paragram.errors import DAMAGED, MiningError, one_line
 from st_paragram.tools.embed_files.shards import ShardedRows
 from st_paragram.tools.search.cosines import candidate_cosines
@@ -199,3 +199,22 @@ def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
 def even_size(count: int, most: int) -> int:
     """Rows of the fewest blocks of at most `most`, all of one size: a small last one would not fill its lists."""
     return -(-count // -(-count // most))
+
+
+def stretch(units: Vectors) -> NDArray[np.int8]:
+    """Directions in int8, without scales; none of the rows (n, D) may be zero."""
+    return np.rint(units * (127 / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
+
+
+def row_lengths(stored: NDArray[Any]) -> Vectors:
+    """Lengths of rows (n, D) of any type, float32 (n,)."""
+    lengths = np.empty(len(stored), np.float32)
+    for begin in range(0, len(stored), BLOCK):
+        rows = stored[begin : begin + BLOCK].astype(np.float32)
+        lengths[begin : begin + BLOCK] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    return lengths
+
+
+def unit_vectors(stored: NDArray[Any], out: Vectors | None = None) -> Vectors:
+    """Rows (n, D) of any type scaled to length 1, float32, in new memory or in an array of this shape."""
+    return np.divide(stored, row_lengths(stored)[:, None], out=out, dtype=np.float32)

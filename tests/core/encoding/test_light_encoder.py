@@ -18,7 +18,7 @@ from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
-from st_paragram.core.encoding import averaging
+from st_paragram.core.encoding import model_files
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.encoding.packing import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
@@ -188,7 +188,7 @@ def test_what_an_encoder_refuses_to_open(tmp_path, folders):
         Encoder(num_threads=0)
     with pytest.raises(SettingsError, match="truncate_dim is 0"):
         Encoder(truncate_dim=0)
-    with pytest.raises(ModelDirectoryError, match="nothing: no such model directory"):
+    with pytest.raises(ModelDirectoryError, match="nothing': no such folder"):
         Encoder(tmp_path / "nothing")
     (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "stock"}')
     with pytest.raises(ModelDirectoryError, match="needs torch; open it with"):
@@ -311,11 +311,11 @@ def test_its_name(encoder):
 
 
 def test_a_model_in_parts(encoder, texts):
-    model = averaging.read(shipped_folder(), {**_values(), "dropout": 0})
+    model = model_files.read(shipped_folder(), {**_values(), "dropout": 0})
     np.testing.assert_array_equal(Encoder(model, truncate_dim=9).encode(texts), encoder.encode(texts, truncate_dim=9))
 
 
 def _values():
-    from st_paragram.core.encoding.configuration import read_configuration
+    from st_paragram.core.encoding.directory import read_configuration
 
     return read_configuration(shipped_folder()).values

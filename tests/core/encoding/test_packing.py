@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from st_paragram.core.encoding.packing import NumberType, Packed, pack, row_lengths, stretch, unit_vectors, unpack
+from st_paragram.core.encoding.packing import NumberType, Packed, pack, unpack
 
 
 def test_int8_by_hand():
@@ -33,12 +33,3 @@ def test_one_type_becomes_another_in_blocks():
     np.testing.assert_array_equal(pack(integers, NumberType.FLOAT16).numbers, floats.astype(np.float16))
     out = np.empty((2, 3), np.float32)
     assert unpack(integers[[2400, 7]], out) is out and (out == floats[[2400, 7]]).all()
-
-
-def test_directions_by_hand():
-    units = np.array([[0.6, -0.8], [0, 1]], np.float32)
-    stored = stretch(units)
-    assert stored.dtype == np.int8 and stored.tolist() == [[95, -127], [0, 127]]
-    np.testing.assert_allclose(row_lengths(stored), [np.hypot(95, 127), 127], rtol=1e-6)
-    np.testing.assert_allclose(unit_vectors(stored), units, atol=0.003)
-    np.testing.assert_allclose(np.linalg.norm(unit_vectors(np.array([[3, 4]], np.float16)), axis=1), 1, rtol=1e-6)

@@ -67,6 +67,14 @@ def test_means_against_plain_arithmetic(texts, kind, normalized, dimension, nati
             np.testing.assert_allclose(row, mean, atol=1e-5)
 
 
+def test_without_kernels_each_row_is_unpacked_once(rng, monkeypatch):
+    monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
+    table, unpacked, rows = Table(rng.standard_normal((50, 4)).astype(np.float32)), [], Table.rows
+    monkeypatch.setattr(Table, "rows", lambda table, ids: unpacked.extend(np.ravel(ids)) or rows(table, ids))
+    table.converted(TableType.INT8).means(rng.integers(0, 40, 5000), np.arange(0, 5001, 10))
+    assert len(unpacked) == len(set(unpacked)) <= 40
+
+
 @pytest.mark.parametrize("ids", [[0, 4], [-1], [2**40]])
 @pytest.mark.parametrize("native", [True, False])
 def test_ids_outside_the_table_are_refused(ids, native, monkeypatch):

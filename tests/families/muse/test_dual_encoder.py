@@ -13,8 +13,7 @@ from support.columns import columns, iterables
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse.directory import DUAL_ENCODER, DualEncoder
 from st_paragram.families.muse.towers import DOCUMENT
@@ -59,10 +58,8 @@ def model(models, name):
 
 @pytest.fixture
 def unsealed(folders, tmp_path):
-    """A copy of the CNN without checksums, to be damaged."""
-    folder = shutil.copytree(folders["cnn"], tmp_path / "muse")
-    (folder / CHECKSUMS_FILE).unlink()
-    return folder
+    """A copy of the CNN, to be damaged."""
+    return shutil.copytree(folders["cnn"], tmp_path / "muse")
 
 
 def largest_difference(one, other):
@@ -349,17 +346,6 @@ def refused(folder, message):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 700
 
 
-@pytest.mark.parametrize(
-    "file", ["heads.safetensors", "convolution.safetensors", "sentencepiece.model", "st_paragram.json"]
-)
-def test_a_file_that_is_damaged_is_told(folders, tmp_path, file):
-    folder = shutil.copytree(folders["cnn"], tmp_path / "x")
-    content = bytearray((folder / file).read_bytes())
-    content[-5] ^= 64
-    (folder / file).write_bytes(content)
-    refused(folder, file)
-
-
 DAMAGES = {
     "no bytes": lambda path: path.write_bytes(b""),
     "no such format": lambda path: path.write_bytes(b"x" * 100),
@@ -435,7 +421,6 @@ def test_a_configuration_that_does_not_fit_is_refused(unsealed, kind):
 
 def test_a_pipeline_without_towers_is_refused(folders, tmp_path, models):
     folder = shutil.copytree(folders["transformer"], tmp_path / "x")
-    (folder / CHECKSUMS_FILE).unlink()
     modules = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps(modules[:-1]))
     refused(folder, "its last module is not the towers of 16 components; save it again")

@@ -11,9 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.checksums_file import CHECKSUMS_FILE
-from st_paragram.core.encoding.configuration import OWN_MODULES
+from st_paragram.core.encoding.directory import OWN_MODULES, fingerprint
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.sp.bilstm import BiLSTM
@@ -41,7 +39,6 @@ def saved(model, tmp_path):
 
 @pytest.fixture
 def unsealed(saved):
-    (saved / CHECKSUMS_FILE).unlink()
     return saved
 
 

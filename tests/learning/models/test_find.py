@@ -11,12 +11,13 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.encoding.find import SHIPPED, cached_commit, commit_of, default_model, find, with_commit
+from st_paragram.core.encoding.find import SHIPPED, commit_of, default_model, find
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation.record import new_record
+from st_paragram.tools.evaluation.record import cached_commit, new_record
+from st_paragram.tools.search.index_folder import with_commit
 from st_paragram.tools.search.search_index import SearchIndex
 
 
@@ -50,14 +51,11 @@ def test_without_a_model_here_the_shipped_one_is_the_default(tmp_path, monkeypat
 def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find("p-sp-xx").samefile(saved)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    monkeypatch.setenv("ST_PARAGRAM_HOME", str(tmp_path))
-    assert find("p-sp-xx") == saved
-    with pytest.raises(ModelDirectoryError) as caught:
-        find("p-sp-yy")
-    assert str(tmp_path / "p-sp-yy") in str(caught.value) and "cache" in str(caught.value)
-    assert "st-paragram train" in str(caught.value) and "recipes" not in str(caught.value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find("~/p-sp-xx") == saved
+    for name in ("p-sp-yy", "~/p-sp-yy"):
+        with pytest.raises(ModelDirectoryError, match=f"no model '{name}': no such folder; give a path.*train"):
+            find(name)
 
 
 def test_hub_failure_is_one_line(monkeypatch):
@@ -172,11 +170,11 @@ def test_all_files_are_of_one_commit_also_when_the_branch_moves(model, tmp_path,
     assert asked == [("somebody/model", "main"), ("somebody/model", COMMITS[0])]
 
 
-@pytest.mark.parametrize("name", ["x", "a/b/c", "", "/a/b", "a/b\nc", "\0/x", "-/-", "a/" + "x" * 5000])
+@pytest.mark.parametrize("name", ["x", "a/b/c", "", "/a/b", "a/b\nc", "\0/x", "-/-"])
 def test_other_names_are_of_no_commit(name, tmp_path):
     assert cached_commit(name) is None
     assert with_commit(name, tmp_path) == name
-    with pytest.raises(ModelDirectoryError, match=r"no model|no such model directory") as caught:
+    with pytest.raises(ModelDirectoryError, match="no model") as caught:
         find(name or "nothing")
     assert "\n" not in str(caught.value)
 

@@ -17,7 +17,6 @@ from support.plugin import tell_shape_with_copy
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.checksums_file import check
 from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.release.description import read_release
@@ -60,7 +59,6 @@ def test_it_knows_translations_in_eight_languages(model):
 def test_it_is_small_and_whole(name):
     folder = shipped_folder(name)
     assert sum(path.stat().st_size for path in folder.iterdir()) <= LARGEST[name]
-    assert check(folder)
     assert not (folder / "tokenizer.json").exists()  # `st-paragram get` makes it
 
 

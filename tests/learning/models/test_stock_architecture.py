@@ -10,8 +10,8 @@ from support.stock import lstm_pipeline
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.architectures import fingerprint, weights_size
-from st_paragram.core.encoding.averaging import table_type
+from st_paragram.core.encoding.directory import fingerprint, weights_size
+from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
@@ -61,7 +61,6 @@ def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
 
 @pytest.mark.parametrize("name", ["num_layers", "hidden_dim", "embedding_dimension"])
 def test_sizes_beyond_the_weights_are_refused_before_anything_is_made(saved, name):
-    (saved / "SHA256SUMS").unlink()
     (settings,) = saved.glob("*_LSTM/*.json")
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {name: 10**9}))
     with pytest.raises(ModelDirectoryError, match=rf"lstm_config.json has {name} 1e\+09, and its weights at most \d+"):

@@ -9,8 +9,8 @@ from support import forked
 from support.plugin import tell_shape_without_plugin
 
 import st_paragram
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.averaging import opens_in_stock
+from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.model_files import opens_in_stock
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
@@ -22,7 +22,6 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
 PLUGIN_ONLY = {
-    "SHA256SUMS",
     "config_sentence_transformers.json",
     "model.safetensors",
     "st_paragram.json",
@@ -110,7 +109,7 @@ def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
     for tokenizer in (trigrams, words):
         saved = model_directory.save(model_of(tokenizer), tmp_path / tokenizer.kind)
         assert describe_model(saved).properties["tokenizer_kind"] == tokenizer.kind
-        assert "all files are what was saved" in check_model(saved)
+        assert "all numbers are finite" in check_model(saved)
         before = fingerprint(saved)
         content = saved / f"{tokenizer.kind}.model"
         content.write_bytes(json.dumps(json.loads(content.read_bytes())[::-1]).encode())
@@ -138,5 +137,5 @@ def test_the_card_says_how_a_model_opens(encoder, preparation, said):
 def test_a_damaged_list_is_named(words, tmp_path):
     saved = model_directory.save(model_of(words), tmp_path / "word")
     (saved / "word.model").write_bytes(b"[1]")
-    with pytest.raises(st_paragram.errors.ModelDirectoryError, match=r"word.model: not a list of words"):
+    with pytest.raises(st_paragram.errors.ModelDirectoryError, match=r"word\.model: .*not a list of words"):
         st_paragram.load(saved)

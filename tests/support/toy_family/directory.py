@@ -2,7 +2,7 @@
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding.configuration import Configuration, write_configuration
+from st_paragram.core.encoding.directory import Configuration, write_configuration
 from st_paragram.learning.models import own_modules, stock
 from st_paragram.learning.modules.mean_pool import MeanPool
 

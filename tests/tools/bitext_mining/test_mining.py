@@ -19,7 +19,6 @@ from support.mining_process import mine_until_killed
 
 from st_paragram.cli import mine as command
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.packing import unit_vectors
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -35,7 +34,7 @@ from st_paragram.tools.search.neighbours import Neighbours
 from st_paragram.tools.search.sentences import Sentences, write_sentences
 from st_paragram.tools.search.settings import parse_memory
 from st_paragram.tools.search.stored_search import approximate, without_self
-from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack
+from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack, unit_vectors
 from st_paragram.tools.stages import executors
 from st_paragram.tools.stages.executors import LocalExecutor
 from st_paragram.tools.stages.work import Work

@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.encoding.packing import NumberType, Packed, pack, unpack
-from st_paragram.tools.embed_files.npy_shards import ShardShape, map_array, write_array
-from st_paragram.tools.embed_files.shards import ShardedRows, shard_files, shard_reader, shard_writer
+from st_paragram.tools.embed_files.shards import (
+    ShardedRows,
+    ShardShape,
+    map_array,
+    shard_files,
+    shard_reader,
+    shard_writer,
+    write_array,
+)
 
 
 class Halves(ShardedRows):

@@ -10,7 +10,6 @@ from filelock import FileLock
 from st_paragram.cli import search as search_command
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.packing import unit_vectors
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
@@ -18,7 +17,7 @@ from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEm
 from st_paragram.tools.search import index_metadata
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import SearchSettings
-from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack
+from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack, unit_vectors
 
 pytest.importorskip("faiss")
 
@@ -152,10 +151,10 @@ def test_another_model_is_refused_by_both_names_before_faiss_is_loaded(tmp_path,
 def test_a_model_is_found_by_its_name_or_asked_for(tmp_path, source, model, monkeypatch):
     home = tmp_path / "home"
     shutil.copytree(model, home / "p-sp-xx")
-    monkeypatch.setenv("ST_PARAGRAM_HOME", str(home))
+    monkeypatch.chdir(home)
     index = SearchIndex.build(source, tmp_path / "i", "p-sp-xx")
-    assert index.metadata.model == "p-sp-xx" and SearchIndex(tmp_path / "i").model == home / "p-sp-xx"
-    monkeypatch.delenv("ST_PARAGRAM_HOME")
+    assert index.metadata.model == "p-sp-xx" and SearchIndex(tmp_path / "i").model.samefile(home / "p-sp-xx")
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelDirectoryError, match=r"built with p-sp-xx.*--model"):
         SearchIndex(tmp_path / "i")
     assert SearchIndex(tmp_path / "i", model).search(["ba"], 1)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.architectures import fingerprint
-from st_paragram.core.encoding.configuration import CONFIG_FILE
+from st_paragram.core.encoding.directory import CONFIG_FILE, fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size as default_batch_size
 from st_paragram.core.encoding.record import read_training_record

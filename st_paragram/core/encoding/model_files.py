@@ -1,0 +1,288 @@
+"""The files of an averaging model: one directory for two readers.
+
+Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, perhaps `Normalize`), `tokenizer.json`,
+`config_sentence_transformers.json` and `model.safetensors`; this package `st_paragram.json` and the tokenizer's own
+file (`sentencepiece.model`, `word.model`) next to the same weights. Where `opens_in_stock` says no, only this package
+reads a model. With a table of int4, `modules.json` names modules of this package, which sentence-transformers imports
+if it is called with `trust_remote_code=True`.
+
+| table | tensors of `model.safetensors` |
+|---|---|
+| float32, float16 | `embedding.weight` (V, D) |
+| int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by, as in model2vec |
+| int4 | `embedding.weight`, uint8 (V, D / 2), see `nibbles`, and `embedding.scale`, float32 (V,), the same |
+
+But for int4, the row of the unknown id is in `unknown_embedding`, float32 (D,), and zero in the table, as
+`StaticEmbedding` averages over unknown tokens, which are dropped here; so it gives the same directions.
+
+Tables are mapped, not read: processes that open one model share one copy. The mapping is private, so that the row of
+the unknown id can be put back; only that page is copied. Saving replaces the file, and leaves mappings of the old one.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding import nibbles
+from st_paragram.core.encoding.directory import (
+    AVERAGING,
+    STOCK_CONFIG_FILE,
+    WEIGHTS_FILE,
+    Configuration,
+    configured,
+    file_of,
+    read_configuration,
+    write_configuration,
+)
+from st_paragram.core.encoding.packing import to_int8
+from st_paragram.core.encoding.similarity import SIMILARITIES
+from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
+from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
+
+if TYPE_CHECKING:
+    import tokenizers
+
+MODULES_FILE = "modules.json"
+#: What `config_sentence_transformers.json` says of a pipeline, besides its modules.
+PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+#: Prompts that every model has; sentence-transformers adds them, too.
+PROMPTS = {"query": "", "document": ""}
+
+_SAVE_AGAIN = "save the model again"
+_FLOATS = ("embedding.weight", None, "unknown_embedding")
+_TENSORS = {  # table, scales, and the row of the unknown id
+    TableType.FLOAT32: _FLOATS,
+    TableType.FLOAT16: _FLOATS,
+    TableType.INT8: ("embeddings", "weights", "unknown_embedding"),
+    TableType.INT4: ("embedding.weight", "embedding.scale", None),
+}
+_NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
+# By their public aliases, not by their places inside sentence-transformers 6.
+_STOCK, _NORMALIZE = "sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"
+_OWN = {"": "st_paragram.TokenEmbedding", "1_MeanPool": "st_paragram.MeanPool"}
+
+
+@dataclass(frozen=True)
+class AveragingModel:
+    """An averaging model in parts."""
+
+    tokenizer: Tokenizer
+    table: Table  # a row for each id
+    unit_vectors: bool = False  # every embedding is scaled to length 1
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of `PIPELINE_SETTINGS`, those that are set
+    dropout: float = 0.0  # of the training
+
+
+@dataclass(frozen=True)
+class AveragingValues:
+    """What `st_paragram.json` says of an averaging model."""
+
+    embedding_dimension: int
+    vocabulary_size: int
+    tokenizer_kind: str
+    tokenizer_options: dict[str, Any]
+    dropout: float
+    table_type: TableType
+    normalize: bool = False
+
+
+def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None) -> AveragingModel:
+    """Read a model, whose `st_paragram.json` has `values`; all rows, or copies of their first components."""
+    stored = checked(folder, values)
+    tokenizer = read_tokenizer(folder, stored)
+    shape = len(tokenizer), stored.embedding_dimension
+    table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
+    table, settings = table.truncated(truncate_dim), read_pipeline_settings(folder)
+    return AveragingModel(tokenizer, table, stored.normalize, settings, stored.dropout)
+
+
+def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
+    """Write the files of both readers, or of this package's alone, into a folder that is made; see `stored_table`."""
+    table, tokenizer = stored_table(model.table, dtype, dim), model.tokenizer
+    first = {
+        "embedding_dimension": table.dimension,
+        "tokenizer_kind": tokenizer.kind,
+        "tokenizer_options": tokenizer.options,
+        "dropout": model.dropout,
+    }
+    stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
+    folder.mkdir(parents=True, exist_ok=True)
+    if stock is not None:
+        (folder / "tokenizer.json").write_text(stock.to_str(pretty=True), encoding="utf-8", newline="\n")
+        _write_modules(folder, {"": _STOCK}, model.unit_vectors)
+    elif table.kind is TableType.INT4:  # in modules of this package: `StaticEmbedding` cannot read such weights
+        write_json(folder / "token_embedding_config.json", first, indent=2)
+        write_json(folder / "1_MeanPool" / "mean_pool_config.json", {"embedding_dimension": table.dimension}, indent=2)
+        _write_modules(folder, _OWN, model.unit_vectors)
+    settings = {name: model.settings[name] for name in PIPELINE_SETTINGS if model.settings.get(name) is not None}
+    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"} | settings
+    write_json(folder / STOCK_CONFIG_FILE, settings | {"prompts": PROMPTS | settings.get("prompts", {})}, indent=2)
+    write_table(folder / WEIGHTS_FILE, table, tokenizer.unknown_id)
+    (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
+    more = {"vocabulary_size": len(tokenizer), "table_type": table.kind.value, "normalize": model.unit_vectors}
+    write_configuration(folder, Configuration(AVERAGING, first | more))
+
+
+def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -> None:
+    """Name modules by their folders, and put `Normalize` behind them for unit vectors."""
+    if unit_vectors:
+        kinds = {**kinds, f"{len(kinds)}_Normalize": _NORMALIZE}
+        names = dict.fromkeys(("module_input_name", "module_output_name"), "sentence_embedding")
+        write_json(folder / list(kinds)[-1] / "config.json", names)
+    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
+    write_json(folder / MODULES_FILE, modules, indent=2)
+
+
+def stored_table(table: Table, dtype: TableType | str | None = None, dim: int | None = None) -> Table:
+    """A table in another type and with fewer columns, if asked for; it is never rounded twice."""
+    check_dimension(dim)
+    return table.truncated(dim).converted(table.kind if dtype is None else TableType.of(dtype))
+
+
+def tokenizer_file(kind: str) -> str:
+    """The file that holds a tokenizer's content, by its kind: `sentencepiece.model`."""
+    return f"{kind}.model"
+
+
+def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
+    """What `st_paragram.json` says of an averaging model."""
+    with configured(folder, SettingsError):
+        stored = AveragingValues(**{**values, "table_type": TableType.of(values.get("table_type", ""))})
+        if stored.table_type is TableType.INT4:
+            nibbles.check_even(stored.embedding_dimension)
+        if not 0 <= stored.dropout < 1:
+            raise ValueError(f"dropout is {stored.dropout}; it must be at least 0 and below 1")
+        return stored
+
+
+def table_type(folder: Path) -> TableType:
+    """How the numbers of an averaging model's table are stored; refuses other models."""
+    configuration = read_configuration(folder)
+    if configuration.architecture != AVERAGING:
+        rule = "only averaging models have a table that can be stored in another type or with fewer components"
+        raise ModelDirectoryError(f"{folder}: a model of architecture {configuration.architecture!r}; {rule}")
+    return checked(folder, configuration.values).table_type
+
+
+def read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
+    """The tokenizer of a folder."""
+    path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
+    with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
+        tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
+        if len(tokenizer) != stored.vocabulary_size:
+            raise ValueError(f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}")
+        return tokenizer
+
+
+def read_pipeline_settings(folder: Path) -> dict[str, Any]:
+    """Prompts, similarity and the like; none where the file of sentence-transformers is missing."""
+    path = folder / STOCK_CONFIG_FILE
+    if not path.is_file():
+        return {}
+    with refused(ModelDirectoryError, path, "not readable", _SAVE_AGAIN, SettingsError):
+        stored = read_json(path)
+        settings = {name: stored[name] for name in PIPELINE_SETTINGS if stored.get(name) is not None}
+        prompts, default = settings.get("prompts", {}), settings.get("default_prompt_name")
+        if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
+            raise ValueError(f"similarity_fn_name is {short(name)}; choose {', '.join(SIMILARITIES)}")
+        if wrong := [prompt for prompt in prompts.values() if not isinstance(prompt, str | None)]:
+            raise ValueError(f"a prompt is {short(wrong[0])}; a text is expected")
+        if default not in (None, *PROMPTS, *prompts):
+            raise ValueError(f"default_prompt_name is {short(default)}; there is no prompt of this name")
+        check_dimension(settings.get("truncate_dim"))
+        return settings
+
+
+def check_dimension(truncate_dim: int | None) -> None:
+    """Refuse a number of components below 1."""
+    if truncate_dim is not None and truncate_dim < 1:
+        raise SettingsError(f"truncate_dim is {truncate_dim}; give at least 1")
+
+
+def check_components(dim: int | None, dimension: int) -> None:
+    """Refuse to keep more components than there are."""
+    if dim is not None and dim > dimension:
+        seen = f"dim is {dim}, and the embeddings of this model have {dimension} components"
+        raise SettingsError(f"{seen}; choose at most {dimension}")
+
+
+def opens_in_stock(tokenizer: Tokenizer) -> bool:
+    """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
+    words = tokenizer.kind == "word" and tokenizer.options["splitter"] == "regex"
+    return words or tokenizer.kind == "sentencepiece"
+
+
+def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
+    """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one."""
+    if tokenizer.kind not in KINDS:
+        seen = f"a tokenizer of kind {tokenizer.kind!r}, which st_paragram.load cannot make"
+        raise ModelDirectoryError(f"{seen}; it knows {', '.join(KINDS)}")
+    if not opens_in_stock(tokenizer):
+        return None
+    from st_paragram.core.tokenizers import stock
+
+    if tokenizer.kind == "word":
+        return stock.convert_words(tokenizer)  # type: ignore[arg-type]
+    return stock.convert_tokenizer(tokenizer)  # type: ignore[arg-type]
+
+
+def write_table(path: Path, table: Table, unknown_id: int) -> None:
+    """Write a table whose row `unknown_id` is the row of the unknown id."""
+    from safetensors.numpy import save
+
+    if not table.is_finite():
+        raise ModelDirectoryError("the embeddings have NaN or infinite components; train with a lower learning rate")
+    table_name, scale_name, unknown_name = _TENSORS[table.kind]
+    tensors = {table_name: table.weight}
+    if unknown_name is not None:
+        tensors = {table_name: table.weight.copy(), unknown_name: table.rows(unknown_id)}
+        tensors[table_name][unknown_id] = 0
+    if scale_name is not None:
+        tensors[scale_name] = np.ascontiguousarray(table.scale)
+    path.write_bytes(save(tensors))
+
+
+def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int) -> Table:
+    """Map what `write_table` wrote: a table of V x D numbers of a type, with the row of the unknown id put back."""
+    table_name, scale_name, unknown_name = _TENSORS[kind]
+    with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
+        arrays, (rows, dimension) = _mapped(path), shape
+        if missing := {table_name, scale_name, unknown_name} - {None, *arrays}:
+            raise ValueError(f"there is no tensor {missing.pop()!r}")
+        table = arrays[table_name]
+        stored = ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
+        if (table.dtype.name, table.shape) != stored:
+            raise ValueError(f"a table of {table.dtype}, {table.shape}, expected {stored[0]}, {stored[1]}")
+        scale = arrays[scale_name].astype(np.float32).reshape(rows) if scale_name else None
+        if unknown_name:
+            unknown = arrays[unknown_name].reshape(dimension)
+            table[unknown_id] = unknown if scale is None else to_int8(unknown, scale[unknown_id])
+        return Table(table, scale)
+
+
+def _mapped(path: Path) -> dict[str, NDArray[Any]]:
+    """The tensors of a safetensors file, writable without changing the file; the library would copy them.
+
+    Format: the length of a JSON header (uint64, little-endian), the header, the numbers; the header has for each tensor
+    `dtype`, `shape` and `data_offsets`, which count from its end.
+    """
+    with path.open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    begin = 8 + int.from_bytes(content[:8], "little")
+    arrays = {}
+    for name, entry in json.loads(content[8:begin]).items():
+        if name != "__metadata__":
+            dtype, (first, last) = np.dtype(_NUMBERS[entry["dtype"]]), entry["data_offsets"]
+            array = np.frombuffer(content, dtype, (last - first) // dtype.itemsize, begin + first)
+            arrays[name] = np.require(array.reshape(entry["shape"]), requirements="A")
+    return arrays

@@ -1,0 +1,169 @@
+"""The files of averaging models: mapped tables are shared and private, saving and opening do no more than they must."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from st_paragram import Encoder
+from st_paragram.core.encoding import model_files
+from st_paragram.core.encoding.find import SHIPPED_MODELS, find, find_here, shipped_folder
+from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.errors import ModelDirectoryError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Encoder(shipped_folder()).save(tmp_path / "m", dtype="float32", truncate_dim=8)
+
+
+@pytest.mark.parametrize("kind", list(TableType))
+def test_what_was_written_is_mapped(tmp_path, rng, kind):
+    table = Table(rng.standard_normal((9, 6)).astype(np.float32)).converted(kind)
+    model_files.write_table(tmp_path / "t.safetensors", table, 4)
+    stored = load_file(tmp_path / "t.safetensors")
+    stock = stored.get("embedding.weight", stored.get("embeddings"))
+    assert not stock[4].any() or kind is TableType.INT4  # which no stock reader averages
+    again = model_files.map_table(tmp_path / "t.safetensors", (9, 6), kind, 4)
+    np.testing.assert_array_equal(again.weight, table.weight)
+    assert load_file(tmp_path / "t.safetensors").keys() == stored.keys()  # the mapping is private
+
+
+def test_a_file_that_is_replaced_leaves_open_tables_as_they_are(folder):
+    encoder = Encoder(folder)
+    before = encoder.encode("station")
+    Encoder(shipped_folder()).save(folder, dtype="float32", truncate_dim=8, normalize=True, overwrite=True)
+    np.testing.assert_array_equal(encoder.encode("station"), before)
+
+
+def _private_bytes(folder, queue):
+    encoder = Encoder(folder)
+    encoder.encode(["a station in the town", "x"])
+    encoder.model.table.weight.sum()  # every page is touched
+    seen, private = False, 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if ".safetensors" in line:
+            seen = True
+        elif "-" in line.split(" ")[0] and ":" not in line.split(" ")[0]:
+            seen = False
+        elif seen and line.startswith("Private_Dirty"):
+            private += int(line.split()[1]) << 10
+    queue.put((encoder.model.table.weight.nbytes, private))
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux counts pages in /proc")
+def test_processes_share_one_copy():
+    queue = multiprocessing.get_context("spawn").Queue()
+    process = multiprocessing.get_context("spawn").Process(target=_private_bytes, args=(shipped_folder(), queue))
+    process.start()
+    size, private = queue.get(timeout=60)
+    process.join()
+    assert private <= 4 * os.sysconf("SC_PAGE_SIZE") < size / 100
+
+
+@pytest.mark.parametrize("name", SHIPPED_MODELS)
+def test_opening_leaves_no_file_anywhere(tmp_path, monkeypatch, name):
+    for variable in ("HOME", "XDG_CACHE_HOME", "ST_PARAGRAM_CACHE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    before = sorted(shipped_folder(name).iterdir())
+    Encoder(name).encode("a station")
+    assert not list(tmp_path.iterdir()) and sorted(shipped_folder(name).iterdir()) == before
+
+
+def test_a_save_converts_the_tokenizer_only_for_readers_that_want_it(tmp_path, monkeypatch):
+    made, convert = [], model_files.stock_tokenizer
+    monkeypatch.setattr(model_files, "stock_tokenizer", lambda tokenizer: made.append(tokenizer) or convert(tokenizer))
+    encoder = Encoder(shipped_folder())
+    encoder.save(tmp_path / "int4", truncate_dim=8)
+    assert not made and not (tmp_path / "int4" / "tokenizer.json").exists()
+    encoder.save(tmp_path / "int8", truncate_dim=8, dtype="int8")
+    assert len(made) == 1 and (tmp_path / "int8" / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_numbers_that_no_mean_has_are_not_saved(folder, tmp_path, kind, number):
+    encoder = Encoder(folder)
+    encoder.model.table.weight[3, 2] = number  # of the private mapping
+    with pytest.raises(Exception, match=r"NaN or infinite|do not fit in float16"):
+        encoder.save(tmp_path / "n", dtype=kind)
+    assert not (tmp_path / "n").exists() and np.isfinite(Encoder(folder).encode("station")).all()
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"embedding.weight": np.zeros((9, 5), np.float64)}, "'F64'"),
+        ({"embedding.weight": np.zeros((9, 5), np.float32)}, "no tensor 'unknown_embedding'"),
+        (
+            {"embedding.weight": np.zeros((9, 4), np.float32), "unknown_embedding": np.zeros(4, np.float32)},
+            r"float32, \(9, 4\), expected float32, \(9, 5\)",
+        ),
+        (
+            {"embedding.weight": np.zeros((9, 5), np.float16), "unknown_embedding": np.zeros(5, np.float32)},
+            "a table of float16, .* expected float32",
+        ),
+        (
+            {"embedding.weight": np.zeros((9, 5), np.float32), "unknown_embedding": np.zeros(4, np.float32)},
+            "size 4 into shape",
+        ),
+    ],
+)
+def test_other_tables_are_named(tmp_path, tensors, message):
+    save_file(tensors, tmp_path / "t.safetensors")
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        model_files.map_table(tmp_path / "t.safetensors", (9, 5), TableType.FLOAT32, 0)
+    assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [0, 5, 100, -9])
+def test_a_file_that_was_cut_is_refused(folder, size):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ModelDirectoryError, match=r"model\.safetensors: not the weights"):
+        Encoder(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"surprise": 1}, "surprise"),
+        ({"dropout": 2}, "dropout is 2"),
+        ({"table_type": "int2"}, "int2"),
+        ({"vocabulary_size": 7}, "48000 ids, st_paragram.json says 7"),
+        ({"tokenizer_kind": "word"}, r"word\.model is missing"),
+        ({"format_version": 2}, "version 2.* update it"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_refused(folder, changes, message):
+    path = folder / "st_paragram.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(ModelDirectoryError, match=message):
+        Encoder(folder)
+
+
+def test_where_models_are(folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find("~/m") == find(folder) == folder and find("p-sp-base") == shipped_folder("p-sp-base")
+    assert find_here("owner/name") is None and find_here("owner/name@v1") is None
+    for name in ("~/n", "n", "a/b/c", str(tmp_path / "n")):
+        with pytest.raises(ModelDirectoryError, match=f"no model '{name}': no such folder; give a path"):
+            find(name)
+    with pytest.raises(ModelDirectoryError, match=r"model\.safetensors is a file"):
+        find(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("dtype", ["int4", "int8"])
+def test_whoever_the_umask_lets_can_read_all_files(tmp_path, dtype):
+    before = os.umask(0o027)
+    try:
+        folder = Encoder(shipped_folder()).save(tmp_path / "m", "# m\n", dtype=dtype, truncate_dim=8)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()} == {0o640}
