@@ -53,7 +53,7 @@ REFUSED = {
     "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known are anneal_interval, ",
     "train bitext --lang es --vocab-size 3": "vocab_size is 3; it must be at least 8",
     "train bitext --lang es --data none.tsv": "none.tsv: no such file",
-    "train bitext --lang es --data none.h5": "none.h5: no such pair store",
+    "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
     "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, the last 'c', where 2 are expected",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",

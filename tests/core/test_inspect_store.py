@@ -214,7 +214,7 @@ def test_command(store, tmp_path, capsys) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.json", "s.png"]
     run(store.path, "--limit", 50)
     assert ": 50 pairs" in capsys.readouterr().out
-    with pytest.raises(StoreError, match="no such pair store"):
+    with pytest.raises(StoreError, match="not a readable pair store"):
         run(tmp_path / "none.h5")
 
 
