@@ -11,19 +11,10 @@ N is the number of rows, which are pairs of sentences. The file has, for each si
       pairs                         its attribute, JSON: the pairs of languages, a list of lists of two names
     labels              (N,), where rows have labels: finite numbers of any integer or float type
 
-All are one-dimensional, contiguous and little-endian. The attributes of the root are
-
-    format              "st_paragram pair store"
-    format_version      2
-    languages           two names, e.g. "en" and "es", or "en" and "fr-es-de" for a store of several languages
-    pairs               N
-    max_length          where sentences were cut, in ids; 0 if they were not
-    seed                of the shuffle
-    settings            JSON: what the preparation noted
-    content_sha256      the digest of the content, written last
-
-The digest is the SHA-256, in hexadecimal digits, of one JSON object in UTF-8: keys sorted, no white space, characters
-beyond ASCII as they are:
+All are one-dimensional, contiguous and little-endian. The attributes of the root are `format` and `format_version`;
+`languages`, two names; `pairs`, which is N; `max_length`, where sentences were cut, in ids, or 0; `seed` of the
+shuffle; `settings`, JSON, what the preparation noted; and, written last, `content_sha256`. That is the SHA-256, in
+hexadecimal digits, of one JSON object in UTF-8: keys sorted, no white space, characters beyond ASCII as they are.
 
     arrays              for each array above but the tokenizers, by its name: [type, length, digest]; the type as numpy
                         writes it ("<u2"), and the SHA-256 of the array's bytes
@@ -119,14 +110,16 @@ class PairStore:
             if attributes.get("format") != FORMAT or attributes["format_version"] not in (1, FORMAT_VERSION):
                 raise StoreError(f"{self.path}: HDF5, but no pair store of format version {FORMAT_VERSION}; {_REMAKE}")
             self._rows = int(attributes["pairs"])
-            self.languages = _names(attributes["languages"])
+            first, second = attributes["languages"]
+            self.languages: tuple[str, str] = (first, second)
             self.max_length = int(attributes["max_length"]) or None
             self.seed = int(attributes["seed"])
             self.settings: dict[str, Any] = json.loads(attributes["settings"])
             self.digest = str(attributes["content_sha256"])
             self.language_pairs: tuple[tuple[str, str], ...] = (self.languages,)
             if _ROW_LANGUAGES in file:
-                self.language_pairs = tuple(map(_names, json.loads(file[_ROW_LANGUAGES].attrs["pairs"])))
+                pairs = json.loads(file[_ROW_LANGUAGES].attrs["pairs"])
+                self.language_pairs = tuple((first, second) for first, second in pairs)
             self._stored = _stored_tokenizers(file)
             self._maps = {name: _mapped(self.path, file[name]) for name in _ARRAYS if name in file}
         if not self._rows:
@@ -143,13 +136,12 @@ class PairStore:
         return PairStore, (self.path, self.pairs)
 
     def check(self) -> None:
-        """Read the whole file, and compare the digest of its content with what it was when it was written.
-
-        Raises:
-            StoreError: It is another one.
-        """
+        """Read the whole file, and raise StoreError if the digest of its content is not what was written."""
         found = _digest(
-            {name: [each.dtype.str, len(each), hashlib.sha256(each).hexdigest()] for name, each in self._maps.items()},
+            {
+                name: [each.dtype.str, len(each), hashlib.sha256(each.data).hexdigest()]
+                for name, each in self._maps.items()
+            },
             self._stored,
             language_pairs=self.language_pairs,
             languages=self.languages,
@@ -166,12 +158,7 @@ class PairStore:
 
     @cached_property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """The tokenizers of side a and side b, one and the same object if the sides share it.
-
-        Raises:
-            StoreError: A tokenizer is damaged, or of a kind that this version does not know.
-            MissingExtraError: A tokenizer needs a package that is not installed.
-        """
+        """The tokenizers of side a and side b, one and the same object if the sides share it."""
         try:
             loaded = [load_tokenizer(*stored) for stored in self._stored]
         except SettingsError as error:
@@ -179,21 +166,15 @@ class PairStore:
         return loaded[0], loaded[-1]
 
     def tokenizer(self, side: str = "a") -> Tokenizer:
-        """The tokenizer that made the ids of a side; errors are those of `tokenizers`."""
+        """The tokenizer that made the ids of a side."""
         return self.tokenizers[SIDES.index(side)]
 
     def take(
         self, side: str, rows: Rows, dtype: type[np.integer[Any]] = np.int64
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Read sentences of one side.
+        """Read sentences of side "a" or "b": rows, integers (n,), in any order, give flat ids and offsets (n + 1,).
 
-        Args:
-            side: "a" or "b".
-            rows: Integers (n,), in any order.
-            dtype: Of the ids that are returned, int64 or int32.
-
-        Returns:
-            ids (total,), and offsets, int64 (n + 1,).
+        The ids are int64 or int32, as `dtype` says; the offsets are int64.
         """
         ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
         begins = edges[rows].astype(np.int64)
@@ -208,7 +189,8 @@ class PairStore:
 
     def lengths(self, side: str, begin: int, end: int) -> NDArray[np.int64]:
         """Numbers of ids of one side, of rows one after another, int64 (end - begin,)."""
-        return np.diff(self._maps[f"{side}/offsets"][begin : end + 1].astype(np.int64))
+        offsets: NDArray[np.int64] = self._maps[f"{side}/offsets"][begin : end + 1].astype(np.int64)
+        return offsets[1:] - offsets[:-1]
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
         """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
@@ -234,7 +216,7 @@ class PairStore:
 
 
 class _Spool:
-    """A raw file of numbers, which grows until their number is known, and the digest of them."""
+    """A raw file of numbers, which grows until their number is known; HDF5 needs it for an array in one piece."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any], closing: ExitStack) -> None:
         self.path, self.dtype, self.length = path, dtype, 0
@@ -332,18 +314,16 @@ class PairStoreWriter:
         """Append n rows.
 
         Args:
-            a_ids: Integers (total of side a,), the ids of the sentences one after another.
+            a_ids: The ids of the sentences of side a, one after another.
             a_offsets: Integers (n + 1,), from 0: where sentences begin and end.
-            b_ids: Integers (total of side b,).
-            b_offsets: Integers (n + 1,).
-            pairs: Integers (n,), the place of each row's pair of languages in `row_languages`; needed if there are
-                several pairs.
+            b_ids: As of side a.
+            b_offsets: As of side a.
+            pairs: Integers (n,), the place of each row's pair in `row_languages`; needed if there are several.
             labels: Numbers (n,), needed if rows have labels.
 
         Raises:
-            ValueError: The sides, pairs or labels differ in their number of rows; pairs or labels are missing, or are
-                given where there are none; a sentence is empty; an id, a pair or a label is out of its range. Nothing
-                is appended then.
+            ValueError: Numbers of rows differ, a sentence is empty, or a value is out of its range, missing, or given
+                where the store has none. Nothing is appended then.
         """
         rows, known = len(a_offsets) - 1, len(self._language_pairs)
         new: dict[str, NDArray[Any]] = {}
@@ -417,11 +397,6 @@ def _digest(arrays: Mapping[str, list[Any]], tokenizers: Sequence[_Stored | Toke
     whole = {"arrays": arrays, "tokenizers": described, **values}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _names(pair: Sequence[str]) -> tuple[str, str]:
-    first, second = pair
-    return first, second
 
 
 def _stored_tokenizers(file: h5py.File) -> list[_Stored]:

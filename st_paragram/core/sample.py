@@ -1,9 +1,9 @@
 """Built-in text in eight languages, to try things without a network: a demonstration, no benchmark.
 
-`sample_data/pairs.tsv.xz` holds 10,000 simple sentences, one a row, in each language, and English paraphrases of them in
-the column `en2`. A phrase grammar made them: frames such as "{subject} {predicate} {place} {time}" were filled with some
-340 phrases, inflected in each language, and drawn at random (seed 0) from the combinations that make sense, none twice.
-The file is the first 10,000 rows, packed with `lzma.compress(text, preset=9)`.
+`sample_data/pairs.tsv.xz` holds 10,000 simple sentences, one a row, in each language, and English paraphrases of them
+in the column `en2`. A phrase grammar made them: frames such as "{subject} {predicate} {place} {time}" were filled with
+some 340 phrases, inflected in each language, and drawn at random (seed 0) from the combinations that make sense, none
+twice. The file is the first 10,000 rows, packed with `lzma.compress(text, preset=9)`.
 
 `tuples.tsv` holds 225 natural sentences, written for this purpose and never trained on. In ids such as `12a`, rows of
 one number share a topic, and `a` and `b` are paraphrases. `graded.tsv` grades pairs of them from 0 (unrelated) to 5
@@ -68,7 +68,7 @@ def _sentences(table: str, language: str) -> list[str]:
 @cache
 def _table(name: str) -> dict[str, list[str]]:
     """The columns of a table by their names."""
-    content = files(__package__).joinpath("sample_data", name).read_bytes()
+    content = (files(__package__) / "sample_data" / name).read_bytes()
     text = (lzma.decompress(content) if name.endswith(".xz") else content).decode("utf-8")
     rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
     return {head: column for head, *column in zip(*rows, strict=True)}
