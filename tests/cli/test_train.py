@@ -283,7 +283,7 @@ def test_a_plan_says_what_is_read_made_and_needed_and_does_nothing(folder, capsy
     lines = capsys.readouterr().out.split("\n")
     assert lines[:3] == [
         "train a model of the family psp (es)",
-        "reads  the built-in bitext of es: 40,000 pairs, a demonstration",
+        "reads  the built-in bitext of es: 9,000 pairs, a demonstration",
         "makes  p-sp-es: the model directory",
     ]
     assert "with   configuration small, 10 epochs" in lines and "       dim 100" in lines

@@ -1,7 +1,7 @@
 """Many tries of one kind, each of which can be repeated by its number; what came of them, counted.
 
-    PYTHONPATH=tests python -m hostile.campaign stores --tries 20000
-    PYTHONPATH=tests python -m hostile.campaign stores --only 1234
+    PYTHONPATH=tests python -m hostile.campaign checkpoints --tries 20000
+    PYTHONPATH=tests python -m hostile.campaign checkpoints --only 1234
 
 A target is a module of `hostile.targets`, with
 

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 BUILT_IN = "built-in"
 BUILT_IN_PAIRS = 9_000  # the rows after them are left for looking at what was learned
+_BUILT_IN_PIECES = 1_000  # with more, most pieces are whole words, and natural sentences have other words
 
 _NO_DATA = (
     "WARNING: there is no %s, so this trains on the small built-in bitext: a demonstration, not a usable model. For a "
@@ -133,10 +134,12 @@ class BuiltInText:
         return BUILT_IN_PAIRS
 
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
-        """The text, made and prepared once."""
+        """The text, prepared once."""
         language = self.language
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
         _write_if_changed(path, sample_pairs(language, BUILT_IN_PAIRS))
+        if settings.tokens == "sentencepiece":
+            settings = replace(settings, vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES))
         store = _prepare([TextSource((str(path),), ("en", language))], settings, workers)
         about = "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)"
         return TrainingData(store, about, built_in=True)
