@@ -362,13 +362,17 @@ class PairStoreWriter:
         """Write the file and let it take its name, or remove everything after an error."""
         with self._unfinished:
             if kind is None:
-                # libhdf5 crashes when it closes a file that it could not write; a raw file goes once it is in the store
-                needed = max(spool.length * spool.dtype.itemsize for spool in self._arrays.values()) + (1 << 20)
+                # libhdf5 may crash when it closes a file that it could not write. Room for the largest array is enough,
+                # since each raw file goes once it is in the store; tokenizers and settings have less than 16 MB.
+                needed = max(spool.length * spool.dtype.itemsize for spool in self._arrays.values()) + (1 << 24)
                 if shutil.disk_usage(self._folder).free < needed:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
                 # "earliest", so that the same content gives the same bytes whatever the release of HDF5
-                with h5py.File(self._folder / "store", "w", libver="earliest") as file:
-                    self._write(file)
+                try:
+                    with h5py.File(self._folder / "store", "w", libver="earliest") as file:
+                        self._write(file)
+                except RuntimeError as error:  # at the end, where h5py has not written all
+                    raise OSError(f"{self.path}: {one_line(error)}") from error
                 (self._folder / "store").replace(self.path)
 
     def _write(self, file: h5py.File) -> None:
@@ -378,9 +382,9 @@ class PairStoreWriter:
         if _ROW_LANGUAGES in file:
             file[_ROW_LANGUAGES].attrs["pairs"] = json.dumps(self._language_pairs, ensure_ascii=False)
         first, second = self._tokenizers
-        tokenizers = [first] if first == second else [first, second]
-        for place, tokenizer in zip([file] if first == second else [file["a"], file["b"]], tokenizers, strict=True):
-            data = place.create_dataset("tokenizer", data=np.frombuffer(tokenizer.content, np.uint8))
+        tokenizers = {"tokenizer": first} if first == second else {"a/tokenizer": first, "b/tokenizer": second}
+        for name, tokenizer in tokenizers.items():
+            data = file.create_dataset(name, data=np.frombuffer(tokenizer.content, np.uint8))
             data.attrs.update(kind=tokenizer.kind, options=json.dumps(tokenizer.options, ensure_ascii=False))
         # names of files that are not in UTF-8 have characters that no text may have
         settings = json.dumps(self.settings, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
@@ -388,7 +392,7 @@ class PairStoreWriter:
         values |= {"pairs": len(self), "seed": self.seed}
         file.attrs.update(values, format=FORMAT, format_version=FORMAT_VERSION, settings=settings)
         file.attrs["content_sha256"] = _digest(
-            arrays, tokenizers, language_pairs=self._language_pairs, settings=json.loads(settings), **values
+            arrays, [*tokenizers.values()], language_pairs=self._language_pairs, settings=json.loads(settings), **values
         )
 
 
