@@ -42,7 +42,7 @@ $(VENV)/.installed-docs: $(SOURCES) | $(VENV)/.torch
 
 demo: $(VENV)/.installed-core
 	rm -rf demo
-	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --epochs 20 --output demo/p-sp-es
+	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
 	$(BIN)/st-paragram get p-sp-mini --output demo/p-sp-mini
 	$(BIN)/python recipes/try_model.py demo/p-sp-mini --lang es
