@@ -51,7 +51,7 @@ def main() -> int:
     base = read_ablations(arguments.config)[0]
     prepare = PrepareSettings(languages=languages, vocab_size=base.vocab_size)
     texts = [parse_source(spec, languages) for spec in arguments.text]
-    store = PairStore(prepare_cached(texts, prepare, cache_folder() / "stores"), check_ids=False, limit=base.pairs)
+    store = PairStore(prepare_cached(texts, prepare, cache_folder() / "stores"), limit=base.pairs)
     pairs = [development_pairs(path, arguments.lang) for path in arguments.dev]
     held = [development_translations(path, arguments.lang) for path in arguments.dev_bitext]
 

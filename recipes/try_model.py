@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.record import read_training_record
-from st_paragram.core.sample import held_out_pairs, sample_pairs, sample_paraphrases
+from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.training.development import built_in_pairs
 from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
@@ -91,8 +91,7 @@ def main() -> int:
     folder = find(arguments.model)
     model = model_directory.load(folder)
     record = read_training_record(folder)
-    samples = sample_paraphrases() if arguments.lang == "en" else sample_pairs(arguments.lang)
-    phrases = list(islice(samples, BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
+    phrases = list(islice(sample_pairs(arguments.lang), BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
     print(f"\n==== What {arguments.model} does ({model.get_embedding_dimension()} components)")
     print(BUILT_IN if record and record.data.startswith("the built-in bitext") else OTHER)
     show_grammar(model, phrases)

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="also read everything: verify SHA-256 checksums, scan all rows of a store, and load a model",
+        help="also read everything: verify SHA-256 checksums, and load a model",
     )
 
 
@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
     """The kind of thing that a name is, and its description, with what a check of it has found."""
     kind, path, describe, check_content = _kind(name)
-    values = asdict(describe(path))
+    found = describe(path)
+    values = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
     return kind, values | {"checked": check_content(path)} if check else values
 
 
@@ -67,9 +68,7 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     """The kind of thing that a name is, where it is, what describes it, and what checks it."""
     path = Path(name)
     if path.is_file():
-        from st_paragram.core.pair_store.description import check_store, describe_store
-
-        return "pair store", path, describe_store, check_store
+        return "pair store", path, _describe_store, _check_store
     if (path / "index.json").is_file():
         from st_paragram.tools.search.index_metadata import check_index, describe_index
 
@@ -82,6 +81,33 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     from st_paragram.learning.models.description import check_model, describe_model
 
     return "model", find(name), describe_model, check_model
+
+
+def _describe_store(path: Path) -> dict[str, Any]:
+    from st_paragram.core.files import describe_files
+    from st_paragram.core.pair_store import FORMAT_VERSION, PairStore
+
+    store = PairStore(path)
+    tokenizers = store.tokenizers[:1] if store.shared_tokenizer else store.tokenizers
+    return {
+        "name": path.name,
+        "format_version": FORMAT_VERSION,
+        "languages": store.languages,
+        "pairs": len(store),
+        "tokenizers": [{"kind": each.kind, "ids": len(each), **each.options} for each in tokenizers],
+        "max_length": store.max_length,
+        "seed": store.seed,
+        "settings": store.settings,
+        "content_sha256": store.digest,
+        "files": {name: asdict(file) for name, file in describe_files(path).items()},
+    }
+
+
+def _check_store(path: Path) -> str:
+    from st_paragram.core.pair_store import PairStore
+
+    PairStore(path).check()
+    return "the content is what was written"
 
 
 def _installation() -> tuple[str, dict[str, Any]]:

@@ -151,7 +151,7 @@ def _trainings(run: MixRun, given: Development, folder: Path) -> Trainings:
     with quiet():
         tokenizer = vocabulary(samples, preparation, settings, folder / "vocabulary")
         prepared = stores(samples, preparation, tokenizer, folder / "stores")
-    identity = digest([store.stated_digest for store in prepared])
+    identity = digest([store.digest for store in prepared])
     fewest, _ = most_trainings(
         len({each.group for each in run.sources}), settings.seeds, settings.method, len(run.temperatures)
     )

@@ -111,7 +111,7 @@ def write_mixed(
         for store, taken, pair in zip(stores, rows, pairs, strict=True):
             numbers = np.full(len(taken), different.index(pair))
             writer.append(*store.take("a", taken), *store.take("b", taken), numbers)
-    return PairStore(output, check_ids=False)
+    return PairStore(output)
 
 
 def _keys(store: PairStore) -> NDArray[np.uint64]:

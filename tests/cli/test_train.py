@@ -30,7 +30,7 @@ from st_paragram.learning.training.mega_batch.arguments import MegaBatchTraining
 from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.learning.training.settings import TrainingSettings
 
-CONFIGS = ["paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
+CONFIGS = ["demo", "paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
 FOLDERS = family_named("psp").config_folders
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib")
@@ -53,7 +53,7 @@ REFUSED = {
     "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known are anneal_interval, ",
     "train bitext --lang es --vocab-size 3": "vocab_size is 3; it must be at least 8",
     "train bitext --lang es --data none.tsv": "none.tsv: no such file",
-    "train bitext --lang es --data none.h5": "none.h5: no such pair store",
+    "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
     "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, the last 'c', where 2 are expected",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
@@ -160,7 +160,7 @@ def test_which_configuration_serves(folder):
     def settings(language="es", **asked):
         return TrainingRun(language, Path("x"), **asked).plan().settings
 
-    assert settings() == read(TrainingSettings, config_path("small", FOLDERS))
+    assert settings() == read(TrainingSettings, config_path("demo", FOLDERS))
     assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("short", FOLDERS))
     paraphrase = read(TrainingSettings, config_path("paraphrase", FOLDERS))
     assert settings("en", data=["pairs.tsv"], default_config="paraphrase") == paraphrase
@@ -183,6 +183,7 @@ def test_an_unknown_device_is_refused():
 
 def test_configurations_are_named_and_stand_in_recipes_too():
     assert config_names(FOLDERS) == [
+        "demo",
         "paper",
         "paper_paraphrase",
         "paraphrase",
@@ -283,10 +284,10 @@ def test_a_plan_says_what_is_read_made_and_needed_and_does_nothing(folder, capsy
     lines = capsys.readouterr().out.split("\n")
     assert lines[:3] == [
         "train a model of the family psp (es)",
-        "reads  the built-in bitext of es: 40,000 pairs, a demonstration",
+        "reads  the built-in bitext of es: 9,000 pairs, a demonstration",
         "makes  p-sp-es: the model directory",
     ]
-    assert "with   configuration small, 10 epochs" in lines and "       dim 100" in lines
+    assert "with   configuration demo, 20 epochs" in lines and "       dim 100" in lines
     # 8,000 pieces x 100 components x 4 bytes, and two moments: 9.6 MB, twice on disk
     assert lines[-2].startswith("needs  about ") and "510 MB of memory, 19 MB on disk (a guess)" in lines[-2]
     assert [path.name for path in folder.iterdir()] == ["pairs.tsv"]

@@ -23,7 +23,7 @@ from st_paragram.tools.inspection.scan import inspect
 from st_paragram.tools.inspection.statistics import QUANTILES, LabelUse
 from st_paragram.tools.inspection.text import render
 
-SCRIPT = Path(__file__).parents[3] / "data_prep" / "inspect_store.py"
+SCRIPT = Path(__file__).parents[2] / "data_prep" / "inspect_store.py"
 
 
 def pieces(store: PairStore, side: str) -> list[list[int]]:
@@ -214,7 +214,7 @@ def test_command(store, tmp_path, capsys) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.json", "s.png"]
     run(store.path, "--limit", 50)
     assert ": 50 pairs" in capsys.readouterr().out
-    with pytest.raises(StoreError, match="no such pair store"):
+    with pytest.raises(StoreError, match="not a readable pair store"):
         run(tmp_path / "none.h5")
 
 

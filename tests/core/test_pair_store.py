@@ -1,4 +1,9 @@
+import hashlib
+import json
+import os
 import pickle
+import shutil
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -7,22 +12,79 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.data import write_store
 
+from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
-from st_paragram.errors import StoreError
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.errors import SettingsError, StoreError
+
+LANGUAGES = [("en", "fr"), ("en", "es"), ("en", "en")]
 
 
 @pytest.fixture
 def path(tmp_path, pairs, vocabulary):
-    return write_store(tmp_path / "x.h5", pairs[:20], vocabulary).path
+    return write_store(tmp_path / "x.h5", pairs[:20], vocabulary, note="é", parts=(1, 2.5, None)).path
+
+
+@pytest.fixture(scope="module")
+def other() -> SentencePieceTokenizer:
+    return SentencePieceTokenizer(train_vocabulary(["ba ce di fo gu ha je"] * 5, 30), lower_case=False)
+
+
+@pytest.fixture
+def full(tmp_path, pairs, vocabulary, other) -> PairStore:
+    """A store with all that there may be: languages and labels of 50 rows, and a tokenizer for each side."""
+    sides = [
+        tokenizer.encode([pair[side] for pair in pairs[:50]]) for side, tokenizer in enumerate((vocabulary, other))
+    ]
+    with PairStoreWriter(
+        tmp_path / "full.h5", ("en", "fr-es"), (vocabulary, other), None, {"note": 1}, 3, LANGUAGES, np.float32
+    ) as writer:
+        writer.append(*sides[0], *sides[1], np.arange(50) % 3, np.arange(50) / 4)
+        assert len(writer) == 50
+    return PairStore(tmp_path / "full.h5")
+
+
+def equal(store, again):
+    rows = np.arange(len(store))
+    assert (store.languages, store.language_pairs, store.settings) == (
+        again.languages,
+        again.language_pairs,
+        again.settings,
+    )
+    assert (store.max_length, store.seed, len(store), store.digest) == (
+        again.max_length,
+        again.seed,
+        len(again),
+        again.digest,
+    )
+    assert store.tokenizers == again.tokenizers and store.row_languages(rows) == again.row_languages(rows)
+    for side in "ab":
+        for one, two in zip(store.take(side, rows), again.take(side, rows), strict=True):
+            np.testing.assert_array_equal(one, two)
 
 
 def test_round_trip(store, pairs, vocabulary):
     assert (len(store), store.languages, store.settings) == (len(pairs), ("en", "xx"), {"note": "made for tests"})
+    assert (store.language_pairs, store.max_length) == ((("en", "xx"),), 100)
     rows = np.array([5, 0, 699, 5])
     for side, index in (("a", 0), ("b", 1)):
         assert list(store.texts(side, rows)) == [pairs[row][index] for row in rows]
-    assert store.tokenizer() == vocabulary and store.tokenizers == (vocabulary, vocabulary)
-    assert store.shared_tokenizer and store.tokenizer("a") is store.tokenizer("b")
+    assert store.row_languages(rows) == [("en", "xx")] * 4 and store.labels(rows) is None
+    assert store.language_numbers().tolist() == [0] * len(pairs)
+    assert store.shared_tokenizer and store.tokenizer("a") is store.tokenizer("b") and store.tokenizer() == vocabulary
+    store.check()
+
+
+def test_languages_labels_and_tokenizers_of_their_own(full, pairs, vocabulary, other):
+    rows = np.array([49, 0, 7, 7])
+    assert (full.languages, full.language_pairs) == (("en", "fr-es"), tuple(LANGUAGES))
+    assert full.row_languages(rows) == [LANGUAGES[row % 3] for row in rows]
+    assert full.language_numbers().tolist() == [row % 3 for row in range(50)]
+    assert full.labels(rows).tolist() == [12.25, 0, 1.75, 1.75] and full.labels(rows).dtype == np.float32
+    assert full.tokenizers == (vocabulary, other) and not full.shared_tokenizer and full.tokenizer("b") == other
+    for got, expected in zip(full.take("b", np.arange(2)), other.encode([pairs[0][1], pairs[1][1]]), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    full.check()
 
 
 @settings(max_examples=30)
@@ -31,90 +93,179 @@ def test_take_equals_slicing_one_by_one(store, data):
     rows = np.array(data.draw(st.lists(st.integers(0, len(store) - 1), max_size=20)), dtype=np.int64)
     with h5py.File(store.path) as file:
         ids, offsets = file["b/ids"][:], file["b/offsets"][:]
-    expected = [ids[int(offsets[r]) : int(offsets[r + 1])] for r in rows]
-    got, got_offsets = store.take("b", rows)
-    assert got_offsets.tolist() == [0, *np.cumsum([len(e) for e in expected], dtype=int).tolist()]
-    assert got.tolist() == [i for e in expected for i in e]
+    expected = [ids[int(offsets[r]) : int(offsets[r + 1])].tolist() for r in rows]
+    flat = [piece for each in expected for piece in each]
+    for dtype in (np.int64, np.int32):
+        got, edges = store.take("b", rows, dtype)
+        assert (got.dtype, edges.dtype) == (dtype, np.int64)
+        assert np.diff(edges).tolist() == [len(each) for each in expected] and got.tolist() == flat
 
 
-def test_appending_in_parts_equals_appending_at_once(tmp_path, store, pairs, vocabulary):
-    with PairStoreWriter(tmp_path / "parts.h5", ("en", "xx"), vocabulary, 100) as writer:
-        for start in range(0, len(pairs), 33):
-            part = pairs[start : start + 33]
-            writer.append(*vocabulary.encode([a for a, _ in part]), *vocabulary.encode([b for _, b in part]))
-    rows = np.arange(len(pairs))
-    parts = PairStore(tmp_path / "parts.h5")
-    for side in "ab":
-        for got, expected in zip(parts.take(side, rows), store.take(side, rows), strict=True):
-            assert (got == expected).all()
+def test_limited_and_pickled(full):
+    limited = PairStore(full.path, limit=3)
+    assert (len(limited), limited.language_numbers().tolist(), limited.digest) == (3, [0, 1, 2], full.digest)
+    limited.check()
+    assert len(PairStore(full.path, limit=99)) == 50
+    for each in (full, limited):
+        pickled = pickle.dumps(each)
+        equal(each, pickle.loads(pickled))
+        assert len(pickled) < 300
+    with pytest.raises(SettingsError, match="the limit is 0 pairs"):
+        PairStore(full.path, limit=0)
 
 
-def test_ids_take_the_smallest_type(path, vocabulary):
-    with h5py.File(path) as file:
-        assert file["a/ids"].dtype == (np.uint8 if len(vocabulary) <= 256 else np.uint16)
+def test_the_digest_is_what_the_module_says(full, vocabulary, other):
+    with h5py.File(full.path) as file:
+        names = ["a/ids", "a/offsets", "b/ids", "b/offsets", "row_languages", "labels"]
+        sha256 = {name: hashlib.sha256(file[name][:].tobytes()).hexdigest() for name in names}
+        whole = {"arrays": {name: [file[name].dtype.str, len(file[name]), sha256[name]] for name in names}}
+        whole |= {name: int(file.attrs[name]) for name in ("max_length", "pairs", "seed")}
+        assert [file[name].dtype for name in names[:4]] == [np.uint8, np.uint64] * 2
+        assert list(file.attrs["languages"]) == ["en", "fr-es"] and file.attrs["format_version"] == 2
+    tokenizers = [
+        ["sentencepiece", each.options, hashlib.sha256(each.content).hexdigest()] for each in (vocabulary, other)
+    ]
+    whole |= {"languages": ["en", "fr-es"], "language_pairs": LANGUAGES, "settings": {"note": 1}}
+    text = json.dumps(whole | {"tokenizers": tokenizers}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert full.digest == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_an_error_leaves_nothing_behind(tmp_path, vocabulary):
-    with pytest.raises(RuntimeError), PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary) as writer:
-        writer.append(*vocabulary.encode(["ba"]), *vocabulary.encode(["ce"]))
-        raise RuntimeError
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_readers_travel_between_processes(store):
-    store.take("a", np.array([0]))
-    copy = pickle.loads(pickle.dumps(store))
-    assert list(copy.texts("a", np.array([3]))) == list(store.texts("a", np.array([3])))
-
-
-def _break(path, action):
-    with h5py.File(path, "r+") as file:
-        action(file)
+def test_parts_give_the_same_file_as_the_whole(tmp_path, path, pairs, vocabulary):
+    with PairStoreWriter(tmp_path / "parts.h5", ("en", "xx"), vocabulary, 100, PairStore(path).settings) as writer:
+        for part in (pairs[:7], [], pairs[7:20]):
+            writer.append(*(array for side in (0, 1) for array in vocabulary.encode([pair[side] for pair in part])))
+    assert (tmp_path / "parts.h5").read_bytes() == path.read_bytes()
+    assert write_store(tmp_path / "y.h5", pairs[19::-1], vocabulary).digest != PairStore(path).digest
 
 
 @pytest.mark.parametrize(
-    ("action", "message"),
+    "edit",
     [
-        (lambda f: f.attrs.__delitem__("complete"), "incomplete"),
-        (lambda f: f.attrs.__setitem__("format_version", 7), "version 7"),
-        (lambda f: f.attrs.__delitem__("format"), "not a pair store"),
-        (lambda f: f.attrs.__setitem__("pairs", 0), "no pairs"),
-        (lambda f: f.attrs.__setitem__("pairs", 19), "side a has 20 sentences, not 19"),
-        (lambda f: f["b/offsets"].__setitem__(5, 0), "side b, row 4: offsets do not increase"),
-        (lambda f: f["a/offsets"].__setitem__(20, 10**6), "side a: offsets run"),
-        (lambda f: f.__delitem__("b/ids"), "not a readable pair store"),
-        (lambda f: f["sentencepiece_model"].__setitem__(slice(None), 0), "damaged tokenizer"),
+        lambda file: file["a/ids"].__setitem__(slice(0, 2), file["a/ids"][:2][::-1]),
+        lambda file: file["b/offsets"].__setitem__(1, file["b/offsets"][1] + 1),
+        lambda file: file["tokenizer"].attrs.__setitem__("options", '{"lower_case": false, "segmentation": "none"}'),
+        lambda file: file.attrs.__setitem__("seed", 1),
+        lambda file: file.attrs.__setitem__("settings", '{"note": "e"}'),
+        lambda file: file.attrs.__setitem__("content_sha256", "0" * 64),
     ],
 )
-def test_broken_stores_are_refused_by_name(path, action, message):
-    _break(path, action)
-    with pytest.raises(StoreError, match=message) as caught:
-        PairStore(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+def test_an_edited_store_is_told(path, edit, capsys):
+    assert main(["info", str(path), "--check"]) == 0 and "the content is what was written" in capsys.readouterr().out
+    with h5py.File(path, "r+") as file:
+        edit(file)
+    with pytest.raises(StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+") as caught:
+        PairStore(path).check()
+    assert "\n" not in str(caught.value)
+    assert main(["info", str(path)]) == 0
+    assert main(["info", str(path), "--check"]) == 1 and "damaged or edited" in capsys.readouterr().err
 
 
-def test_ids_out_of_range_are_refused_with_their_row(tmp_path, vocabulary):
-    path = tmp_path / "x.h5"
-    with PairStoreWriter(path, ("en", "xx"), vocabulary) as writer:
-        wrong = np.array([1, 2, len(vocabulary), 3]), np.array([0, 2, 4])
-        writer.append(*wrong, *vocabulary.encode(["ba", "ce"]))
-    with pytest.raises(StoreError, match=rf"side a, row 1: id {len(vocabulary)} is outside"):
-        PairStore(path)
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "not a readable pair store (No such file or directory)"),
+        (lambda path: (path.unlink(), path.mkdir()), "not a readable pair store (Is a directory)"),
+        (lambda path: os.truncate(path, path.stat().st_size - 100), "not a readable pair store"),
+        (lambda path: os.truncate(path, 50), "not a readable pair store"),
+        (lambda path: path.write_text("hello"), "not a readable pair store"),
+        (lambda path: h5py.File(path, "w").close(), "HDF5, but no pair store of format version 2"),
+        (
+            lambda path: h5py.File(path, "r+").attrs.__setitem__("format_version", 7),
+            "no pair store of format version 2",
+        ),
+        (lambda path: h5py.File(path, "r+")["tokenizer"].__setitem__(slice(None), 0), "its tokenizer cannot be used"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line(path, damage, message):
+    damage(path)
+    with pytest.raises(StoreError) as caught:
+        _ = PairStore(path).tokenizers
+    assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
-def test_an_empty_store_is_refused(tmp_path, vocabulary):
-    with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary):
+def test_a_store_without_rows_is_refused(tmp_path, vocabulary):
+    with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary, labels="i1"):
         pass
     with pytest.raises(StoreError, match="holds no pairs"):
         PairStore(tmp_path / "x.h5")
 
 
-def test_missing_truncated_and_foreign_files(tmp_path, path):
-    with pytest.raises(StoreError, match="no such pair store"):
-        PairStore(tmp_path / "none.h5")
-    path.write_bytes(path.read_bytes()[:-3000])
-    with pytest.raises(StoreError, match=r"not a readable pair store|truncated"):
-        PairStore(path)
-    path.write_text("hello")
-    with pytest.raises(StoreError, match="not a readable pair store"):
-        PairStore(path)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "for each of 2 rows, give the number of its pair of languages, below 3"),
+        ({"pairs": [0]}, "for each of 2 rows"),
+        ({"pairs": [0, 3]}, "below 3"),
+        ({"pairs": [-1, 0]}, "below 3"),
+        ({"pairs": [0, 1], "labels": None}, "labels for each of 2 rows"),
+        ({"pairs": [0, 1], "labels": [0, 1, 2]}, "labels for each of 2 rows"),
+        ({"pairs": [0, 1], "labels": [0, 1.5]}, r"labels 0\.0\.\.1\.5: not all are finite numbers of the type int8"),
+        ({"pairs": [0, 1], "labels": [300, 1]}, r"labels 1\.\.300: not all"),
+        ({"pairs": [0, 1], "labels": [0, np.nan]}, "not all are finite"),
+        ({"pairs": [0, 1], "b_ids": [1, 70_000, 1, 1]}, r"side b: ids in 1\.\.70000, not in 0\.\."),
+        ({"pairs": [0, 1], "b_ids": [1, -1, 1, 1]}, r"side b: ids in -1\.\.1,"),
+        ({"pairs": [0, 1], "b_offsets": [0, 4]}, "2 sentences on side a, 1 on side b"),
+        ({"pairs": [0, 1], "b_offsets": [0, 4, 4]}, "side b: offsets do not increase from 0 to 4"),
+        ({"pairs": [0, 1], "b_offsets": [0, 2, 3]}, "side b: offsets do not increase from 0 to 4"),
+    ],
+)
+def test_a_writer_refuses_rows_and_goes_on(tmp_path, vocabulary, arguments, message):
+    good = {"a_ids": [1, 2, 3], "a_offsets": [0, 1, 3], "b_ids": [1, 1, 1, 1], "b_offsets": [0, 1, 4], "labels": [0, 1]}
+    with PairStoreWriter(
+        tmp_path / "s.h5", ("en", "fr-es"), vocabulary, row_languages=LANGUAGES, labels="i1"
+    ) as writer:
+        values = {name: value and np.array(value) for name, value in (good | arguments).items()}
+        with pytest.raises(ValueError, match=message):
+            writer.append(**values)
+        assert len(writer) == 0
+        writer.append(**{name: np.array(value) for name, value in (good | {"pairs": [2, 1]}).items()})
+    assert PairStore(tmp_path / "s.h5").row_languages(np.arange(2)) == [("en", "en"), ("en", "es")]
+
+
+def test_labels_must_be_numbers_and_have_a_type(tmp_path, vocabulary):
+    with pytest.raises(SettingsError, match="labels of the type <U3"):
+        PairStoreWriter(tmp_path / "s.h5", ("en", "xx"), vocabulary, labels="U3")
+    side = vocabulary.encode(["ba"])
+    with (
+        pytest.raises(ValueError, match="labels for each of 1 rows"),
+        PairStoreWriter(tmp_path / "s.h5", ("en", "xx"), vocabulary) as writer,
+    ):
+        writer.append(*side, *side, labels=np.zeros(1))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_leaves_nothing_and_the_old_file_as_it_was(path, vocabulary):
+    before = path.read_bytes()
+    with pytest.raises(RuntimeError), PairStoreWriter(path, ("en", "xx"), vocabulary) as writer:
+        writer.append(*vocabulary.encode(["ba"]), *vocabulary.encode(["ce"]))
+        raise RuntimeError
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+
+
+def test_a_full_disk_is_an_os_error(tmp_path, monkeypatch, vocabulary):
+    side = vocabulary.encode(["ba"])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with (
+        pytest.raises(OSError, match=r"No space left on device: .*x\.h5"),
+        PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary) as writer,
+    ):
+        writer.append(*side, *side)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_the_files_mode_follows_the_umask(tmp_path, pairs, vocabulary, mask):
+    before = os.umask(mask)
+    try:
+        write_store(tmp_path / "x.h5", pairs[:3], vocabulary)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x.h5").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_names_of_files_in_other_codes(tmp_path, pairs, vocabulary):
+    """The report of a preparation names its texts, as Python names files that are not in UTF-8."""
+    store = write_store(tmp_path / "x.h5", pairs[:3], vocabulary, source="na\udcefve.tsv")
+    store.check()
+    assert store.settings == {"source": "na?ve.tsv"}

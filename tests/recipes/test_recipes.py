@@ -297,7 +297,9 @@ def test_bad_settings_are_refused(bad):
         TrainingSettings(**bad)
 
 
-@pytest.mark.parametrize("name", ["paper.yaml", "paper_paraphrase.yaml", "paraphrase.yaml", "short.yaml", "small.yaml"])
+@pytest.mark.parametrize(
+    "name", ["demo.yaml", "paper.yaml", "paper_paraphrase.yaml", "paraphrase.yaml", "short.yaml", "small.yaml"]
+)
 def test_shipped_configurations_are_valid(name):
     read(TrainingSettings, RECIPES / "configs" / name)
 

@@ -131,7 +131,7 @@ def run_ablations(
     folder.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         for row in rows:
-            store = PairStore(store_of(row.vocab_size), check_ids=False, limit=row.pairs)
+            store = PairStore(store_of(row.vocab_size), limit=row.pairs)
             path = folder / f"seed-{seed}.{row.name.replace(', ', '.').replace(' ', '-')}.json"
             settings = asdict(replace(row.settings, seed=seed)) | {"loss": row.loss.value, "pairs": len(store)}
             settings |= {"vocab_size": row.vocab_size, "development": [pairs.name for pairs in development]}

@@ -169,7 +169,7 @@ def _store(encoder: EncoderSettings, text: Text) -> PairStore:
     )
     sources = [parse_source(spec, languages) for spec in text.files]
     path = prepare_cached(sources, settings, cache_folder() / "stores")
-    return PairStore(path, check_ids=False, limit=text.pairs)
+    return PairStore(path, limit=text.pairs)
 
 
 def _train(model: SentenceTransformer, store: PairStore, settings: TrainingSettings) -> tuple[float, float]:

@@ -135,7 +135,7 @@ def built_in_sentences(count: int, seed: int = 0) -> Iterator[str]:
     on them and a table's rows are asked for about as unevenly as those of real text.
     """
     plain = max(2, min(_BUILT_IN, count // 6))  # the same mixture, however many
-    base = [text for pair in sample_pairs("es", -(-plain // 2), seed) for text in pair]
+    base = [text for pair in sample_pairs("es", -(-plain // 2)) for text in pair]
     yield from itertools.islice(base, count)
     rng = np.random.default_rng(seed)
     words = invented_words(_LEXICON, seed)

@@ -104,7 +104,7 @@ def train_table(options: Options, threads: int) -> Table:
 def run_table(options: Options, threads: int) -> Table:
     """Whole training runs in which M grows to its largest."""
     path = options.inputs().pair_store(options.vocab_size)
-    pairs = len(PairStore(path, check_ids=False))
+    pairs = len(PairStore(path))
     steps = int(options.anneal_interval * options.megabatch_size * 1.02)
     settings = {
         "dim": options.dim,

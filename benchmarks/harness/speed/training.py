@@ -27,7 +27,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
             `pairs` (at most so many are decoded).
         channel: to the benchmark. Work is counted in pairs.
     """
-    store = PairStore(arguments["store"], check_ids=False)
+    store = PairStore(arguments["store"])
     with tempfile.TemporaryDirectory() as folder:
         make = _ours if peer == "ours" else _stock
         trainer = make(peer, arguments, store, folder)
@@ -50,7 +50,7 @@ def run_whole(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     from st_paragram.learning.training.train import train
     from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 
-    store = PairStore(arguments["store"], check_ids=False)
+    store = PairStore(arguments["store"])
     settings = TrainingSettings(**arguments["settings"])
     development = GradedPairs("built-in", *graded_pairs())
     channel.ready()

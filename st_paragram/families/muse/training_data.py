@@ -57,7 +57,7 @@ def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> t
     """
     chosen = [spec for item in data for spec in (_in_folder(Path(item), languages) if Path(item).is_dir() else [item])]
     if len(chosen) == 1 and chosen[0].endswith(_STORE):
-        store = PairStore(chosen[0], check_ids=False)
+        store = PairStore(chosen[0])
         there = {language for _, language in store.language_pairs}
         if missing := sorted(set(languages) - there):
             seen = f"no translations of {', '.join(missing)}, only of {', '.join(sorted(there))}"

@@ -65,7 +65,7 @@ class ParaphrasticFamily(Family):
     name: ClassVar[str] = "psp"
     settings: ClassVar[type[Any]] = TrainingSettings
     default_config: ClassVar[str] = "short"
-    built_in_config: ClassVar[str] = "small"
+    built_in_config: ClassVar[str] = "demo"
     kinds: ClassVar[Mapping[str, TrainingKind]] = {
         "bitext": TrainingKind(
             "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its "

@@ -40,11 +40,7 @@ class FileList:
 
 
 def contents_of(stores: Mapping[str, PairStore]) -> StoreContents:
-    """What stores hold.
-
-    Raises:
-        StoreError: not what they held when they were written.
-    """
+    """What stores hold."""
     return {name: (store.digest, len(store)) for name, store in stores.items()}
 
 

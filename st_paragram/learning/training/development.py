@@ -77,13 +77,13 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
         EvaluationError: the pairs are a known test set.
         TextError: the file cannot be read.
     """
-    from st_paragram.core.sample import HELD_OUT_LANGUAGES
+    from st_paragram.core.sample import LANGUAGES
 
     if path is not None:
         pairs = read_graded_pairs(path)
         _refuse_test_set(path, pairs.first, pairs.second, "--dev with STS 2017 en-en or STS Benchmark dev", force)
         return pairs
-    return built_in_pairs(language if language in HELD_OUT_LANGUAGES else "en")
+    return built_in_pairs(language if language in LANGUAGES else "en")
 
 
 def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:

@@ -62,7 +62,6 @@ def begin(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Prog
 
     Raises:
         SettingsError: an earlier run has left checkpoints there.
-        StoreError: a store does not hold what was written into it.
     """
     refuse_left(folder)
     progress = Progress(settings, _contents(stores))
@@ -75,7 +74,6 @@ def resume(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Pro
 
     Raises:
         SettingsError: there is none, or it belongs to other settings or data.
-        StoreError: a store does not hold what was written into it.
     """
     if not checkpoints.numbered(folder):
         raise SettingsError(f"{folder}: no checkpoint to resume from; train without --resume")
@@ -87,7 +85,6 @@ def read(folder: Path, settings: Mapping[str, Any], *stores: PairStore) -> Progr
 
     Raises:
         SettingsError: there is none, or it belongs to other settings or data.
-        StoreError: a store does not hold what was written into it.
     """
     progress = _read(folder)
     for name in {**settings, **progress.settings}:

@@ -63,6 +63,8 @@ class ResumableTrainer(SentenceTransformerTrainer):
             SettingsError: there is no such checkpoint, or it is damaged, or of other data or settings.
             StoreError: a store does not hold what was written into it.
         """
+        for store in self.stores.values():
+            store.check()
         return super().train(self._checkpoint(resume_from_checkpoint), *args, **kwargs)
 
     def _checkpoint(self, wanted: str | bool | None) -> str | None:

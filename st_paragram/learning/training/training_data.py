@@ -11,7 +11,7 @@ from typing import Protocol
 
 from st_paragram.core.files import folder_for_file, output_lock, writable_cache, write_text
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.sample import LANGUAGES, sample_pairs, sample_paraphrases
+from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs
 from st_paragram.core.text.text_columns import with_columns
 from st_paragram.core.words import are_counts, in_words
@@ -23,7 +23,8 @@ from st_paragram.tools.stages.executors import LocalExecutor
 logger = logging.getLogger(__name__)
 
 BUILT_IN = "built-in"
-BUILT_IN_PAIRS = 40_000
+BUILT_IN_PAIRS = 9_000  # the rows after them are left for looking at what was learned
+_BUILT_IN_PIECES = 1_000  # with more, most pieces are whole words, and natural sentences have other words
 
 _NO_DATA = (
     "WARNING: there is no %s, so this trains on the small built-in bitext: a demonstration, not a usable model. For a "
@@ -94,10 +95,10 @@ class StoreSource:
 
     def pairs(self) -> int:
         """Number of pairs."""
-        return len(PairStore(self.path, check_ids=False))
+        return len(PairStore(self.path))
 
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
-        """The store, all of whose ids are checked."""
+        """The store."""
         return TrainingData(_open_store(self.path, self.language), Path(self.path).name)
 
 
@@ -133,11 +134,12 @@ class BuiltInText:
         return BUILT_IN_PAIRS
 
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
-        """The text, made and prepared once."""
+        """The text, prepared once."""
         language = self.language
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{language}.tsv"
-        pairs = sample_paraphrases(BUILT_IN_PAIRS) if language == "en" else sample_pairs(language, BUILT_IN_PAIRS)
-        _write_if_changed(path, pairs)
+        _write_if_changed(path, sample_pairs(language, BUILT_IN_PAIRS))
+        if settings.tokens == "sentencepiece":
+            settings = replace(settings, vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES))
         store = _prepare([TextSource((str(path),), ("en", language))], settings, workers)
         about = "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)"
         return TrainingData(store, about, built_in=True)
@@ -175,7 +177,7 @@ def choose_data(
     if any(path.endswith(_STORE) for path in chosen):
         if len(chosen) > 1:
             raise SettingsError(f"{len(chosen)} data files with a pair store among them; give one store, or texts only")
-        _open_store(chosen[0], language, check_ids=False)
+        _open_store(chosen[0], language)
         return StoreSource(chosen[0], language)
     writable_cache(_STORES)
     texts = [parse_source(spec, ("en", language)) for spec in chosen]
@@ -240,8 +242,8 @@ def _check_built_in(language: str, standard: Path, warn: bool) -> None:
         logger.warning(_NO_DATA, standard, advice.format(language))
 
 
-def _open_store(path: str, language: str, check_ids: bool = True) -> PairStore:
-    store = PairStore(path, check_ids)
+def _open_store(path: str, language: str) -> PairStore:
+    store = PairStore(path)
     if store.languages[1] != language:
         seen = f"pairs of {store.languages[0]} and {store.languages[1]}, not of {language}"
         raise SettingsError(f"{path}: {seen}; choose the language or the data")

@@ -201,7 +201,7 @@ def prepare_cached(
     with locked(Path(cache_dir), wait=True):  # two processes may want the same store at once
         if path.is_file():
             try:
-                PairStore(path, check_ids=False)
+                PairStore(path)
                 return path
             except StoreError as error:
                 logger.warning("cached store is made again: %s", error)

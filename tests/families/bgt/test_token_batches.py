@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_paragram.errors import SettingsError, StoreError
+from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.token_batches import TokenBatches
 
 BUDGET = 60
@@ -105,10 +105,3 @@ def test_lengths_of_a_store(store, vocabulary, pairs):
         np.testing.assert_array_equal(store.lengths(side, 11, 17), counts[11:17, place])
         assert len(store.lengths(side, 0, len(store))) == len(store)
         assert store.lengths(side, 5, 5).tolist() == []
-
-
-def test_offsets_that_do_not_grow_are_told(store, monkeypatch):
-    monkeypatch.setitem(store.__dict__, "_maps", {"a/offsets": np.array([0, 3, 3, 7])})
-    with pytest.raises(StoreError, match="side a: offsets do not increase") as caught:
-        store.lengths("a", 0, 3)
-    assert "\n" not in str(caught.value)

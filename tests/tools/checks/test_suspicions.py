@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.data import make_pairs
 
-from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs, sample_paraphrases
+from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import TextSource, moses_source, parse_source
 from st_paragram.tools.checks.sample import take_sample
 from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
@@ -45,7 +45,7 @@ def test_good_text_is_not_suspicious(language: str) -> None:
 
 
 def test_paraphrases_are_not_suspicious() -> None:
-    assert seen(list(sample_paraphrases(500)), "en", "en") == []
+    assert seen(list(sample_pairs("en", 500)), "en", "en") == []
 
 
 @pytest.mark.parametrize("language", ["es", "xx", "zh", "ka"])
@@ -130,9 +130,9 @@ def test_header(header: str) -> None:
 
 
 def test_header_of_paraphrases() -> None:
-    (line,) = seen([("sentence1", "sentence2"), *sample_paraphrases(300)], "en", "en")
+    (line,) = seen([("sentence1", "sentence2"), *sample_pairs("en", 300)], "en", "en")
     assert "header" in line
-    assert "header" in seen([("en", "en"), *sample_paraphrases(300)], "en", "en")[0]
+    assert "header" in seen([("en", "en"), *sample_pairs("en", 300)], "en", "en")[0]
 
 
 @pytest.mark.parametrize(

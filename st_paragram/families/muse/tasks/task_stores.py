@@ -125,10 +125,9 @@ def _opened(encoding: TaskEncoding, task: str, language: str, path: Path, contex
 
 def _checked(path: Path, tokenizer: Tokenizer) -> PairStore:
     """A store whose content is what the file says it is."""
-    store = PairStore(path, check_ids=False)
+    store = PairStore(path)
     store.tokenizers = (tokenizer, tokenizer)  # equal to its own, of which each store would keep one in memory
-    _ = store.digest
-    store.check_rows()
+    store.check()
     return store
 
 

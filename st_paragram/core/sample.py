@@ -1,0 +1,74 @@
+"""Built-in text in eight languages, to try things without a network: a demonstration, no benchmark.
+
+`sample_data/pairs.tsv.xz` holds 10,000 simple sentences, one a row, in each language, and English paraphrases of them
+in the column `en2`. A phrase grammar made them: frames such as "{subject} {predicate} {place} {time}" were filled with
+some 340 phrases, inflected in each language, and drawn at random (seed 0) from the combinations that make sense, none
+twice. The file is the first 10,000 rows, packed with `lzma.compress(text, preset=9)`.
+
+`tuples.tsv` holds 225 natural sentences, written for this purpose and never trained on. In ids such as `12a`, rows of
+one number share a topic, and `a` and `b` are paraphrases. `graded.tsv` grades pairs of them from 0 (unrelated) to 5
+(the same), as the SemEval STS tasks do (Agirre et al., 2012); a grade is about meaning, so it holds in all languages.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+from st_paragram.errors import SettingsError
+
+LANGUAGES = ("en", "ar", "de", "es", "fr", "ru", "tr", "zh")
+
+
+def sample_pairs(language: str, count: int | None = None) -> Iterator[tuple[str, str]]:
+    """Simple English sentences and their translations; for English, their paraphrases.
+
+    The English side is the same, row by row, for all other languages.
+
+    Args:
+        language: One of `LANGUAGES`.
+        count: How many, the first ones; None for all: 10,000, and 9,617 of paraphrases.
+
+    Raises:
+        SettingsError: There is no such language, or there are fewer pairs.
+
+    Example:
+        >>> from st_paragram import sample_pairs
+        >>> english, spanish = next(sample_pairs("es", 1))
+    """
+    english, other = _sentences("pairs.tsv.xz", "en"), _sentences("pairs.tsv.xz", language)
+    if language == "en":
+        other = _table("pairs.tsv.xz")["en2"]
+    pairs = [pair for pair in zip(english, other, strict=True) if pair[0] != pair[1]]
+    if count is not None and not 0 <= count <= len(pairs):
+        raise SettingsError(f"{count} built-in pairs of en and {language}; there are {len(pairs)}")
+    return iter(pairs[:count])
+
+
+def held_out_pairs(language_a: str, language_b: str) -> list[tuple[str, str]]:
+    """Natural sentences in two of `LANGUAGES`; paraphrases are near, so only the same row is the right translation."""
+    return list(zip(_sentences("tuples.tsv", language_a), _sentences("tuples.tsv", language_b), strict=True))
+
+
+def graded_pairs(language_a: str = "en", language_b: str = "en") -> tuple[list[str], list[str], list[float]]:
+    """Natural sentences in `language_a`, others in `language_b`, and grades from 0 to 5 of how alike they mean."""
+    graded, ids = _table("graded.tsv"), _table("tuples.tsv")["id"]
+    first, second = (dict(zip(ids, _sentences("tuples.tsv", each), strict=True)) for each in (language_a, language_b))
+    return [first[i] for i in graded["id1"]], [second[i] for i in graded["id2"]], [*map(float, graded["score"])]
+
+
+def _sentences(table: str, language: str) -> list[str]:
+    if language not in LANGUAGES:
+        raise SettingsError(f"no built-in sentences in {language!r}; choose one of {', '.join(LANGUAGES)}")
+    return _table(table)[language]
+
+
+@cache
+def _table(name: str) -> dict[str, list[str]]:
+    """The columns of a table by their names."""
+    content = (files(__package__) / "sample_data" / name).read_bytes()
+    text = (lzma.decompress(content) if name.endswith(".xz") else content).decode("utf-8")
+    rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+    return {head: column for head, *column in zip(*rows, strict=True)}
