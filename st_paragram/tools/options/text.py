@@ -77,8 +77,7 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> l
         SettingsError: One is of other languages, or columns are refused.
         TextError: One is a table whose columns were not named.
     """
-    from st_paragram.core.text.parallel import moses_source, parse_source
-    from st_paragram.core.text.text_columns import with_columns
+    from st_paragram.core.text.parallel import moses_source, parse_source, with_columns
     from st_paragram.tools.corpora.mixture import read_mixture
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError
 
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}

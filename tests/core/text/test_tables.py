@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import column_names, read_columns, table_form, table_rows
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.options.columns import columns_of

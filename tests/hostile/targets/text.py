@@ -23,8 +23,8 @@ from support.data import make_pairs
 
 from hostile.damage import damaged
 from st_paragram.core.text import streams
-from st_paragram.core.text.lines import read_lines
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding

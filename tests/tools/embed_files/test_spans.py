@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from st_paragram.core.files import content_digest, file_digest
 from st_paragram.core.text import streams
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError
 from st_paragram.tools.embed_files.line_stage import LineStage
 from st_paragram.tools.embed_files.spans import Span, find_spans, read_span
