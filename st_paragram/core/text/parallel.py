@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 from st_paragram.core.files import STDIN
-from st_paragram.core.text.streams import (
-    BYTE_ORDER_MARK,
-    ByteStream,
-    decode,
-    open_stream,
-    read_blocks,
-    stream_name,
-    unreadable,
-)
-from st_paragram.core.text.tables import check_plain, open_columns
+from st_paragram.core.text import streams
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
+from st_paragram.core.text.tables import BadRow, check_plain, open_columns
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
@@ -33,33 +26,27 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
 _TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # looked at once a run, however long it is
-_NUL, _INVALID = "\0", "\udcff"  # what stands for a line to drop; no line of UTF-8 has a surrogate
+_NUL, _INVALID = "\0", "\udcff"  # what stands for a line to drop
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """One parallel text.
-
-    Attributes:
-        paths: One file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
-        languages: Codes of the columns, or of the two files.
-        swapped: The second column is the one that comes out first.
-        further_columns: How many columns, such as a score, follow the two texts of a file of columns.
-        cap: The most pairs of this text to store, chosen at random.
-        codes: What members of a zip archive end in, where that is not `languages`.
-        columns: Names of the two columns, in the order of `languages`, if the file is a table (`tables.read_columns`).
-        weight: How many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random.
-    """
+    """One parallel text: a file of two columns (or a zip archive), or the two files of a Moses pair."""
 
     paths: tuple[str, ...]
-    languages: tuple[str, str]
-    swapped: bool = False
-    further_columns: int = 0
-    cap: int | None = None
-    codes: tuple[str, str] | None = None
-    columns: tuple[str, ...] = ()
-    weight: float = 1.0
+    languages: tuple[str, str]  # of the columns, or of the two files
+    swapped: bool = False  # the second column comes out first
+    further_columns: int = 0  # such as a score, which follow the two texts of a file of columns
+    cap: int | None = None  # the most pairs of this text to store, chosen at random
+    codes: tuple[str, str] | None = None  # what members of a zip archive end in, if that is not `languages`
+    columns: tuple[str, ...] = ()  # names of the two, in the order of `languages`, if the file is a table
+    weight: float = 1.0  # how many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be read side by side."""
+        if len(self.paths) == 2 and (self.columns or self.further_columns or self.paths == (STDIN, STDIN)):
+            raise SettingsError(f"{self.name}: a pair of files has a text each, one of standard input; give one file")
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -83,26 +70,15 @@ class TextSource:
 
 @dataclass
 class ReadCounts:
-    """What reading found and did; characters are counted in the rows that stay.
-
-    Attributes:
-        rows: Rows read, dropped ones included.
-        nul_rows: Rows dropped because they hold a NUL byte.
-        invalid_rows: Rows dropped because they are not UTF-8 (refused unless asked for).
-        wrong_columns: Rows dropped because they have a wrong number of columns (refused unless asked for).
-        trailing_returns: Lines that lost the carriage returns at their end.
-        inner_returns: Carriage returns inside lines, made spaces.
-        line_separators: Other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
-        byte_order_marks: Files that began with a byte order mark, which is removed.
-    """
+    """Rows read, dropped ones included; rows dropped; characters mended in the others; byte order marks removed."""
 
     rows: int = 0
-    nul_rows: int = 0
-    invalid_rows: int = 0
+    nul_rows: int = 0  # have a NUL
+    invalid_rows: int = 0  # are not UTF-8
     wrong_columns: int = 0
-    trailing_returns: int = 0
-    inner_returns: int = 0
-    line_separators: int = 0
+    trailing_returns: int = 0  # lines that lost the carriage returns at their end
+    inner_returns: int = 0  # made spaces, as are the next
+    line_separators: int = 0  # U+2028, U+0085, U+001C, ...
     byte_order_marks: int = 0
 
 
@@ -139,25 +115,16 @@ def _fits(code: str, language: str) -> bool:
     return language in (code, code.partition("_")[0]) or code == language.partition("_")[0]
 
 
-def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSource:
-    """Name a Moses pair: two files, row i of the one is the translation of row i of the other."""
-    if first == second == STDIN:
-        raise SettingsError("only one file of a Moses pair can be standard input; give the other by its path")
-    return TextSource((first, second), languages)
-
-
 def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]) -> list[TextSource]:
-    """Name the columns of the two languages, once for all sources or once for each; none: the texts must be plain."""
+    """Name the columns of the two languages, once for all sources or once for each; none: they must be plain text."""
     if not columns:
         for path in (path for source in sources for path in source.paths):
             check_plain(path)
         return list(sources)
-    for names in columns:
-        if len(names) != 2:
-            raise SettingsError(f"{len(names)} columns ({', '.join(names)}); give two, one per language")
-    if len(columns) not in (1, len(sources)):
-        raise SettingsError(f"{len(columns)} --columns options for {len(sources)} text(s); give one for all, or each")
-    each = columns if len(columns) == len(sources) else [columns[0]] * len(sources)
+    if len(columns) not in (1, len(sources)) or any(len(names) != 2 for names in columns):
+        seen = f"columns {' and '.join(map(' '.join, columns))} for {counted(len(sources), 'text')}"
+        raise SettingsError(f"{seen}; give two, one per language, for all texts or for each")
+    each = [*columns] * (len(sources) // len(columns))
     return [replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)]
 
 
@@ -179,40 +146,28 @@ def read_rows(
         drop_invalid: Drop and count rows that are not UTF-8 or have a wrong number of columns instead of refusing the
             text; None: refuse it, and do not advise to drop them, since that cannot be asked for.
     """
-    counts = counts or ReadCounts()
-    start, advice = counts.rows, "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
+    reader = _Reader(counts or ReadCounts(), drop_invalid)
+    before = reader.counts.rows
     with ExitStack() as stack:
-        names, streams = zip(*_open(source, stack, counts, drop_invalid, advice), strict=True)
-        blocks = [_line_blocks(*each, counts, drop_invalid, advice) for each in zip(names, streams, strict=True)]
-        texts = list(map(chain.from_iterable, blocks))
+        opened = _open(source, stack, reader.drop_row)
+        texts = [(name, chain.from_iterable(reader.blocks(name, stream))) for name, stream in opened]
         if len(texts) == 1:
-            rows = _columns(*names, *texts, counts, 2 + source.further_columns, drop_invalid, advice)
-        elif source.further_columns:
-            raise TextError(f"{source.name}: a pair of files has no further columns; give one file with columns")
+            rows = reader.columns(*texts[0], 2 + source.further_columns)
         else:
-            rows = _side_by_side(names, *texts, counts)
+            rows = reader.side_by_side(*texts)
         yield from ((second, first, *rest) for first, second, *rest in rows) if source.swapped else rows
-    if counts.rows == start:
+    if reader.counts.rows == before:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
-def _open(
-    source: TextSource, stack: ExitStack, counts: ReadCounts, drop_invalid: bool | None, advice: str
-) -> list[tuple[str, ByteStream]]:
-    """Open one stream for two columns, or two streams for a pair of files or of zip members, with their names."""
-
-    def bad_row(error: TextError) -> None:
-        if not drop_invalid:
-            raise TextError(f"{error}{advice}") from error
-        counts.rows += 1
-        counts.wrong_columns += 1
-
+def _open(source: TextSource, stack: ExitStack, bad_row: BadRow) -> list[tuple[str, ByteStream]]:
+    """Open one stream of two columns, or two streams, of a pair of files or of zip members, with their names."""
     path = source.paths[0]
     if source.columns:
         return [(source.name, open_columns(path, source.columns, stack, bad_row))]
     if len(source.paths) == 2 or not path.lower().endswith(".zip"):
-        return [(stream_name(path), open_stream(path, stack)) for path in source.paths]
-    with unreadable(path):
+        return [(stream_name(path), streams.open_stream(path, stack)) for path in source.paths]
+    with streams.unreadable(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         members = _members(archive, source.codes or source.languages)
         return [(f"{path}:{one_line(member)}", stack.enter_context(archive.open(member))) for member in members]
@@ -226,31 +181,77 @@ def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
         return [*first, *second]
     if len(files) == 1:
         return files
-    endings, seen = " and ".join(f".{code}" for code in languages), one_line(", ".join(files)) or "none"
+    seen = f"needs one member for each of .{languages[0]} and .{languages[1]}, its members are"
     advice = "name its codes as in en-zh_cn:FILE, or unpack it"
-    raise TextError(f"{archive.filename}: needs one member for each of {endings}, its members are {seen}; {advice}")
+    raise TextError(f"{archive.filename}: {seen} {one_line(', '.join(files)) or 'none'}; {advice}")
 
 
-def _line_blocks(
-    name: str, stream: ByteStream, counts: ReadCounts, drop_invalid: bool | None, advice: str
-) -> Iterator[list[str]]:
-    """Decode blocks into cleaned lines; one that must be dropped becomes `_NUL` or `_INVALID`."""
-    row = 0
-    for block in read_blocks(name, stream):
-        if row == 0 and block.startswith(BYTE_ORDER_MARK):
-            counts.byte_order_marks += 1
-            block = block[len(BYTE_ORDER_MARK) :]
-        try:
-            lines = _clean(decode(name, block, row + 1, advice), counts).split("\n")
-        except TextError:
-            if not drop_invalid:
-                raise
-            decoded = block.decode("utf-8", "surrogateescape").split("\n")
-            lines = [_INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded]
-        if b"\0" in block:
-            lines = [_NUL if _NUL in line else line for line in lines]
-        row += len(lines)
-        yield lines
+class _Reader:
+    def __init__(self, counts: ReadCounts, drop_invalid: bool | None) -> None:
+        self.counts, self._drop_invalid = counts, drop_invalid
+        self._advice = "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
+
+    def drop_row(self, error: TextError) -> None:
+        """Count a row of a table that is left out, or refuse it."""
+        if not self._drop_invalid:
+            raise TextError(f"{error}{self._advice}") from error
+        self.counts.rows += 1
+        self.counts.wrong_columns += 1
+
+    def blocks(self, name: str, stream: ByteStream) -> Iterator[list[str]]:
+        """Decode blocks into cleaned lines; one that must be dropped becomes `_NUL` or `_INVALID`."""
+        row, counts = 0, self.counts
+        for block in streams.read_blocks(name, stream):
+            if row == 0 and block.startswith(BYTE_ORDER_MARK):
+                counts.byte_order_marks += 1
+                block = block[len(BYTE_ORDER_MARK) :]
+            try:
+                lines = _clean(streams.decode(name, block, row + 1, self._advice), counts).split("\n")
+            except TextError:
+                if not self._drop_invalid:
+                    raise
+                decoded = block.decode("utf-8", "surrogateescape").split("\n")
+                lines = [_INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded]
+            if b"\0" in block:
+                lines = [_NUL if _NUL in line else line for line in lines]
+            row += len(lines)
+            yield lines
+
+    def columns(self, name: str, lines: Iterator[str], expected: int) -> Iterator[tuple[str, ...]]:
+        """Yield the rows of a file of columns."""
+        counts = self.counts
+        for row, line in enumerate(lines, 1):
+            counts.rows += 1
+            columns = tuple(line.split("\t"))
+            if len(columns) == expected:
+                yield columns
+            elif line is _NUL:
+                counts.nul_rows += 1
+            elif line is _INVALID:
+                counts.invalid_rows += 1
+            elif not line.strip():
+                yield ("",) * expected
+            elif self._drop_invalid:
+                counts.wrong_columns += 1
+            else:
+                raise TextError(f"{wrong_columns(name, row, line, expected)}{self._advice}")
+
+    def side_by_side(
+        self, first: tuple[str, Iterator[str]], second: tuple[str, Iterator[str]]
+    ) -> Iterator[tuple[str, ...]]:
+        """Yield the rows of two files, each with its name."""
+        counts = self.counts
+        for row, (one, other) in enumerate(zip_longest(first[1], second[1])):
+            if one is None or other is None:
+                longer = row + 1 + sum(1 for _ in chain(first[1], second[1]))
+                raise unequal((first[0], second[0]), (row, longer) if one is None else (longer, row))
+            counts.rows += 1
+            if one is _NUL or other is _NUL:
+                counts.nul_rows += 1
+            elif one is _INVALID or other is _INVALID:
+                counts.invalid_rows += 1
+            else:
+                yield one, other
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
@@ -266,53 +267,13 @@ def _clean(text: str, counts: ReadCounts) -> str:
     return text
 
 
-def _columns(
-    name: str, lines: Iterable[str], counts: ReadCounts, expected: int, drop_invalid: bool | None, advice: str
-) -> Iterator[tuple[str, ...]]:
-    for row, line in enumerate(lines, 1):
-        counts.rows += 1
-        columns = tuple(line.split("\t"))
-        if len(columns) == expected:
-            yield columns
-        elif line in (_NUL, _INVALID):
-            _drop(line, counts)
-        elif not line.strip():
-            yield ("",) * expected
-        elif drop_invalid:
-            counts.wrong_columns += 1
-        else:
-            raise TextError(f"{wrong_columns(name, row, line, expected)}{advice}")
-
-
 def wrong_columns(name: str, row: int, line: str, expected: int = 2) -> str:
     """What to say of a row that has another number of columns."""
-    seen = f"{counted(line.count(chr(9)) + 1, 'column')} ({short(line, 60)}), where {expected} are expected"
-    return f"{name}: row {row} has {seen}; put one tab between columns"
-
-
-def _side_by_side(
-    names: Sequence[str], first: Iterator[str], second: Iterator[str], counts: ReadCounts
-) -> Iterator[tuple[str, ...]]:
-    for row, (one, other) in enumerate(zip_longest(first, second)):
-        if one is None or other is None:
-            longer = row + 1 + sum(1 for _ in chain(first, second))
-            rows = (row, longer) if one is None else (longer, row)
-            raise unequal(names, rows)
-        counts.rows += 1
-        if one not in (_NUL, _INVALID) and other not in (_NUL, _INVALID):
-            yield one, other
-        else:
-            _drop(one if one in (_NUL, _INVALID) else other, counts)
+    seen = f"row {row} has {counted(line.count(chr(9)) + 1, 'column')}, where {expected} are expected"
+    return f"{name}: {seen}: {short(line, 60)}; put one tab between columns"
 
 
 def unequal(names: Sequence[str], rows: Sequence[int]) -> TextError:
     """The error for files of a pair that have these numbers of rows."""
     seen = " and ".join(f"{name} has {counted(count, 'row')}" for name, count in zip(names, rows, strict=True))
     return TextError(f"{seen}; the files of a pair need equal numbers of rows")
-
-
-def _drop(line: str, counts: ReadCounts) -> None:
-    if line == _NUL:
-        counts.nul_rows += 1
-    else:
-        counts.invalid_rows += 1

@@ -10,7 +10,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
-from pathlib import Path, PurePath
+from itertools import count
+from pathlib import PurePath
 from typing import Any, Protocol
 
 from st_paragram.core.extras import require
@@ -20,19 +21,17 @@ from st_paragram.errors import TextError, one_line, refused
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-#: Endings of the names of compressed files; the zstd of pyarrow, unlike others, notices a file that is cut off.
-PACKED = {
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-    ".xz": lzma.LZMAFile,
-    ".bz2": bz2.BZ2File,
-    ".zst": lambda raw: require("pyarrow", "parquet", f"{raw.name}: zstd").CompressedInputStream(raw, "zstd"),
-}
-_FOREIGN = {
-    b"\xff\xfe": "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8",
-    b"\xfe\xff": "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8",
-    b"\x1f\x8b": "gzip; give its name the ending .gz, or unpack it first",
-    b"PK": "a zip archive; give its name the ending .zip if it is of parallel text, or unpack it first",
-}
+_UTF16 = "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8"
+_FOREIGN = {b"\xff\xfe": _UTF16, b"\xfe\xff": _UTF16, b"\x1f\x8b": "gzip; let its name end in .gz, or unpack it first"}
+
+
+def _open_zstd(path: str, _: str) -> ByteStream:
+    stream: ByteStream = require("pyarrow", "parquet", f"{path}: zstd").input_stream(path, compression="zstd")
+    return stream
+
+
+#: What opens compressed files, by the endings of their names.
+PACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
 
 
 class ByteStream(Protocol):
@@ -48,24 +47,18 @@ def stream_name(path: str) -> str:
 
 
 def open_stream(path: str, stack: ExitStack) -> ByteStream:
-    """Open a file, compressed if its name ends in one of `PACKED`, or standard input, which is plain and stays open."""
+    """Open a file, compressed if its name ends as `PACKED` says, or standard input, which is plain and stays open."""
     if path == STDIN:
-        raw: Any = sys.stdin.buffer
-    else:
-        try:
-            raw = stack.enter_context(Path(path).open("rb"))
-        except OSError as error:
-            raise TextError(f"{path}: {one_line(error, about=path).lower()}; check the path") from error
-        if unpack := PACKED.get(PurePath(path).suffix.lower()):
-            stream: ByteStream = stack.enter_context(unpack(raw))
-            return stream
-    if found := _FOREIGN.get(raw.peek(2)[:2]):
-        raise TextError(f"{stream_name(path)}: looks like {found}")
-    return raw  # type: ignore[no-any-return]
+        return sys.stdin.buffer
+    try:
+        stream: ByteStream = stack.enter_context(PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb"))
+    except OSError as error:
+        raise TextError(f"{path}: {one_line(error, about=path).lower()}; check the path") from error
+    return stream
 
 
 def unreadable(name: str) -> AbstractContextManager[None]:
-    """Refuse a compressed file that is damaged or cut off."""
+    """Refuse a compressed file that is damaged."""
     advice = "if it is damaged or cut off, fetch it again"
     return refused(TextError, name, "cannot be read", advice, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
@@ -73,11 +66,13 @@ def unreadable(name: str) -> AbstractContextManager[None]:
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
     r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")`` gives rows."""
     rest = b""
-    while True:
+    for number in count():
         with unreadable(name):
             data = stream.read(BLOCK_BYTES)
         if not data:
             break
+        if number == 0 and (found := _FOREIGN.get(data[:2])):
+            raise TextError(f"{name}: looks like {found}")
         end = data.rfind(b"\n")
         if end >= 0:
             yield rest + data[:end]

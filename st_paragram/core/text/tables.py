@@ -13,6 +13,7 @@ tabs within a cell become a single space.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,7 +24,7 @@ from typing import Any
 
 from st_paragram.core.extras import require
 from st_paragram.core.text import streams
-from st_paragram.core.text.streams import ByteStream, open_stream, read_blocks, stream_name
+from st_paragram.core.text.streams import ByteStream, open_stream, stream_name
 from st_paragram.errors import TextError, one_line, refused, short
 
 BadRow = Callable[[TextError], None]
@@ -32,7 +33,7 @@ _Rows = Iterator[tuple[int, list[Any] | str]]
 
 TABBED, CSV, JSON, PARQUET = "tab-separated", "CSV", "JSON lines", "Parquet"
 _FORMS = {".csv": CSV, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
-_BREAKS, _NOT_UTF8 = re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
+_RETURNS, _BREAKS, _NOT_UTF8 = re.compile(r"\r+\n"), re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
 _ROWS_AT_A_TIME = 1024
 
 
@@ -122,13 +123,11 @@ def _lines(path: str) -> Iterator[str]:
     r"""Lines with their `\n`; bytes that are not UTF-8 become surrogates, which are found where a cell is used."""
     mark = streams.BYTE_ORDER_MARK
     with ExitStack() as stack:
-        for block in read_blocks(stream_name(path), open_stream(path, stack)):
-            lines, mark = block.removeprefix(mark).decode("utf-8", "surrogateescape").split("\n"), b""
-            yield from [f"{line}\n" for line in (map(_without_returns, lines) if b"\r" in block else lines)]
-
-
-def _without_returns(line: str) -> str:
-    return line.rstrip("\r")
+        for block in streams.read_blocks(stream_name(path), open_stream(path, stack)):
+            text, mark = f"{block.removeprefix(mark).decode('utf-8', 'surrogateescape')}\n".replace("\r\n", "\n"), b""
+            if "\r" in text:
+                text = _RETURNS.sub("\n", text).replace("\r", " ")
+            yield from io.StringIO(text, newline="\n")
 
 
 def _json_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Rows:
@@ -140,7 +139,7 @@ def _json_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Row
             yield number, [*(value[column] for column in columns), *map(value.get, others)]
         except KeyError as error:
             yield number, f"has no column {error}, its columns are {one_line(', '.join(value))}; name one each"
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             yield number, f"is not a JSON object ({one_line(error)}); correct it"
 
 
@@ -155,36 +154,21 @@ def _parquet_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _
 
 
 def _cell_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Rows:
-    rows, wanted = _csv_rows(path) if table_form(path) == CSV else _tabbed_rows(path), [*columns, *others]
-    number, names = next(rows, (1, "is missing: the table is empty"))
-    if isinstance(names, str):
-        raise TextError(f"{stream_name(path)}: line {number} {names}")
-    if all(map(str.isdecimal, wanted)) and not set(wanted) <= set(names):
-        rows, names = chain([(number, names)], rows), list(map(str, range(1, len(names) + 1)))
-    places, width = _places(path, names, wanted), len(names)
-    for number, cells in rows:
-        if isinstance(cells, str):
-            yield number, cells
-        elif len(cells) != width:
-            yield number, f"has {len(cells)} cells where the first row has {width}; correct the row"
-        else:
-            yield number, [cells[place] for place in places]
-
-
-def _tabbed_rows(path: str) -> _Rows:
-    return ((number, line[:-1].split("\t")) for number, line in enumerate(_lines(path), 1) if not line.isspace())
-
-
-def _csv_rows(path: str) -> _Rows:
     csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's own is 128 KiB
-    rows = csv.reader(_lines(path), strict=True)
-    while True:
-        start = rows.line_num + 1
-        try:
-            for row in rows:
-                if row:
-                    yield start, row
-                start = rows.line_num + 1
-            return
-        except csv.Error as error:
-            yield start, f"is not CSV ({one_line(error)}); is a quotation mark open, or not doubled?"
+    form: dict[str, Any] = {} if table_form(path) == CSV else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    reader, wanted = csv.reader(_lines(path), strict=True, **form), [*columns, *others]
+    rows: Iterator[list[str]] = filter(None, reader)
+    try:
+        names = next(rows, [])
+        if all(map(str.isdecimal, wanted)) and not set(wanted) <= set(names):
+            rows, names = chain([names], rows), list(map(str, range(1, len(names) + 1)))
+        places, width = _places(path, names, wanted), len(names)
+        for cells in rows:
+            if len(cells) == width:
+                yield reader.line_num, [cells[place] for place in places]
+            else:
+                seen = f"has {len(cells)} cells where the first row has {width}"
+                yield reader.line_num, f"{seen}; a comma within a cell of CSV needs quotation marks around the cell"
+    except csv.Error as error:  # not one row: an open quotation mark may have swallowed many
+        seen = f"line {reader.line_num} is not CSV ({one_line(error)})"
+        raise TextError(f"{stream_name(path)}: {seen}; is a quotation mark open, or not doubled?") from error
