@@ -21,8 +21,11 @@ from st_paragram.errors import TextError, one_line, refused
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_UTF16 = "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8"
-_FOREIGN = {b"\xff\xfe": _UTF16, b"\xfe\xff": _UTF16, b"\x1f\x8b": "gzip; let its name end in .gz, or unpack it first"}
+_PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+_FOREIGN = {
+    (b"\xff\xfe", b"\xfe\xff"): "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8",
+    _PACKED: "a packed file; let its name end in .gz, .xz, .bz2, .zst or .zip, or unpack it first",
+}
 
 
 def _open_zstd(path: str, _: str) -> ByteStream:
@@ -53,7 +56,7 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
     try:
         stream: ByteStream = stack.enter_context(PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb"))
     except OSError as error:
-        raise TextError(f"{path}: {one_line(error, about=path).lower()}; check the path") from error
+        raise TextError(f"{path}: {one_line(error, about=path)}; check the path") from error
     return stream
 
 
@@ -71,8 +74,9 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
             data = stream.read(BLOCK_BYTES)
         if not data:
             break
-        if number == 0 and (found := _FOREIGN.get(data[:2])):
-            raise TextError(f"{name}: looks like {found}")
+        for starts, seen in _FOREIGN.items() if number == 0 else ():
+            if data.startswith(starts):
+                raise TextError(f"{name}: looks like {seen}")
         end = data.rfind(b"\n")
         if end >= 0:
             yield rest + data[:end]

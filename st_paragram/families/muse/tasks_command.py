@@ -13,7 +13,7 @@ from st_paragram.core.plan import Needs, Plan, size
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import in_words
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_plan_option, print_plan
+from st_paragram.tools.options.common import add_plan_option, check_input, print_plan
 
 if TYPE_CHECKING:
     from st_paragram.families.muse.public_files.rows import ConvertSettings
@@ -98,6 +98,8 @@ def _plan(arguments: argparse.Namespace, settings: ConvertSettings) -> Plan:
     output = check_convert(arguments.kind, arguments.lang, arguments.files, arguments.output, arguments.overwrite)
     if arguments.json:
         check_output(arguments.json, overwrite=True)
+    for path in arguments.files:
+        check_input(str(path))
     kinds = {path: ", packed" if path.suffix.lower() in PACKED else "" for path in arguments.files}
     files = [f"{path}: {size(path.stat().st_size)}{kind}" for path, kind in kinds.items()]
     return Plan(

@@ -93,7 +93,7 @@ def test_what_is_not_utf_8_is_named_by_its_line(tmp_path: Path, monkeypatch, bef
     ("data", "seen"),
     [
         ("a\tb\n".encode("utf-16"), "looks like UTF-16; convert it first with iconv"),
-        (gzip.compress(b"a\n"), "looks like gzip; let its name end in .gz"),
+        *((pack(b"a\n"), "looks like a packed file; let its name end in") for pack in list(PACKERS.values())[1:]),
         (b"x" * (1 << 21), "a line longer than 1 MiB; is this a text file?"),
     ],
 )
@@ -105,7 +105,7 @@ def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: 
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TextError, match=r"none\.gz: no such file or directory; check the path"):
+    with pytest.raises(TextError, match=r"none\.gz: No such file or directory; check the path"):
         list(read_lines(str(tmp_path / "none.gz")))
-    with pytest.raises(TextError, match="is a directory; check the path"):
+    with pytest.raises(TextError, match="Is a directory; check the path"):
         list(read_lines(str(tmp_path)))

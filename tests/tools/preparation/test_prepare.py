@@ -125,7 +125,7 @@ def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Pa
     path = write(tmp_path / "odd.tsv", corpus())
     path.write_bytes(path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n")
     source = parse_source(str(path), EN_ES)
-    with pytest.raises(TextError, match=r"row \d+ is not UTF-8.*--drop-invalid"):
+    with pytest.raises(TextError, match=r"line \d+ is not UTF-8.*--drop-invalid"):
         prepare([source], tmp_path / "s.h5", PLAIN)
     report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True)).report
     (numbers,) = report.sources
