@@ -46,7 +46,7 @@ def table_form(path: str) -> str:
 def check_plain(path: str) -> None:
     """Refuse a table that is to be read as plain or tab-separated text."""
     if (form := table_form(path)) != TABBED:
-        raise TextError(f"{path}: is a table ({form}); name its columns with --columns")
+        raise TextError(f"{path}: is a table ({form}); name its columns with --columns NAME")
 
 
 def read_columns(

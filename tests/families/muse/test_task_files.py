@@ -46,18 +46,18 @@ def read(path, task, **options):
 # ---- rows
 
 
-@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress, lzma.compress])
-def test_rows_of_each_task(tmp_path, pack):
-    rows, counts = read(write(tmp_path / "qa", pack(QA.encode())), "qa")
+@pytest.mark.parametrize(("end", "pack"), [("", lambda data: data), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_rows_of_each_task(tmp_path, end, pack):
+    rows, counts = read(write(tmp_path / f"qa{end}", pack(QA.encode())), "qa")
     assert rows == [
         TaskRow("Who painted?", "A zebra painted it.", "It is red. A zebra painted it."),
         TaskRow("Why so?", "Nobody knows."),
         TaskRow("When?", "On a Monday."),
     ]
     assert (counts.rows, counts.bad_rows) == (3, 0)
-    rows, _ = read(write(tmp_path / "nli", pack(NLI.encode())), "nli")
+    rows, _ = read(write(tmp_path / f"nli{end}", pack(NLI.encode())), "nli")
     assert [row.label for row in rows] == [1, 0, 2] and rows[1][:2] == ("A man sits.", "A person sits.")
-    rows, _ = read(write(tmp_path / "response", pack(RESPONSE.encode())), "response")
+    rows, _ = read(write(tmp_path / f"response{end}", pack(RESPONSE.encode())), "response")
     assert rows == [TaskRow("Hello there!", "How are you?"), TaskRow("How are you?", "Fine.")]
 
 

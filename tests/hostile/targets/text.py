@@ -67,13 +67,13 @@ def prepare(folder: Path) -> Any:
 def attempt(shared: Any, rng: np.random.Generator, folder: Path) -> str:
     """Read and embed a text."""
     plain = _text(rng)
-    data, expected = _packed(plain, rng)
-    path = folder / "text"
+    ending, data, expected = _packed(plain, rng)
+    path = folder / f"text{ending}"
     path.write_bytes(data)
     blocks = int(rng.choice([1, 2, 7, 64, 1 << 18]))
     with mock.patch.object(streams, "BLOCK_BYTES", blocks):
         if rng.random() < 0.1:
-            return _zipped(path, rng)
+            return _zipped(folder / "text.zip", rng)
         if rng.random() < 0.3:
             return _pairs(path, rng)
         lines = list(read_lines(str(path)))
@@ -140,17 +140,19 @@ def _text(rng: np.random.Generator) -> bytes:
     return b"".join(parts)
 
 
-def _packed(plain: bytes, rng: np.random.Generator) -> tuple[bytes, bytes | None]:
-    """A text as it stands in a file, and the bytes that must be read there, if they are read; None for any."""
+def _packed(plain: bytes, rng: np.random.Generator) -> tuple[str, bytes, bytes | None]:
+    """The ending of a file's name, a text as it stands there, and the bytes that must be read there, if they are read; None for any."""
     kind = rng.random()
     if kind < 0.5:
-        return plain, plain
+        return "", plain, plain
     if kind < 0.53:
-        return _COMPRESSED[rng.integers(len(_COMPRESSED))] + rng.bytes(int(rng.integers(40))), None
-    packed = (gzip.compress(plain, mtime=0), bz2.compress(plain), lzma.compress(plain))[rng.integers(3)]
+        return "", _COMPRESSED[rng.integers(len(_COMPRESSED))] + rng.bytes(int(rng.integers(40))), None
+    which = int(rng.integers(3))
+    ending = (".gz", ".bz2", ".xz")[which]
+    packed = (gzip.compress(plain, mtime=0), bz2.compress(plain), lzma.compress(plain))[which]
     data = damaged(packed, rng) if rng.random() < 0.7 else packed
     more = len(data) > len(packed) and data.startswith(packed)  # gzip files may follow one another
-    return data, plain if data[:10] == packed[:10] and not more else None
+    return ending, data, plain if data[:10] == packed[:10] and not more else None
 
 
 def _lines(data: bytes) -> list[str] | None:

@@ -78,7 +78,7 @@ def _tar_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
         for member in archive:
             if member.size < 0:  # would lead back in the archive, again and again
                 raise tarfile.ReadError(f"member {member.name!r} has {member.size} bytes")
-            _check(url, unpacked := unpacked + member.size, name=member.name)
+            _check(url, unpacked := unpacked + member.size, MOST_BYTES, member.name)
             if member.isfile():
                 content = archive.extractfile(member)
                 assert content is not None
@@ -87,7 +87,7 @@ def _tar_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
             raise tarfile.ReadError("the header of a member is damaged")
 
 
-def _check(url: str, unpacked: int = 0, most: int = MOST_BYTES, name: str = "") -> None:
+def _check(url: str, unpacked: int = 0, most: int = 0, name: str = "") -> None:
     if leads_out(name):
         raise EvaluationError(f"{url}: member {name!r} points outside the archive; fetch it again from its source")
     if unpacked > most:
