@@ -153,6 +153,8 @@ def read_rows(
         texts = [(name, chain.from_iterable(reader.blocks(name, stream))) for name, stream in opened]
         if len(texts) == 1:
             rows = reader.columns(*texts[0], 2 + source.further_columns)
+        elif source.further_columns:
+            raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
         else:
             rows = reader.side_by_side(*texts)
         yield from ((second, first, *rest) for first, second, *rest in rows) if source.swapped else rows

@@ -191,7 +191,7 @@ def test_kinds_by_endings() -> None:
 
 
 def test_tables_need_the_name_of_a_column() -> None:
-    with pytest.raises(TextError, match=r"a\.csv\.gz: is a table \(CSV\); name its columns with --columns"):
+    with pytest.raises(TextError, match=r"a\.csv\.gz: is a table \(CSV\); name its columns with --columns NAME"):
         columns_of(None, ["a.csv.gz"])
     assert columns_of(None, ["a.txt", "-"]) == [None, None]
     assert columns_of(["text"], ["a.csv", "b.csv"]) == ["text", "text"]

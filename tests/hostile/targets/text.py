@@ -141,7 +141,7 @@ def _text(rng: np.random.Generator) -> bytes:
 
 
 def _packed(plain: bytes, rng: np.random.Generator) -> tuple[str, bytes, bytes | None]:
-    """The ending of a file's name, a text as it stands there, and the bytes that must be read there, if they are read; None for any."""
+    """The ending of a file's name, the file, and the bytes that must be read there, if any are; None for any."""
     kind = rng.random()
     if kind < 0.5:
         return "", plain, plain
