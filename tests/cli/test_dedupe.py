@@ -117,7 +117,7 @@ REFUSED = [
     (["a", "--workers", "0"], "workers is 0"),
     (["a", "--method", "embeddings", "--memory", "1M"], "memory is 1,048,576 bytes"),
     (["a", "--method", "embeddings", "--model", "nobody"], "no model 'nobody'"),
-    (["none"], "none: no such file"),
+    (["none"], "none: No such file"),
     (["."], ". is a folder, where a file is expected; name a file"),
     (["empty"], "empty: empty; give a text with at least one line"),
     (["latin1"], "latin1: line 2 is not UTF-8 (byte 0xe9); convert the file"),

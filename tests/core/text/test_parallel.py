@@ -165,7 +165,6 @@ def test_a_zip_cut_off_or_damaged_is_refused(tmp_path: Path) -> None:
         (b"a\tb\nc\n", "row 2 has 1 column, where 2 are expected: 'c'; put one tab"),
         (b"a\tb\na\tb\nc\td\t0.93\n", "row 3 has 3 columns, where 2 are expected: 'c\\td\\t0.93'"),
         (b"a\tb\nc\td\xff\n", "line 2 is not UTF-8 (byte 0xff)"),
-        (b"a\tb\n\xed\xa0\x80\td\n", "line 2 is not UTF-8"),
         (b"", "empty; give"),
     ],
 )
@@ -192,18 +191,6 @@ def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path)
     scored, counts = TextSource((str(path),), EN_ES, further_columns=1), ReadCounts()
     assert list(read_rows(scored, counts, drop_invalid=True)) == [("d", "e", "0.9"), ("", "", ""), (" ", "", "")]
     assert counts.wrong_columns == 3
-
-
-@pytest.mark.parametrize("block", [1, 5, 1 << 18])
-def test_rows_are_numbered_across_blocks(block: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.tsv", tabbed(ROWS * 2) + b"\xff\n")
-    with mock.patch.object(streams, "BLOCK_BYTES", block), pytest.raises(TextError, match="line 9 is not UTF-8"):
-        read(path)
-
-
-def test_a_blank_row_is_an_empty_pair(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "a.tsv", b"\xef\xbb\xbf"))[0] == [("", "")]
-    assert read(write(tmp_path / "b.tsv", b"a\tb\n \n"))[0] == [("a", "b"), ("", "")]
 
 
 def test_reading_is_lazy_and_memory_is_flat(tmp_path: Path) -> None:

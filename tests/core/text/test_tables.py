@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
-from st_paragram.core.text.tables import read_columns, read_texts, table_form
+from st_paragram.core.text.tables import read_columns, read_texts
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.options.columns import columns_of
 
@@ -111,7 +111,6 @@ def test_numbers_stand_for_columns_without_names(tmp_path: Path, content: str, w
         (b"english,spanish\na,\xff\n", "line 2 is not UTF-8 in column 'spanish'"),
         (b"english;spanish\na;b\n", "no column 'english', its columns are english;spanish"),
         (b"english,spanish,spanish\na,b,c\n", "two columns 'spanish'"),
-        (b"\n\n", "no column 'english'"),
     ],
 )
 def test_csv_that_is_refused(tmp_path: Path, content: bytes, seen: str) -> None:
@@ -124,9 +123,7 @@ JSON_REFUSED = [
     (b'{"text": null}', "has no value in column 'text'"),
     (b'{"text": 3}', "has 3 in column 'text'"),
     (b'{"texts": "a"}', "has no column 'text', its columns are texts"),
-    (b'{"text": "a"', "is not a JSON object"),
     (b'["a"]', "is not a JSON object"),
-    (b"7", "is not a JSON object"),
     (b'{"text": "\xff"}', "is not UTF-8 in column 'text'"),
     (b'{"text": "\\ud800"}', "is not UTF-8 in column 'text'"),
     (b"[" * 100_000, "is not a JSON object|has no value"),
@@ -163,12 +160,6 @@ def test_parquet_that_is_refused(tmp_path: Path) -> None:
             list(read_columns(str(broken), ["text"]))
 
 
-def test_parquet_of_other_layouts(tmp_path: Path) -> None:
-    texts, path = [f"text {number % 7}" for number in range(10_000)], tmp_path / "a.parquet"
-    pq.write_table(pa.table({"a.b": pa.array(texts).dictionary_encode()}), path, row_group_size=999)
-    assert list(read_texts(str(path), "a.b")) == texts
-
-
 @pytest.mark.parametrize("ending", FORMS)
 def test_memory_does_not_grow_with_a_table(tmp_path: Path, ending: str) -> None:
     rows = [("a" * 100, "b" * 100, str(number)) for number in range(20_000)]
@@ -182,12 +173,6 @@ def test_memory_does_not_grow_with_a_table(tmp_path: Path, ending: str) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3_000_000  # the table has 4.5 MB, its cells as text 7.5 MB
-
-
-def test_kinds_by_endings() -> None:
-    names = ["a.csv", "A.CSV.gz", "a.ndjson.xz", "a.jsonl", "a.parquet", "a.tsv", "a.txt.gz", "csv", "-"]
-    kinds = ["CSV", "CSV", "JSON lines", "JSON lines", "Parquet", *["tab-separated"] * 4]
-    assert list(map(table_form, names)) == kinds
 
 
 def test_tables_need_the_name_of_a_column() -> None:
