@@ -115,7 +115,9 @@ def _places(path: str, names: list[str], wanted: Sequence[str]) -> list[int]:
     for column in wanted:
         if names.count(column) != 1:
             seen = f"{'two columns' if column in names else 'no column'} {column!r}"
-            raise TextError(f"{stream_name(path)}: {seen}, its columns are {one_line(', '.join(names))}; name one each")
+            raise TextError(
+                f"{stream_name(path)}: {seen}, its columns are {one_line(', '.join(names))}; correct the name or the table"
+            )
     return list(map(names.index, wanted))
 
 
@@ -138,7 +140,10 @@ def _json_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Row
             value = json.loads(line)
             yield number, [*(value[column] for column in columns), *map(value.get, others)]
         except KeyError as error:
-            yield number, f"has no column {error}, its columns are {one_line(', '.join(value))}; name one each"
+            yield (
+                number,
+                f"has no column {error}, its columns are {one_line(', '.join(value))}; correct the name or the table",
+            )
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             yield number, f"is not a JSON object ({one_line(error)}); correct it"
 
