@@ -114,9 +114,10 @@ def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
 def _places(path: str, names: list[str], wanted: Sequence[str]) -> list[int]:
     for column in wanted:
         if names.count(column) != 1:
+            there = one_line(", ".join(names))
             seen = f"{'two columns' if column in names else 'no column'} {column!r}"
             raise TextError(
-                f"{stream_name(path)}: {seen}, its columns are {one_line(', '.join(names))}; correct the name or the table"
+                f"{stream_name(path)}: {seen}, its columns are {one_line(', '.join(names))}; correct the name"
             )
     return list(map(names.index, wanted))
 
@@ -142,7 +143,7 @@ def _json_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Row
         except KeyError as error:
             yield (
                 number,
-                f"has no column {error}, its columns are {one_line(', '.join(value))}; correct the name or the table",
+                f"has no column {error}, its columns are {one_line(', '.join(value))}; correct the name",
             )
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             yield number, f"is not a JSON object ({one_line(error)}); correct it"
