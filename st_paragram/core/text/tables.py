@@ -114,11 +114,9 @@ def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
 def _places(path: str, names: list[str], wanted: Sequence[str]) -> list[int]:
     for column in wanted:
         if names.count(column) != 1:
-            there = one_line(", ".join(names))
             seen = f"{'two columns' if column in names else 'no column'} {column!r}"
-            raise TextError(
-                f"{stream_name(path)}: {seen}, its columns are {one_line(', '.join(names))}; correct the name"
-            )
+            there = f"its columns are {one_line(', '.join(names))}"
+            raise TextError(f"{stream_name(path)}: {seen}, {there}; correct the name")
     return list(map(names.index, wanted))
 
 
