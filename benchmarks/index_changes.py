@@ -25,7 +25,7 @@ from harness.processes import Run, child_environment, watch
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.files import size
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.tools.search.index_metadata import check_index, read_metadata
 from st_paragram.tools.search.search_index import SearchIndex
 

@@ -141,7 +141,7 @@ def _run_from(arguments: argparse.Namespace) -> MixRun:
 
 def _texts(arguments: argparse.Namespace) -> list[MixtureSource]:
     """The texts that are named as arguments; the name of each is that of its file."""
-    from st_paragram.core.text.text_columns import with_columns
+    from st_paragram.core.text.parallel import with_columns
     from st_paragram.tools.corpora.mixture import MixtureSource
 
     if arguments.texts and arguments.lang is None:

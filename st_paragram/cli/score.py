@@ -134,8 +134,7 @@ def _source(arguments: argparse.Namespace) -> TextSource:
     Raises:
         TextError: They are a table, and no columns are named.
     """
-    from st_paragram.core.text.parallel import TextSource
-    from st_paragram.core.text.text_columns import with_columns
+    from st_paragram.core.text.parallel import TextSource, with_columns
 
     source = TextSource((arguments.file,), ("first", "second"))
     return with_columns([source], [arguments.columns] if arguments.columns else [])[0]

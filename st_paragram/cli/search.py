@@ -120,7 +120,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _queries(path: str) -> Iterator[str]:
-    from st_paragram.core.text.lines import read_lines
+    from st_paragram.core.text.streams import read_lines
 
     found = 0
     for line in read_lines(path):

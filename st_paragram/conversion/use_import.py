@@ -21,7 +21,7 @@ from st_paragram.conversion.use_weights import read_use_weights
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import content_digest
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError
 from st_paragram.families.muse.published_network import Precision

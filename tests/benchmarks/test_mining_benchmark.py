@@ -187,4 +187,4 @@ def test_the_script_measures_sizes(tmp_path, monkeypatch, capsys, model, pairs):
 def test_the_script_reports_errors_in_a_line(tmp_path, monkeypatch, capsys, model):
     arguments = ["--model", model, "--bitext", tmp_path / "none.tsv"]
     assert run(monkeypatch, "scaling", *arguments, "--folder", tmp_path) == 1
-    assert "no such file; check the path" in capsys.readouterr().err
+    assert "No such file or directory; check the path" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
-from st_paragram.core.text.text_columns import with_columns
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows, with_columns
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools.embed_files import read_embeddings, row_encoder
@@ -101,17 +99,9 @@ def test_rows_of_tables_are_those_of_plain_text(folder: Path, kind: str) -> None
         choose_data("es", [f"t.{kind}"], columns=[["english", "nope"]])
 
 
-def test_stores_of_tables_are_the_same(folder: Path) -> None:
-    shared = ["prepare", "--lang", "es", "--vocab-size", "120"]
-    stores = []
-    for kind in ("tsv", *TABLES):  # under one name, which the store keeps
-        shutil.copy(f"t.{kind}", "text")
-        named = [] if kind == "tsv" else ["--columns", "english", "spanish"]
-        stores.append(made(*shared, "--text", "text", *named))
-    assert stores == stores[:1] * 4
-    tables = ["--text", "t.csv", "--columns", "english", "spanish"]
-    both = [*tables, "--text", "t.tsv", "--columns", "1", "2"]
-    assert main([*shared, *both, "--output", "two.h5", "--plan"]) == 0
+def test_tables_and_plain_text_go_into_one_store(folder: Path) -> None:
+    shared = ["prepare", "--lang", "es", "--vocab-size", "120", "--text", "t.csv", "--columns", "english", "spanish"]
+    assert main([*shared, "--text", "t.tsv", "--columns", "1", "2", "--output", "two.h5"]) == 0
 
 
 def test_work_for_other_columns_is_not_taken_for_this(folder: Path) -> None:
@@ -127,36 +117,24 @@ def test_rows_that_are_dropped_are_counted(folder: Path) -> None:
     source, counts = TextSource(("bad.jsonl",), ("en", "es"), columns=("a", "b")), ReadCounts()
     assert list(read_rows(source, counts, drop_invalid=True)) == [("1", "2")]
     assert counts == ReadCounts(rows=4, wrong_columns=2, nul_rows=1)
-    with pytest.raises(TextError, match=r"line 2 has no value \(null\) in column 'a'.*--drop-invalid"):
+    with pytest.raises(TextError, match=r"line 2 has no value in column 'a'.*--drop-invalid"):
         list(read_rows(source, drop_invalid=False))
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet", "named.tsv", "semicolons"])
-def test_a_table_given_as_plain_text_is_recognized(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "named.tsv").write_bytes((folder / "t.jsonl").read_bytes())
-    (folder / "semicolons").write_text("id;english;spanish\n1;a;b\n2;c;d\n")
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_a_table_given_as_plain_text_is_refused(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (
         ["score", name, *MODEL],
         ["prepare", "--lang", "es", "--text", name, "--output", "new.h5", "--drop-invalid"],
         ["train", "bitext", "--lang", "es", "--data", name],
     ):
-        said = refused(capsys, *command)
-        assert "with the columns id, english, spanish; name the two" in said
-        assert "--columns NAME NAME" in said and "--drop-invalid" not in said
-
-
-def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
-    write(folder / "commas.csv", ["a, b\tc", "d, e\tf"])
-    write(folder / "poem", ["one, two", "three"])
-    for name in ("commas.csv", "poem", "t.tsv"):
-        source = TextSource((name,), ("en", "es"))
-        assert with_columns([source], []) == [source]
+        assert "; name its columns with --columns" in refused(capsys, *command)
 
 
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("embed t.csv --output x.npy", "is a table (CSV) with the columns id, english, spanish; name the text"),
+        ("embed t.csv --output x.npy", "is a table (CSV); name its columns with --columns"),
         ("embed en.txt --output x.csv", "the format is npy, and the ending is .csv; name X.npy, X.jsonl"),
         ("embed en.txt --output x.npy --format jsonl", "the format is jsonl, and the ending is .npy"),
         ("embed en.txt --output x.parquet --format parquet", "--format parquet is for a folder of shards"),
@@ -164,7 +142,7 @@ def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
         ("embed en.txt --output x.npy --with-text", "--with-text is for --format jsonl"),
         ("embed en.txt es.txt --sharded --output - --format jsonl", "leave --sharded out"),
         ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
-        ("mine --source t.csv --target en.txt --output x", "name the text column with --columns NAME"),
+        ("mine --source t.csv --target en.txt --output x", "name its columns with --columns"),
         (
             "mine --source t.csv --target t.csv --columns english spanish --ids --output x",
             "ids are read from plain text",
@@ -172,7 +150,7 @@ def test_plain_text_is_not_taken_for_a_table(folder: Path) -> None:
         ("mine --documents list --columns english --output x", "--columns is given, and no text"),
         (
             "prepare --lang es --text t.csv --text t.csv --text t.csv --columns a b --columns c d --output x",
-            "2 --columns options for 3",
+            "columns a b and c d for 3 texts; give two",
         ),
         ("train bitext --lang es --data built-in --columns a b", "which is not a table; leave it out"),
     ],
@@ -184,7 +162,7 @@ def test_what_is_refused(folder: Path, command: str, said: str, capsys: pytest.C
 
 
 def test_columns_come_in_twos() -> None:
-    with pytest.raises(SettingsError, match="3; give two"):
+    with pytest.raises(SettingsError, match="columns a b c for 1 text; give two"):
         with_columns([TextSource(("a",), ("en", "es"))], [["a", "b", "c"]])
 
 

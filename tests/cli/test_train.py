@@ -55,7 +55,7 @@ REFUSED = {
     "train bitext --lang es --data none.tsv": "none.tsv: no such file",
     "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
-    "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, the last 'c', where 2 are expected",
+    "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, where 2 are expected",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
     "train bitext --lang es --teacher none": "none: no embeddings.json; give a folder from st-paragram embed",
     "train bitext --lang es --teacher bad.yaml": "bad.yaml is a file, where a folder of embeddings is expected",
@@ -133,7 +133,7 @@ def test_rows_that_cannot_be_read_are_dropped_where_that_is_asked_for(folder, ca
     (folder / "pairs.tsv").write_bytes(b"\n".join([b"one\ttwo\tthree", b"not \xff\tUTF-8", b"short\ts", *pairs]))
     command = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK]
     assert main(command) == 1
-    assert "row 2 is not UTF-8" in capsys.readouterr().err
+    assert "line 2 is not UTF-8" in capsys.readouterr().err
     assert main([*command, "--drop-invalid"]) == 0
     told = (
         "training on pairs.tsv: 400 pairs (left out: not UTF-8 1, wrong number of columns 1, too short 1), 2 epochs\n"

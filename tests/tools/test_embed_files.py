@@ -41,7 +41,7 @@ def source(tmp_path, lines):
 def test_rows_are_the_lines_in_order(model, tmp_path, source, lines, chunk, pack, monkeypatch):
     monkeypatch.setattr(row_encoder, "_LINES", chunk)
     if pack:
-        packed = tmp_path / "lines.packed"
+        packed = tmp_path / ("lines.gz" if pack is gzip else "lines.xz")
         packed.write_bytes(pack.compress(source.read_bytes()))
         source = packed
     report = embed_files.embed_file(model, str(source), tmp_path / "x.npy")

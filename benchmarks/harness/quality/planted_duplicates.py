@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.processes import watch
 
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.normalized_key import normalized_key
 from st_paragram.tools.cleaning.word_hashes import words

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.quality.probing_tasks import Example, ProbingSettings, ProbingTask, Source, Split
 
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import EvaluationError, short
 
 #: Task -> its file in the folder.

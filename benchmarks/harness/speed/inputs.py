@@ -15,7 +15,7 @@ import numpy as np
 from st_paragram.core.files import atomic, write_text
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.sample import sample_pairs
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import TextError

@@ -1,35 +1,24 @@
-r"""Parallel text, streamed row by row: tab-separated files, Moses pairs of files, and OPUS zip archives.
+r"""Parallel text, streamed row by row: files of two columns, Moses pairs of files, and zip archives of either.
 
-Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`; what cannot be
-repaired safely (files of unequal length, rows of a wrong number of columns or not in UTF-8) is refused by
-file and row; such rows can be dropped instead. The first language of a pair, English by custom, always comes out first.
+Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`, all else is
+refused by file and row. The first language of a pair, English by custom, always comes out first.
 """
 
 from __future__ import annotations
 
 import re
+import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING
 
 from st_paragram.core.files import STDIN
-from st_paragram.core.text.streams import (
-    BYTE_ORDER_MARK,
-    ByteStream,
-    is_zip,
-    open_member,
-    open_stream,
-    open_zip,
-    read_blocks,
-    stream_name,
-)
-from st_paragram.errors import SettingsError, TextError, one_line
-
-if TYPE_CHECKING:
-    import zipfile
-    from collections.abc import Iterable, Iterator
+from st_paragram.core.text import streams
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
+from st_paragram.core.text.tables import BadRow, check_plain, open_columns
+from st_paragram.core.words import counted
+from st_paragram.errors import SettingsError, TextError, one_line, short
 
 _CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z]{2,4})?"
 _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
@@ -37,32 +26,27 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
 _TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # looked at once a run, however long it is
+_NUL, _INVALID = "\0", "\udcff"  # what stands for a line to drop
+_ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """One parallel text.
-
-    Attributes:
-        paths: one file of two columns (or a zip archive), or the two files of a Moses pair, in column order.
-        languages: codes of the columns, or of the two files.
-        swapped: the second column is the one that comes out first.
-        further_columns: how many columns, such as a score, follow the two texts; only a file of columns has any.
-        cap: the most pairs of this text to store, chosen at random.
-        codes: what members of a zip archive end in, where that is not `languages`.
-        columns: the names of the two columns, in the order of `languages`, if the file is a table (see
-            `tables.read_columns`); none if it is plain text.
-        weight: how many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random.
-    """
+    """One parallel text: a file of two columns (or a zip archive), or the two files of a Moses pair."""
 
     paths: tuple[str, ...]
-    languages: tuple[str, str]
-    swapped: bool = False
-    further_columns: int = 0
-    cap: int | None = None
-    codes: tuple[str, str] | None = None
-    columns: tuple[str, ...] = ()
-    weight: float = 1.0
+    languages: tuple[str, str]  # of the columns, or of the two files
+    swapped: bool = False  # the second column comes out first
+    further_columns: int = 0  # such as a score, which follow the two texts of a file of columns
+    cap: int | None = None  # the most pairs of this text to store, chosen at random
+    codes: tuple[str, str] | None = None  # what members of a zip archive end in, if that is not `languages`
+    columns: tuple[str, ...] = ()  # names of the two, in the order of `languages`, if the file is a table
+    weight: float = 1.0  # how many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be read side by side."""
+        if len(self.paths) == 2 and (self.columns or self.further_columns or self.paths == (STDIN, STDIN)):
+            raise SettingsError(f"{self.name}: a pair of files has a text each, one of standard input; give one file")
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -70,11 +54,7 @@ class TextSource:
         return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
-        """`pair` in the codes of the languages wanted, where codes differ by a region alone: zh for zh_cn.
-
-        Args:
-            languages: the languages wanted, as for `parse_source`.
-        """
+        """`pair` in the codes of `languages`, see `parse_source`, where they differ by a region alone: zh for zh_cn."""
         wanted = [languages[0], *languages[1].split("-")]
         first, second = (
             code if code in wanted else next((known for known in wanted if _fits(code, known)), code)
@@ -90,58 +70,36 @@ class TextSource:
 
 @dataclass
 class ReadCounts:
-    """What reading found and did: rows in all, rows dropped, and characters repaired in the rows that stay.
-
-    Attributes:
-        rows: rows read, dropped ones included.
-        nul_rows: rows dropped because they hold a NUL byte.
-        invalid_rows: rows dropped because they are not UTF-8 (refused unless asked for).
-        wrong_columns: rows dropped because they have a wrong number of columns (refused unless asked for).
-        trailing_returns: lines that lost the carriage returns at their end.
-        inner_returns: carriage returns inside lines, made spaces.
-        line_separators: other line-ending characters of Unicode (U+2028, U+0085, U+001C, ...), made spaces.
-        byte_order_marks: files that began with a byte order mark, which is removed.
-    """
+    """Rows read, dropped ones included; rows dropped; characters mended in the others; byte order marks removed."""
 
     rows: int = 0
-    nul_rows: int = 0
-    invalid_rows: int = 0
+    nul_rows: int = 0  # have a NUL
+    invalid_rows: int = 0  # are not UTF-8
     wrong_columns: int = 0
-    trailing_returns: int = 0
-    inner_returns: int = 0
-    line_separators: int = 0
+    trailing_returns: int = 0  # lines that lost the carriage returns at their end
+    inner_returns: int = 0  # made spaces, as are the next
+    line_separators: int = 0  # U+2028, U+0085, U+001C, ...
     byte_order_marks: int = 0
-
-
-class _BadRow(Enum):
-    NUL = "NUL byte"
-    INVALID = "invalid UTF-8"
 
 
 def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     """Read a source specification ``[LANG-LANG:]FILE``.
 
     Args:
-        spec: a file, ``-`` for standard input, or either behind the order of its columns, e.g.
-            ``es-en:pairs.tsv``. Without the prefix the columns are in the order of `languages`. Paraphrases of the
-            first language may be mixed in: ``en-en:paraphrases.tsv``.
-        languages: the languages wanted, in the order of the output, e.g. ``("en", "es")``; several
-            with dashes between, ``("en", "fr-es-de")``, for one store of many languages.
-
-    Raises:
-        SettingsError: the prefix names other languages than `languages`, or is missing where there are several.
+        spec: A file, ``-`` for standard input, or either behind the order of its columns, e.g. ``es-en:pairs.tsv``.
+            Paraphrases of the first language may be mixed in: ``en-en:paraphrases.tsv``.
+        languages: The languages wanted, in the order of the output, e.g. ``("en", "es")``; several with dashes
+            between, ``("en", "fr-es-de")``, for one store of many languages, where the prefix is needed.
 
     Example:
         >>> from st_paragram import parse_source
         >>> source = parse_source("es-en:pairs.tsv", ("en", "es"))  # the first column is Spanish
     """
-    match = _SPEC.fullmatch(spec)
-    others = languages[1].split("-")
+    match, others = _SPEC.fullmatch(spec), languages[1].split("-")
     if match is None:
         if len(others) > 1:
-            raise SettingsError(
-                f"{spec}: ambiguous language, one of {', '.join(others)}; write {languages[0]}-{others[0]}:{spec}"
-            )
+            seen = f"{spec}: ambiguous language, one of {', '.join(others)}"
+            raise SettingsError(f"{seen}; write {languages[0]}-{others[0]}:{spec}")
         return TextSource((spec,), languages)
     first, second, path = match.groups()
     if _fits(first, languages[0]) and (any(_fits(second, other) for other in others) or first == second):
@@ -152,15 +110,22 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     raise SettingsError(f"{spec}: columns {first}-{second}, but {expected} is expected; correct one of the two")
 
 
-def moses_source(first: str, second: str, languages: tuple[str, str]) -> TextSource:
-    """Name a Moses pair: two files, row i of the one is the translation of row i of the other.
+def _fits(code: str, language: str) -> bool:
+    """Compare language codes; a code without a region stands for all its regions."""
+    return language in (code, code.partition("_")[0]) or code == language.partition("_")[0]
 
-    Raises:
-        SettingsError: both files are standard input.
-    """
-    if first == second == STDIN:
-        raise SettingsError("only one file of a Moses pair can be standard input; give the other by its path")
-    return TextSource((first, second), languages)
+
+def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]) -> list[TextSource]:
+    """Name the columns of the two languages, once for all sources or once for each; none: they must be plain text."""
+    if not columns:
+        for path in (path for source in sources for path in source.paths):
+            check_plain(path)
+        return list(sources)
+    if len(columns) not in (1, len(sources)) or any(len(names) != 2 for names in columns):
+        seen = f"columns {' and '.join(map(' '.join, columns))} for {counted(len(sources), 'text')}"
+        raise SettingsError(f"{seen}; give two, one per language, for all texts or for each")
+    each = [*columns] * (len(sources) // len(columns))
+    return [replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)]
 
 
 def read_pairs(
@@ -176,107 +141,119 @@ def read_rows(
     """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
 
     Args:
-        source: the text.
-        counts: added to while reading; complete when the iterator is exhausted.
-        drop_invalid: drop and count rows that are not UTF-8 or have a wrong number of columns instead of
-            refusing the text; None: refuse it, and do not advise to drop them, since that cannot be asked for.
-
-    Raises:
-        TextError: the text is missing, empty, cut off, not UTF-8, has rows of another number of columns, or
-            the files of a pair are of unequal length. The message names file and row.
+        source: The text.
+        counts: Added to while reading; complete when the iterator is exhausted.
+        drop_invalid: Drop and count rows that are not UTF-8 or have a wrong number of columns instead of refusing the
+            text; None: refuse it, and do not advise to drop them, since that cannot be asked for.
     """
-    counts = ReadCounts() if counts is None else counts
-    start = counts.rows
+    reader = _Reader(counts or ReadCounts(), drop_invalid)
+    before = reader.counts.rows
     with ExitStack() as stack:
-        texts = [
-            (name, chain.from_iterable(_line_blocks(name, stream, counts, drop_invalid)))
-            for name, stream in _open_source(source, stack, counts, drop_invalid)
-        ]
+        opened = _open(source, stack, reader.drop_row)
+        texts = [(name, chain.from_iterable(reader.blocks(name, stream))) for name, stream in opened]
         if len(texts) == 1:
-            rows = _tabbed_rows(*texts[0], counts, 2 + source.further_columns, drop_invalid)
+            rows = reader.columns(*texts[0], 2 + source.further_columns)
         elif source.further_columns:
-            raise TextError(f"{source.name}: a pair of files has no further columns; give one file with columns")
+            raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
         else:
-            rows = _moses_pairs(*texts[0], *texts[1], counts)
+            rows = reader.side_by_side(*texts)
         yield from ((second, first, *rest) for first, second, *rest in rows) if source.swapped else rows
-    if counts.rows == start:
+    if reader.counts.rows == before:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
-def _open_source(
-    source: TextSource, stack: ExitStack, counts: ReadCounts, drop_invalid: bool | None
-) -> list[tuple[str, ByteStream]]:
-    """Open one stream for two columns, or two streams for a pair of files or of zip members."""
+def _open(source: TextSource, stack: ExitStack, bad_row: BadRow) -> list[tuple[str, ByteStream]]:
+    """Open one stream of two columns, or two streams, of a pair of files or of zip members, with their names."""
+    path = source.paths[0]
     if source.columns:
-        from st_paragram.core.text.tables import open_columns
-
-        def bad_row(error: TextError) -> None:
-            if not drop_invalid:
-                raise TextError(f"{error}{_or_drop(drop_invalid)}") from error
-            counts.rows += 1
-            counts.wrong_columns += 1
-
-        return [(source.name, open_columns(source.paths[0], source.columns, stack, bad_row))]
-    if len(source.paths) == 2 or not is_zip(source.paths[0]):
-        return [(stream_name(path), open_stream(path, stack)) for path in source.paths]
-    archive = open_zip(source.paths[0], stack)
-    members = _choose_members(archive, source.codes or source.languages)
-    return [(f"{source.paths[0]}:{one_line(member)}", open_member(archive, member, stack)) for member in members]
+        return [(source.name, open_columns(path, source.columns, stack, bad_row))]
+    if len(source.paths) == 2 or not path.lower().endswith(".zip"):
+        return [(stream_name(path), streams.open_stream(path, stack)) for path in source.paths]
+    with streams.unreadable(path):
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        members = _members(archive, source.codes or source.languages)
+        return [(f"{path}:{one_line(member)}", stack.enter_context(archive.open(member))) for member in members]
 
 
-def _choose_members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
-    """Pick a member per language by its ending (OPUS: ``Corpus.en-es.es``), else the only member there is."""
+def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
+    """A member for each language by its ending (OPUS: `Corpus.en-es.es`), else the only member there is."""
     files = [name for name in archive.namelist() if not name.endswith("/")]
-    by_language = [[name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages]
-    if languages[0] != languages[1] and [len(names) for names in by_language] == [1, 1]:
-        return [names[0] for names in by_language]
+    first, second = ([name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages)
+    if first != second and len(first) == len(second) == 1:
+        return [*first, *second]
     if len(files) == 1:
         return files
-    endings = " and ".join(f".{code}" for code in dict.fromkeys(languages))
-    shown = one_line(", ".join(files[:6])) + (", ..." if len(files) > 6 else "")
-    raise TextError(
-        f"{archive.filename}: needs one member ending in each of {endings}, or a single two-column member; "
-        f"it has {len(files)} ({shown}); name its codes as in en-zh_cn:FILE, or unpack it"
-    )
+    seen = f"needs one member for each of .{languages[0]} and .{languages[1]}, its members are"
+    advice = "name its codes as in en-zh_cn:FILE, or unpack it"
+    raise TextError(f"{archive.filename}: {seen} {one_line(', '.join(files)) or 'none'}; {advice}")
 
 
-def _fits(code: str, language: str) -> bool:
-    """Compare language codes; a code without a region stands for all its regions."""
-    return code == language or (("_" not in language or "_" not in code) and _base(code) == _base(language))
+class _Reader:
+    def __init__(self, counts: ReadCounts, drop_invalid: bool | None) -> None:
+        self.counts, self._drop_invalid = counts, drop_invalid
+        self._advice = "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
 
+    def drop_row(self, error: TextError) -> None:
+        """Count a row of a table that is left out, or refuse it."""
+        if not self._drop_invalid:
+            raise TextError(f"{error}{self._advice}") from error
+        self.counts.rows += 1
+        self.counts.wrong_columns += 1
 
-def _base(code: str) -> str:
-    return code.partition("_")[0]
+    def blocks(self, name: str, stream: ByteStream) -> Iterator[list[str]]:
+        """Decode blocks into cleaned lines; one that must be dropped becomes `_NUL` or `_INVALID`."""
+        row, counts = 0, self.counts
+        for block in streams.read_blocks(name, stream):
+            if row == 0 and block.startswith(BYTE_ORDER_MARK):
+                counts.byte_order_marks += 1
+                block = block[len(BYTE_ORDER_MARK) :]
+            try:
+                lines = _clean(streams.decode(name, block, row + 1, self._advice), counts).split("\n")
+            except TextError:
+                if not self._drop_invalid:
+                    raise
+                decoded = block.decode("utf-8", "surrogateescape").split("\n")
+                lines = [_INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded]
+            if b"\0" in block:
+                lines = [_NUL if _NUL in line else line for line in lines]
+            row += len(lines)
+            yield lines
 
+    def columns(self, name: str, lines: Iterator[str], expected: int) -> Iterator[tuple[str, ...]]:
+        """Yield the rows of a file of columns."""
+        counts = self.counts
+        for row, line in enumerate(lines, 1):
+            counts.rows += 1
+            columns = tuple(line.split("\t"))
+            if len(columns) == expected:
+                yield columns
+            elif line is _NUL:
+                counts.nul_rows += 1
+            elif line is _INVALID:
+                counts.invalid_rows += 1
+            elif not line.strip():
+                yield ("",) * expected
+            elif self._drop_invalid:
+                counts.wrong_columns += 1
+            else:
+                raise TextError(f"{wrong_columns(name, row, line, expected)}{self._advice}")
 
-def _line_blocks(
-    name: str, stream: ByteStream, counts: ReadCounts, drop_invalid: bool | None
-) -> Iterator[Iterable[str | _BadRow]]:
-    """Decode blocks into cleaned lines; a line that must be dropped becomes a `_BadRow`."""
-    row = 0
-    for block in read_blocks(name, stream):
-        if row == 0 and block.startswith(BYTE_ORDER_MARK):
-            counts.byte_order_marks += 1
-            block = block[len(BYTE_ORDER_MARK) :]
-        try:
-            lines: list[str | _BadRow] = list(_clean(block.decode("utf-8"), counts).split("\n"))
-        except UnicodeDecodeError:
-            raw = enumerate(block.split(b"\n"), row + 1)
-            lines = [_decode_line(name, number, line, counts, drop_invalid) for number, line in raw]
-        if b"\0" in block:
-            lines = [_BadRow.NUL if isinstance(line, str) and "\0" in line else line for line in lines]
-        row += len(lines)
-        yield lines
-
-
-def _decode_line(name: str, row: int, line: bytes, counts: ReadCounts, drop_invalid: bool | None) -> str | _BadRow:
-    try:
-        return _clean(line.decode("utf-8"), counts)
-    except UnicodeDecodeError as error:
-        if drop_invalid:
-            return _BadRow.INVALID
-        seen = f"row {row} is not UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} of the row)"
-        raise TextError(f"{name}: {seen}; convert the file with iconv{_or_drop(drop_invalid)}") from error
+    def side_by_side(
+        self, first: tuple[str, Iterator[str]], second: tuple[str, Iterator[str]]
+    ) -> Iterator[tuple[str, ...]]:
+        """Yield the rows of two files, each with its name."""
+        counts = self.counts
+        for row, (one, other) in enumerate(zip_longest(first[1], second[1])):
+            if one is None or other is None:
+                longer = row + 1 + sum(1 for _ in chain(first[1], second[1]))
+                raise unequal((first[0], second[0]), (row, longer) if one is None else (longer, row))
+            counts.rows += 1
+            if one is _NUL or other is _NUL:
+                counts.nul_rows += 1
+            elif one is _INVALID or other is _INVALID:
+                counts.invalid_rows += 1
+            else:
+                yield one, other
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
@@ -292,68 +269,13 @@ def _clean(text: str, counts: ReadCounts) -> str:
     return text
 
 
-def _tabbed_rows(
-    name: str, lines: Iterable[str | _BadRow], counts: ReadCounts, expected: int, drop_invalid: bool | None
-) -> Iterator[tuple[str, ...]]:
-    for row, line in enumerate(lines, 1):
-        counts.rows += 1
-        if isinstance(line, _BadRow):
-            _count_bad(line, counts)
-            continue
-        columns = tuple(line.split("\t"))
-        if len(columns) == expected:
-            yield columns
-        elif not line.strip():
-            yield ("",) * expected
-        elif drop_invalid:
-            counts.wrong_columns += 1
-        else:
-            raise TextError(wrong_columns(name, row, columns, expected) + _or_drop(drop_invalid))
+def wrong_columns(name: str, row: int, line: str, expected: int = 2) -> str:
+    """What to say of a row that has another number of columns."""
+    seen = f"row {row} has {counted(line.count(chr(9)) + 1, 'column')}, where {expected} are expected"
+    return f"{name}: {seen}: {short(line, 60)}; put one tab between columns"
 
 
-def wrong_columns(name: str, row: int, columns: tuple[str, ...], expected: int) -> str:
-    """What is wrong with a row of another number of columns, in one line.
-
-    Args:
-        name: the file.
-        row: its number, from 1.
-        columns: what it has.
-        expected: how many columns it should have.
-    """
-    found = f"{len(columns)} columns" if len(columns) > 1 else "1 column"
-    last = columns[-1] if len(columns[-1]) <= 30 else columns[-1][:27] + "..."
-    remedy = "keep only the two text columns, e.g. with `cut -f1,2 FILE`"
-    if len(columns) < expected or expected > 2:
-        remedy = "put one tab between the texts" if expected == 2 else "correct the row, or name the columns"
-    seen = f"row {row} has {found}, the last {last!r}, where {expected} are expected"
-    return f"{name}: {seen}; {remedy}"
-
-
-def _or_drop(drop_invalid: bool | None) -> str:
-    return "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
-
-
-def _moses_pairs(
-    first_name: str,
-    first: Iterable[str | _BadRow],
-    second_name: str,
-    second: Iterable[str | _BadRow],
-    counts: ReadCounts,
-) -> Iterator[tuple[str, ...]]:
-    for row, (one, other) in enumerate(zip_longest(first, second)):
-        if one is None or other is None:
-            short, long = (first_name, second_name) if one is None else (second_name, first_name)
-            seen = f"ends after row {row}, but {long} goes on"
-            raise TextError(f"{short}: {seen}; a Moses pair needs equal numbers of rows")
-        counts.rows += 1
-        if isinstance(one, str) and isinstance(other, str):
-            yield one, other
-        else:
-            _count_bad(one if isinstance(one, _BadRow) else other, counts)
-
-
-def _count_bad(line: object, counts: ReadCounts) -> None:
-    if line is _BadRow.NUL:
-        counts.nul_rows += 1
-    else:
-        counts.invalid_rows += 1
+def unequal(names: Sequence[str], rows: Sequence[int]) -> TextError:
+    """The error for files of a pair that have these numbers of rows."""
+    seen = " and ".join(f"{name} has {counted(count, 'row')}" for name, count in zip(names, rows, strict=True))
+    return TextError(f"{seen}; the files of a pair need equal numbers of rows")

@@ -1,4 +1,4 @@
-"""Open text files, plain or compressed, as byte streams and read them in blocks that end with a line."""
+"""Text files, plain or compressed, read in blocks that end with a line."""
 
 from __future__ import annotations
 
@@ -7,25 +7,34 @@ import gzip
 import lzma
 import sys
 import zipfile
-from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from itertools import count
+from pathlib import PurePath
+from typing import Any, Protocol
 
-from st_paragram.core.files import STDIN, folder_for_file
-from st_paragram.core.text.archives import DAMAGED_ARCHIVE, check_members
-from st_paragram.errors import TextError, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import BufferedReader
+from st_paragram.core.extras import require
+from st_paragram.core.files import STDIN
+from st_paragram.errors import TextError, one_line, refused
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+_FOREIGN = {
+    (b"\xff\xfe", b"\xfe\xff"): "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8",
+    _PACKED: "a packed file; let its name end in .gz, .xz, .bz2, .zst or .zip, or unpack it first",
+}
 
-_GZIP, _XZ, _BZIP2, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", (b"PK\x03\x04", b"PK\x05\x06")
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+def _open_zstd(path: str, _: str) -> ByteStream:
+    stream: ByteStream = require("pyarrow", "parquet", f"{path}: zstd").input_stream(path, compression="zstd")
+    return stream
+
+
+#: What opens compressed files, by the endings of their names.
+PACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
 
 
 class ByteStream(Protocol):
@@ -35,150 +44,64 @@ class ByteStream(Protocol):
         """Return up to `size` bytes, none at the end."""
 
 
-class _Rewound:
-    """A pipe of which the first bytes are read ahead: `peek` would not wait for bytes that come slowly."""
-
-    def __init__(self, pipe: BufferedReader) -> None:
-        self._pipe = pipe
-        self._head = pipe.read(16)
-
-    def peek(self, size: int) -> bytes:
-        return self._head[:size]
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._head:
-            return self._pipe.read(size)
-        size = len(self._head) if size < 0 else size
-        head, self._head = self._head[:size], self._head[size:]
-        return head
-
-
 def stream_name(path: str) -> str:
     """What messages call a file, or standard input."""
     return "standard input" if path == STDIN else path
 
 
-def is_zip(path: str) -> bool:
-    """Tell by its first bytes whether a file is a zip archive; only regular files are looked into.
-
-    Raises:
-        TextError: the file cannot be opened.
-    """
-    if not Path(path).is_file():  # a pipe must not be read before its turn
-        return False
-    with _open_file(path) as handle:
-        return handle.read(4) in _ZIP
-
-
 def open_stream(path: str, stack: ExitStack) -> ByteStream:
-    """Open a plain, gzip, xz or bzip2 file for reading; the kind follows from its first bytes, not by its name.
-
-    Args:
-        path: a file, or ``-`` for standard input, which may be compressed too.
-        stack: closes the file when it is closed itself; standard input stays open.
-
-    Raises:
-        TextError: the file is missing, unreadable, or of a kind that cannot be read as a stream of text.
-    """
-    stdin = cast("BufferedReader", sys.stdin.buffer)
-    raw: Any = _Rewound(stdin) if path == STDIN else stack.enter_context(_open_file(path))
-    head = raw.peek(16)[:16]
-    if head.startswith(_ZIP):
-        raise TextError(f"{path}: zip archives cannot be read here; unpack it first")
-    if head.startswith(_ZSTD):
-        raise TextError(f"{path}: compressed with zstd, which is not supported here; unpack it first with zstd -d")
-    if head.startswith(_UTF16):
-        raise TextError(f"{path}: looks like UTF-16; convert it first with iconv -f UTF-16 -t UTF-8")
-    if head.startswith(_GZIP):
-        return stack.enter_context(gzip.GzipFile(fileobj=raw))
-    if head.startswith(_XZ):
-        return stack.enter_context(lzma.LZMAFile(raw))
-    if head.startswith(_BZIP2) and head[4:10] == b"1AY&SY":
-        return stack.enter_context(bz2.BZ2File(raw))
-    return raw
-
-
-def is_packed(path: str) -> bool:
-    """Tell by its first bytes whether a regular file is packed by gzip, xz or bzip2.
-
-    Raises:
-        TextError: the file cannot be opened.
-    """
-    with _open_file(path) as handle:
-        return handle.read(16).startswith((_GZIP, _XZ, _BZIP2))
-
-
-def open_zip(path: str, stack: ExitStack) -> zipfile.ZipFile:
-    """Open a zip archive; its members are only ever streamed, nothing is written to disk.
-
-    Raises:
-        TextError: the archive is damaged or was cut off (its directory is at its end), or has members that
-            lead out of it, are links, are encrypted, overlap, or unpack to more than any text does.
-    """
+    """Open a file, compressed if its name ends as `PACKED` says, or standard input, which is plain and stays open."""
+    if path == STDIN:
+        return sys.stdin.buffer
     try:
-        archive = stack.enter_context(zipfile.ZipFile(path))
-        check_members(archive, path)
-    except DAMAGED_ARCHIVE as error:
-        raise TextError(
-            f"{path}: truncated or damaged zip archive ({one_line(error)}); fetch the file again"
-        ) from error
-    return archive
+        stream: ByteStream = stack.enter_context(PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb"))
+    except OSError as error:
+        raise TextError(f"{path}: {one_line(error, about=path)}; check the path") from error
+    return stream
 
 
-def open_member(archive: zipfile.ZipFile, member: str, stack: ExitStack) -> ByteStream:
-    """Open one member of a zip archive as a stream.
-
-    Raises:
-        TextError: the member is encrypted, damaged or packed by an unknown method.
-    """
-    try:
-        return stack.enter_context(archive.open(member))
-    except DAMAGED_ARCHIVE as error:
-        seen = f"member {one_line(member)} cannot be opened ({one_line(error)})"
-        raise TextError(f"{archive.filename}: {seen}; unpack it first") from error
+def unreadable(name: str) -> AbstractContextManager[None]:
+    """Refuse a compressed file that is damaged."""
+    advice = "if it is damaged or cut off, fetch it again"
+    return refused(TextError, name, "cannot be read", advice, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
-    r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")`` gives rows.
-
-    Args:
-        name: what to call the stream in errors.
-        stream: read ``BLOCK_BYTES`` at a time.
-
-    Raises:
-        TextError: compressed data ends early or is damaged, or a line is longer than ``MAX_LINE_BYTES``.
-    """
+    r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")`` gives rows."""
     rest = b""
-    while data := _read(name, stream):
+    for number in count():
+        with unreadable(name):
+            data = stream.read(BLOCK_BYTES)
+        if not data:
+            break
+        for starts, seen in _FOREIGN.items() if number == 0 else ():
+            if data.startswith(starts):
+                raise TextError(f"{name}: looks like {seen}")
         end = data.rfind(b"\n")
-        if end < 0:
-            rest += data
-            if len(rest) > MAX_LINE_BYTES:
-                raise TextError(f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?")
-            continue
-        yield rest + data[:end]
-        rest = data[end + 1 :]
+        if end >= 0:
+            yield rest + data[:end]
+            rest = data[end + 1 :]
+        elif len(rest := rest + data) > MAX_LINE_BYTES:
+            raise TextError(f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?")
     if rest:
         yield rest
 
 
-def _read(name: str, stream: ByteStream) -> bytes:
-    try:
-        return stream.read(BLOCK_BYTES)
-    except EOFError as error:
-        raise TextError(f"{name}: truncated compressed file; fetch the file again") from error
-    except DAMAGED_ARCHIVE as error:
-        raise TextError(
-            f"{name}: cannot be read ({one_line(error)}); if it is damaged, fetch the file again"
-        ) from error
+def read_lines(path: str) -> Iterator[str]:
+    r"""Yield the lines of a text, split at ``\n`` alone, without byte order mark and carriage returns at their ends."""
+    name, first = stream_name(path), 1
+    with ExitStack() as stack:
+        for block in read_blocks(name, open_stream(path, stack)):
+            lines = decode(name, block.removeprefix(BYTE_ORDER_MARK) if first == 1 else block, first).split("\n")
+            yield from (line.rstrip("\r") for line in lines) if b"\r" in block else lines
+            first += len(lines)
 
 
-def _open_file(path: str) -> BufferedReader:
+def decode(name: str, block: bytes, first: int, advice: str = "") -> str:
+    """The text of a block of lines; where it is not UTF-8, the error names the line, of which `first` is the first."""
     try:
-        return Path(path).open("rb")
-    except FileNotFoundError as error:
-        raise TextError(f"{path}: no such file; check the path") from error
-    except IsADirectoryError as error:
-        raise TextError(f"{folder_for_file(path)}; name a file") from error
-    except OSError as error:
-        raise TextError(f"{path}: cannot be opened ({error.strerror}); give a readable file") from error
+        return block.decode()
+    except UnicodeDecodeError as error:
+        line = first + block.count(b"\n", 0, error.start)
+        seen = f"line {line} is not UTF-8 (byte 0x{block[error.start]:02x})"
+        raise TextError(f"{name}: {seen}; convert the file, e.g. with iconv{advice}") from error

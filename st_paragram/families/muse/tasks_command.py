@@ -13,7 +13,7 @@ from st_paragram.core.plan import Needs, Plan, size
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import in_words
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_plan_option, print_plan
+from st_paragram.tools.options.common import add_plan_option, check_input, print_plan
 
 if TYPE_CHECKING:
     from st_paragram.families.muse.public_files.rows import ConvertSettings
@@ -92,13 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace, settings: ConvertSettings) -> Plan:
     """What would be done; the files are opened, but not read."""
-    from st_paragram.core.text.streams import is_packed
+    from st_paragram.core.text.streams import PACKED
     from st_paragram.families.muse.public_files.convert import check_convert
 
     output = check_convert(arguments.kind, arguments.lang, arguments.files, arguments.output, arguments.overwrite)
     if arguments.json:
         check_output(arguments.json, overwrite=True)
-    kinds = {path: ", packed" if is_packed(str(path)) else "" for path in arguments.files}
+    for path in arguments.files:
+        check_input(str(path))
+    kinds = {path: ", packed" if path.suffix.lower() in PACKED else "" for path in arguments.files}
     files = [f"{path}: {size(path.stat().st_size)}{kind}" for path, kind in kinds.items()]
     return Plan(
         f"convert {arguments.kind} to task rows",

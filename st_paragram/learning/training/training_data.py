@@ -12,8 +12,7 @@ from typing import Protocol
 from st_paragram.core.files import folder_for_file, output_lock, writable_cache, write_text
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
-from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs
-from st_paragram.core.text.text_columns import with_columns
+from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
 from st_paragram.core.words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.prepare import prepare_cached
@@ -155,7 +154,7 @@ def choose_data(
         data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty:
             `data/en-<language>.h5`, or else the built-in bitext, with a warning.
         drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
-        columns: Of texts that are tables: the two names for all, or for each, see `text_columns.with_columns`.
+        columns: Of texts that are tables: the two names for all, or for each, see `parallel.with_columns`.
 
     Raises:
         ParagramError: Texts need a store in the cache, which cannot be written.

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from st_paragram.core.files import atomic, digest, file_digest, folder_for_file, is_pipe
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.alignment.alignment import check_size
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import check_output, file_digest
-from st_paragram.core.text.tables import one_for_each
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.pipeline import Pipeline, build
 from st_paragram.tools.bitext_mining.report import MiningReport
 from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
 from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.embed_files.collection import one_for_each
 from st_paragram.tools.stages.work import Work, work_folder
 
 

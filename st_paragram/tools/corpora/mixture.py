@@ -21,8 +21,7 @@ import yaml
 
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
-from st_paragram.core.text.parallel import TextSource, parse_source
-from st_paragram.core.text.text_columns import with_columns
+from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
 from st_paragram.errors import SettingsError
 
 MOST_WEIGHT = 1000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.core.text.streams import is_zip
 from st_paragram.tools.corpora.fetching.download import Fetched
 
 
@@ -15,7 +14,7 @@ def text_source(fetched: Fetched) -> TextSource:
     file, path = fetched.file, str(fetched.path)
     first, second = file.pair
     codes = (file.languages[0], file.languages[1])
-    if is_zip(path):
+    if fetched.path.suffix == ".zip":
         return TextSource((path,), (first, second), cap=file.cap, codes=codes)
     swapped = codes == (second, first) != (first, second)
     return TextSource((path,), (second, first) if swapped else (first, second), swapped, cap=file.cap)

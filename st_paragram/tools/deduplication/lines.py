@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.core.text.lines import decode_lines
-from st_paragram.core.text.parallel import wrong_columns
-from st_paragram.core.text.streams import BYTE_ORDER_MARK, read_blocks, stream_name
+from st_paragram.core.text.parallel import unequal, wrong_columns
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, decode, read_blocks, stream_name
 from st_paragram.core.text.tables import open_columns
 from st_paragram.errors import TextError
 
@@ -111,8 +110,7 @@ def write_lines(paths: Sequence[str], columns: int, folder: Path, names: Sequenc
     check = _check_pairs if columns > len(paths) else None
     counts = [_copy(path, names, folder / str(number), check) for number, path in enumerate(paths)]
     if len(set(counts)) > 1:
-        (rows, short), (_, long) = sorted(zip(counts, map(stream_name, paths), strict=True))
-        raise TextError(f"{short}: ends after row {rows}, but {long} goes on; a Moses pair needs equal numbers of rows")
+        raise unequal(list(map(stream_name, paths)), counts)
     return Lines(folder, len(paths), columns)
 
 
@@ -123,7 +121,7 @@ def _copy(path: str, names: Sequence[str], copy: Path, check: Callable[[str, lis
         text = stack.enter_context(copy.with_suffix(".text").open("wb"))
         bar = stack.enter_context(tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False))
         for block in read_blocks(name, open_columns(path, names, stack)):
-            lines = list(decode_lines(name, block.removeprefix(BYTE_ORDER_MARK) if count == 0 else block, count + 1))
+            lines = decode(name, block.removeprefix(BYTE_ORDER_MARK) if count == 0 else block, count + 1).split("\n")
             if check is not None:
                 check(name, lines, count + 1)
             block += b"\n"
@@ -142,7 +140,7 @@ def _copy(path: str, names: Sequence[str], copy: Path, check: Callable[[str, lis
 def _check_pairs(name: str, lines: Sequence[str], first: int) -> None:
     for number, line in enumerate(lines, first):
         if line.count("\t") != 1 and line.strip():
-            raise TextError(wrong_columns(name, number, tuple(line.rstrip("\r").split("\t")), 2))
+            raise TextError(wrong_columns(name, number, line.rstrip("\r")))
 
 
 def rows_of(lines: Lines, size: int) -> Iterator[tuple[int, list[list[str]]]]:

@@ -26,7 +26,6 @@ from st_paragram.core.files import (
     output_lock,
     size,
 )
-from st_paragram.core.text.tables import one_for_each
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.tools.embed_files.description import (
     DESCRIPTION_FILE,
@@ -134,6 +133,14 @@ def embed_collection(
     blank, done = sum(text.blank for text in description.inputs), len(shards.results()) - times[-1].tasks
     totals = (description.rows, blank, len(description.shards), done, description.dimension, size(output))
     return CollectionReport(*totals, sum(each.seconds for each in times))
+
+
+def one_for_each(columns: Sequence[str | None], texts: Sequence[str]) -> tuple[str | None, ...]:
+    """The column of each text, None for plain text, which all texts are if nothing is named."""
+    if columns and len(columns) != len(texts):
+        seen = f"{len(columns)} columns for {len(texts)} texts"
+        raise SettingsError(f"{seen}; name one column per text, or None for plain text")
+    return tuple(columns) or (None,) * len(texts)
 
 
 def check_collection(texts: Sequence[str], output: Path, settings: CollectionSettings, overwrite: bool) -> None:

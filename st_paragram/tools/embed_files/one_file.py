@@ -16,8 +16,8 @@ from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import STDIN, file_digest, output_files
 from st_paragram.core.settings import read
-from st_paragram.core.text.lines import read_lines
 from st_paragram.core.text.streams import stream_name
+from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.row_encoder import RowEncoder, batches, blank_lines, pack_lines
 from st_paragram.tools.embed_files.row_files import JsonRows, NpyRows, RowFile
@@ -109,7 +109,7 @@ def embed_to_stream(
     """
     check_one_file(settings)
     encode, report = RowEncoder(model, settings), EncodingReport()
-    lines = _not_empty(read_lines(source, column), source)
+    lines = _not_empty(read_texts(source, column), source)
     _write_rows(stream, encode, _row_file(encode, settings, True, with_text), lines, stream_name(source), report)
     return report
 
@@ -150,7 +150,7 @@ def _embed(
     encode: RowEncoder, rows: RowFile, source: _Input, output: Path, settings: RowSettings, identity: str
 ) -> EncodingReport:
     # nothing is touched before the input is known to be readable
-    lines = _not_empty(read_lines(source.path, source.column), source.path)
+    lines = _not_empty(read_texts(source.path, source.column), source.path)
     how = {"normalize": settings.normalize, **rows.identity()}
     described = json.dumps({"model": identity, **source.identity, **how})
     report = EncodingReport()

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, read_blocks
+from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, decode, read_blocks
 from st_paragram.errors import TextError
 
 
@@ -91,7 +91,7 @@ class _Mark:
 def _pieces(name: str, blocks: Iterable[bytes], most: int) -> Iterator[_Piece]:
     left, first = most, 1
     for block in blocks:
-        _check(name, block, first)
+        decode(name, block, first)
         lines = block.count(b"\n") + 1
         first += lines
         while lines >= left:
@@ -106,15 +106,6 @@ def _pieces(name: str, blocks: Iterable[bytes], most: int) -> Iterator[_Piece]:
 def _line_feed(block: bytes, number: int) -> int:
     """Position of the line feed with this number, counted from 1."""
     return int(np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))[number - 1])
-
-
-def _check(name: str, block: bytes, first: int) -> None:
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = first + block.count(b"\n", 0, error.start)
-        seen = f"line {line} is not UTF-8 (byte 0x{block[error.start]:02x})"
-        raise TextError(f"{name}: {seen}; convert the file, e.g. with iconv") from error
 
 
 def read_span(path: Path, span: Span, name: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import write_text
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import EvaluationError, SettingsError, TextError, short
 
 Rows = NDArray[np.int64]

@@ -5,8 +5,8 @@ Texts are not read through: the number of their lines is guessed from their size
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,10 +17,9 @@ from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import default_model, find_here
 from st_paragram.core.files import is_pipe
 from st_paragram.core.plan import size
-from st_paragram.core.text.lines import read_lines
 from st_paragram.core.text.parallel import TextSource, read_rows
-from st_paragram.core.text.streams import is_packed, is_zip, open_zip, stream_name
-from st_paragram.core.text.tables import table_rows
+from st_paragram.core.text.streams import PACKED, stream_name
+from st_paragram.core.text.tables import read_texts
 from st_paragram.core.words import counted
 from st_paragram.tools.stages.distributed import ClusterExecutor, refuse_pipes
 from st_paragram.tools.stages.executors import Executor
@@ -61,7 +60,7 @@ def planned_lines(path: str, column: str | None = None) -> PlannedText:
     """
     if is_pipe(path):
         return PlannedText(stream_name(path))
-    return _planned([path], path, ((line,) for line in read_lines(path, column)), "line", column is not None)
+    return _planned([path], path, ((line,) for line in read_texts(path, column)), "line", column is not None)
 
 
 def planned_pairs(source: TextSource, drop_invalid: bool | None = None) -> PlannedText:
@@ -89,24 +88,18 @@ def _planned(paths: Sequence[str], name: str, rows: Iterator[tuple[str, ...]], w
         return PlannedText(
             f"{name}: {size(on_disk)}, {counted(len(head), what)}", read if table else unpacked, len(head)
         )
-    known = table_rows(paths[0]) if table else None
-    looked_at = _bytes_of_lines(paths[0]) if table and known is None else read
-    count = known or max(round(unpacked * len(head) / looked_at), len(head))
-    about = f"{count:,}" if known else f"about {float(f'{count:.2g}'):,.0f}"
-    text = round(read * count / len(head)) if table else unpacked
-    return PlannedText(f"{name}: {size(on_disk)}, {about} {what}s", text, count)
-
-
-def _bytes_of_lines(path: str) -> int:
-    """Of as many lines of a table as there were rows looked at, with all columns."""
-    return sum(len(line.encode("utf-8", "replace")) + 1 for line in islice(read_lines(path), _LINES_LOOKED_AT))
+    if table:  # a line may hold much more than the columns wanted
+        return PlannedText(f"{name}: {size(on_disk)}")
+    count = max(round(unpacked * len(head) / read), len(head))
+    return PlannedText(f"{name}: {size(on_disk)}, about {float(f'{count:.2g}'):,.0f} {what}s", unpacked, count)
 
 
 def _unpacked(path: str) -> int:
-    if is_zip(path):
-        with ExitStack() as stack:
-            return sum(member.file_size for member in open_zip(path, stack).infolist())
-    return Path(path).stat().st_size * (_PACKED if is_packed(path) else 1)
+    suffix, packed = Path(path).suffix.lower(), Path(path).stat().st_size
+    if suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    return packed * (_PACKED if suffix in PACKED else 1)
 
 
 def total(parts: Iterable[Number | None]) -> Number | None:

@@ -77,12 +77,11 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> l
         SettingsError: One is of other languages, or columns are refused.
         TextError: One is a table whose columns were not named.
     """
-    from st_paragram.core.text.parallel import moses_source, parse_source
-    from st_paragram.core.text.text_columns import with_columns
+    from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
     from st_paragram.tools.corpora.mixture import read_mixture
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
-    sources += [moses_source(first, second, languages) for first, second in arguments.moses]
+    sources += [TextSource((first, second), languages) for first, second in arguments.moses]
     sources = [dataclasses.replace(source, cap=arguments.cap) for source in sources]
     for path in arguments.sources:
         listed = [each.source for each in read_mixture(path, languages) if each.weight]

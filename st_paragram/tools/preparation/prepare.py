@@ -84,7 +84,7 @@ def prepare(
     same call resumes from it.
 
     Args:
-        sources: The texts, see `text.parse_source` and `text.moses_source`.
+        sources: The texts, see `parallel.parse_source`.
         output: The HDF5 file to make.
         settings: What to do.
         vocabulary: Use this vocabulary instead of training one.

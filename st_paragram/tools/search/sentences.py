@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import atomic
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import DAMAGED, MiningError, one_line
 from st_paragram.tools.search.fields import Column, FieldBuilder, Value, common
 from st_paragram.tools.stages.metadata import read_metadata, write_metadata
@@ -301,7 +301,7 @@ class _Kept:
 
 def _numbered(path: str, with_ids: bool, column: str | None) -> Iterator[_Line]:
     """Number of the line, id, sentence with single spaces, no fields."""
-    for number, line in enumerate(read_lines(path, column)):
+    for number, line in enumerate(read_texts(path, column)):
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
         if not tab and line.strip():
             raise MiningError(f"{path}: line {number + 1} has no tab; with ids, lines are `id TAB sentence`")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.text.lines import read_lines
-from st_paragram.core.text.streams import stream_name
-from st_paragram.core.text.table import Table
-from st_paragram.core.text.tables import open_table, read_with
-from st_paragram.core.text.text_tables import CellTable
-from st_paragram.errors import SettingsError, short
+from st_paragram.core.text.streams import read_lines, stream_name
+from st_paragram.core.text.tables import CSV, JSON, TABBED, read_columns, table_form
+from st_paragram.errors import SettingsError, TextError, short
 from st_paragram.tools.search.fields import Value, check_name, guessed
 
 Tags = Mapping[str, Value | None]
@@ -85,36 +81,31 @@ def tagged_table(path: str, text: str, fields: Sequence[str], tags: Tags) -> Tag
     """Sentences from a column of a table, and their fields from others.
 
     Args:
-        path: CSV, TSV, JSON lines or Parquet, see `open_table`.
+        path: CSV, TSV, JSON lines or Parquet, see `read_columns`.
         text: The column with the sentences.
         fields: Columns with fields; values of CSV and TSV are taken for numbers where all of a column are.
         tags: Fields of all sentences.
 
     Raises:
-        TextError: The table cannot be read, or lacks a column; while rows are read, as of `read_with`.
+        TextError: While rows are read, as of `read_columns`.
         SettingsError: A name of a field is refused, or given twice.
     """
     for name in fields:
         check_name(name)
     if twice := {name for name in fields if [*fields, *tags].count(name) > 1}:
         raise SettingsError(f"field {min(twice)} is given twice; give it once")
-    stack = ExitStack()
-    table = open_table(path, stack, [text], fields)
-    return TaggedTexts(stream_name(path), _rows(table, stack, text, fields, tags), isinstance(table, CellTable))
+    return TaggedTexts(stream_name(path), _rows(path, text, fields, tags), table_form(path) in (CSV, TABBED))
 
 
-def _rows(
-    table: Table, stack: ExitStack, text: str, fields: Sequence[str], tags: Tags
-) -> Iterator[tuple[str, dict[str, Value | None]]]:
+def _rows(path: str, text: str, fields: Sequence[str], tags: Tags) -> Iterator[tuple[str, dict[str, Value | None]]]:
     empty = set(fields)
-    with stack:
-        for (sentence,), values in read_with(table, [text]):
-            given = {name: _value(value) for name, value in zip(fields, values, strict=True)}
-            if empty:
-                empty -= {name for name, value in given.items() if value is not None}
-            yield sentence, {**tags, **given}
-    if missing := sorted(empty.difference(table.columns)):
-        raise table.refusal(table.missing(missing[0], table.columns))
+    for sentence, *values in read_columns(path, [text], others=fields):
+        given = {name: _value(value) for name, value in zip(fields, values, strict=True)}
+        if empty:
+            empty -= {name for name, value in given.items() if value is not None}
+        yield sentence, {**tags, **given}
+    if empty and table_form(path) == JSON:
+        raise TextError(f"{stream_name(path)}: no row has a value in column {min(empty)!r}; correct the name")
 
 
 def _value(value: object) -> Any:  # noqa: ANN401 - whatever a table holds; `Kind.of` refuses what cannot be kept

@@ -117,7 +117,7 @@ REFUSED = [
     (["bgt/language-en", "--task", "reconstruct", "en.txt"], "needs a directory made by `st-paragram train bgt`"),
     (["nobody", "--task", "reconstruct", "en.txt"], "no model 'nobody'"),
     (["nothing", "--task", "reconstruct", "en.txt"], "nothing: st_paragram.json is missing"),
-    (["bgt", "--task", "reconstruct", "none.txt"], "none.txt: no such file"),
+    (["bgt", "--task", "reconstruct", "none.txt"], "none.txt: No such file"),
     (["bgt", "--task", "reconstruct", "nothing"], "nothing is a folder, where a file is expected"),
     (["bgt", "--task", "reconstruct", "empty.txt"], "empty.txt: empty; give a text"),
     (["bgt", "--task", "reconstruct", "en.txt", "--from", "fr"], "no language 'fr' in this model; it knows en and xx"),

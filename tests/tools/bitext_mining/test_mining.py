@@ -214,7 +214,7 @@ def test_texts_that_cannot_be_mined(model, texts, tmp_path, content, message):
 def test_refusals(model, texts, tmp_path):
     with pytest.raises(SettingsError, match="1 text, where 2 are needed"):
         mine(texts[:1], tmp_path / "p.tsv", model)
-    with pytest.raises(TextError, match=r"none\.txt: no such file"):
+    with pytest.raises(TextError, match=r"none\.txt: No such file"):
         mine(["none.txt", texts[1]], tmp_path / "p.tsv", model)
     with pytest.raises(SettingsError, match="faiss cannot make it"):
         mine(texts, tmp_path / "p.tsv", model, replace(PLAIN, index="IVFx"))

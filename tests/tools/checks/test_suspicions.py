@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.data import make_pairs
 
 from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs
-from st_paragram.core.text.parallel import TextSource, moses_source, parse_source
+from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.tools.checks.sample import take_sample
 from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
 
@@ -217,7 +217,7 @@ def test_warnings_name_the_text(tmp_path: Path, caplog: pytest.LogCaptureFixture
     sources += [parse_source(text(tmp_path / "good.tsv", good), ("en", "es"))]
     (tmp_path / "m.en").write_text("".join(f"{one}\n" for one, _ in swapped), encoding="utf-8")
     (tmp_path / "m.es").write_text("".join(f"{other}\n" for _, other in swapped), encoding="utf-8")
-    sources += [moses_source(str(tmp_path / "m.en"), str(tmp_path / "m.es"), ("en", "es"))]
+    sources += [TextSource((str(tmp_path / "m.en"), str(tmp_path / "m.es")), ("en", "es"))]
     with caplog.at_level(logging.WARNING):
         warn_of_suspicions(sources)
     first, second = caplog.messages

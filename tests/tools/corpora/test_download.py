@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import ssl
-import struct
 import subprocess
 import threading
 import time
@@ -20,8 +19,6 @@ from hypothesis import strategies as st
 from support.downloads import FAST, NAME, PATH, fetch, names, rows, wanted
 from support.http_server import Answer, opus_zip, serving
 
-from st_paragram.core.text import archives
-from st_paragram.core.text.archives import check_archive
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import DownloadError, SettingsError, TextError
 from st_paragram.tools.corpora.fetching import connection, http
@@ -511,58 +508,15 @@ def zipped(path, members, method=zipfile.ZIP_DEFLATED):
 
 @pytest.mark.parametrize("name", ["../x.en", "/etc/x.en", "a/../../x.en", "C:/x.en", "C:x.en", "a\\..\\x.en"])
 def test_members_that_lead_out_are_refused(tmp_path, server, name):
-    path = zipped(tmp_path / "a.zip", {"ok.es": "a", name: "a"})
-    with pytest.raises(TextError, match=r"a\.zip: member .* points outside the archive"):
-        check_archive(path)
-    server.files[PATH] = path.read_bytes()
+    server.files[PATH] = zipped(tmp_path / "a.zip", {"ok.es": "a", name: "a"}).read_bytes()
     with pytest.raises(DownloadError, match=r"Tanzil v1 .*points outside the archive.*nothing is kept"):
         fetch(server, tmp_path / "raw")
     assert names(tmp_path / "raw") == []
 
 
-def test_a_link_is_refused(tmp_path):
-    link = zipfile.ZipInfo("x.en")
-    link.external_attr = 0o120777 << 16
-    with pytest.raises(TextError, match=r"member 'x\.en' is a link"):
-        check_archive(zipped(tmp_path / "a.zip", {link: "/etc/passwd"}))
-
-
-def test_bombs_are_refused(tmp_path, server):
-    path = zipped(tmp_path / "a.zip", {"x.en": bytes(archives.SMALL + 1)})
-    with pytest.raises(TextError, match=r"member 'x\.en' swells from 16,\d+ to 16,777,217 bytes, more than 200 times"):
-        check_archive(path)
-    server.files[PATH] = path.read_bytes()
-    with pytest.raises(DownloadError, match="swells"):
-        fetch(server, tmp_path / "raw")
-    check_archive(path, most_ratio=2000)
-    with pytest.raises(TextError, match="unpacks to more than 16,000,000 bytes"):
-        check_archive(path, most_bytes=16_000_000, most_ratio=2000)
-
-
-def test_members_that_share_their_bytes_are_refused(tmp_path):
-    """Two entries of the directory point at one member, as in the densest bombs."""
-    path = zipped(tmp_path / "a.zip", {"a.en": "text " * 50, "b.es": "text " * 50})
-    data = bytearray(path.read_bytes())
-    directory = data.rindex(b"PK\x01\x02")
-    data[directory + 42 : directory + 46] = struct.pack("<L", 0)
-    path.write_bytes(data)
-    with pytest.raises(TextError, match="overlaps what follows it"):
-        check_archive(path)
-
-
-def test_encrypted_members_are_refused(tmp_path):
-    data = bytearray(zipped(tmp_path / "a.zip", {"a.en": "text"}).read_bytes())
-    data[data.index(b"PK\x01\x02") + 8] |= 1
-    (tmp_path / "a.zip").write_bytes(data)
-    with pytest.raises(TextError, match=r"member 'a\.en' is encrypted"):
-        check_archive(tmp_path / "a.zip")
-
-
 def test_damage_inside_shows_when_it_is_read(tmp_path):
     path = zipped(tmp_path / "a.zip", {"t.tsv": "some text\tand more\n" * 9}, zipfile.ZIP_STORED)
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b"and more", b"and less", 1))
-    check_archive(path)
+    path.write_bytes(path.read_bytes().replace(b"and more", b"and less", 1))
     with pytest.raises(TextError, match=r"a\.zip:t\.tsv: cannot be read \(Bad CRC-32"):
         list(read_pairs(TextSource((str(path),), ("en", "es"))))
 
@@ -571,12 +525,11 @@ WHOLE = opus_zip("C", "en", "es", rows(30))
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=4))
-def test_no_damage_gets_anything_but_our_error_out_of_a_check(tmp_path_factory, place, junk):
+def test_no_damage_gets_anything_but_our_error_out_of_reading(tmp_path_factory, place, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.zip"
     for data in (WHOLE[:place], WHOLE[:place] + junk + WHOLE[place + len(junk) :]):
         path.write_bytes(data)
         try:
-            check_archive(path)
             list(read_pairs(TextSource((str(path),), ("en", "es")), drop_invalid=True))
         except TextError as error:
             assert "\n" not in str(error)

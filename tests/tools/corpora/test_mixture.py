@@ -68,7 +68,7 @@ def test_a_list_is_read_from_its_folder(tmp_path):
         ({"path": [], "languages": "en-es"}, "a: 0 paths"),
         ({"path": ["a", "b", "c"], "languages": "en-es"}, "a: 3 paths"),
         ({"path": ["a", "b"], "languages": "en-es", "columns": ["x", "y"]}, "columns are given for two files"),
-        ({"path": "a.tsv", "languages": "en-es", "columns": ["x"]}, "1; give two"),
+        ({"path": "a.tsv", "languages": "en-es", "columns": ["x"]}, "columns x for 1 text; give two"),
         ("a.tsv", "sources.a: "),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_wrong_list_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"a: .* but en-de is expected"):
         read_mixture(written(tmp_path, a=entry), ("en", "de"))
     (tmp_path / "a.csv").write_text("english,spanish\none,uno\n")
-    with pytest.raises(TextError, match="name the two text columns"):
+    with pytest.raises(TextError, match="name its columns with"):
         read_mixture(written(tmp_path, a=entry | {"path": "a.csv"}))
 
 

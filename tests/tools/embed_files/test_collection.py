@@ -206,7 +206,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(model, texts, tmp_p
     none = str(tmp_path / "none")
     cases = [
         ([texts[0], str(bad)], SMALL, TextError, r"bad\.txt: line 3 is not UTF-8"),
-        ([texts[0], str(cut)], SMALL, TextError, "truncated"),
+        ([texts[0], str(cut)], SMALL, TextError, "cannot be read"),
         ([empty], SMALL, TextError, r"empty\.txt: empty"),
         ([none], SMALL, TextError, "No such file"),
         ([], SMALL, SettingsError, "no text"),

@@ -156,7 +156,7 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
     bad = tmp_path / "bad"
     bad.write_bytes(b"one two three\teins zwei drei vier\nbroken \xff\tx\n")
     (tmp_path / "out").write_text("old")
-    for source, words in ((bad, "row 2 is not UTF-8"), (tmp_path / "none", "no such file")):
+    for source, words in ((bad, "line 2 is not UTF-8"), (tmp_path / "none", "No such file")):
         with pytest.raises(TextError, match=words):
             pivot([pivot_source(f"en-de:{good}"), pivot_source(f"en-de:{source}")], tmp_path / "out")
     with pytest.raises(TextError, match="no two of 1 rows"):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.text.parallel import moses_source, parse_source
+from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import only_length
@@ -125,7 +125,7 @@ def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Pa
     path = write(tmp_path / "odd.tsv", corpus())
     path.write_bytes(path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n")
     source = parse_source(str(path), EN_ES)
-    with pytest.raises(TextError, match=r"row \d+ is not UTF-8.*--drop-invalid"):
+    with pytest.raises(TextError, match=r"line \d+ is not UTF-8.*--drop-invalid"):
         prepare([source], tmp_path / "s.h5", PLAIN)
     report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True)).report
     (numbers,) = report.sources
@@ -166,7 +166,7 @@ def test_texts_of_every_form_make_the_same_store(tmp_path: Path) -> None:
     for side, path in enumerate(sides):
         path.write_text("".join(pair[side] + "\n" for pair in corpus()), newline="\n")
     expected = stored(run(tmp_path, corpus())[0])
-    for source in (parse_source(f"es-en:{swapped}", EN_ES), moses_source(*map(str, sides), EN_ES)):
+    for source in (parse_source(f"es-en:{swapped}", EN_ES), TextSource((str(sides[0]), str(sides[1])), EN_ES)):
         prepare([source], tmp_path / "t.h5", PLAIN, overwrite=True)
         assert stored(PairStore(tmp_path / "t.h5")) == expected
 

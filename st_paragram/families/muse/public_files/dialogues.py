@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.families.muse.public_files.named_columns import form_of, json_lines
 from st_paragram.families.muse.public_files.rows import UNREADABLE, ConvertReport, ConvertSettings
 

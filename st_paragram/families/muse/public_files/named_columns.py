@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from st_paragram.core.files import folder_for_file
-from st_paragram.core.text.lines import read_lines
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError, one_line
 
 _PACKED = (".gz", ".xz", ".bz2")

@@ -163,7 +163,7 @@ def read_task_file(
     """Yield the good rows of a file in their order.
 
     Args:
-        path: the file; its compression follows from its first bytes.
+        path: the file; its compression follows from the ending of its name.
         task: "qa", "response" or "nli".
         counts: added to while reading; complete when the iterator is exhausted.
         most_bad: the largest share of bad rows.

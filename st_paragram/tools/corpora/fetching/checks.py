@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from pathlib import Path
+import zipfile
+from pathlib import Path, PurePosixPath
 
-from st_paragram.core.text.archives import check_archive
-from st_paragram.errors import DownloadError, TextError
+from st_paragram.errors import DAMAGED, DownloadError, one_line
 from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
 from st_paragram.tools.corpora.fetching.http import Answer
 
@@ -20,6 +21,7 @@ _STARTS = {
     ".xz": (b"\xfd7zXZ\x00",),
 }
 _PAGES = (b"<!doctype html", b"<html", b"<head", b"<?xml", b"<!--")
+_DRIVE = re.compile(r"[A-Za-z]:")
 _REMEDY = "perhaps a login, consent or error page: open the address in a browser"
 
 
@@ -104,10 +106,20 @@ def check_contents(file: CorpusFile, path: Path) -> None:
         raise Spoiled(f"{file.label}: nothing came, an empty file; try again later, or {file.advice}")
     check_head(file, head)
     if file.filename.endswith(".zip"):
+        advice = f"nothing is kept; try again later, or {file.advice}"
         try:
-            check_archive(path, where=file.label)
-        except TextError as error:
-            raise Spoiled(f"{error}; nothing is kept; try again later, or {file.advice}") from error
+            with zipfile.ZipFile(path) as archive:
+                names = [member.orig_filename for member in archive.infolist()]
+        except (zipfile.BadZipFile, *DAMAGED) as error:
+            raise Spoiled(f"{file.label}: truncated or damaged zip archive ({one_line(error)}); {advice}") from error
+        if outside := list(filter(leads_out, names)):
+            raise Spoiled(f"{file.label}: member {outside[0]!r} points outside the archive; {advice}")
+
+
+def leads_out(name: str) -> bool:
+    """Whether a member of an archive would be unpacked outside the folder that it is unpacked in, on any system."""
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or bool(_DRIVE.match(name))
 
 
 def check_room(file: CorpusFile, size: int, folder: Path) -> None:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from st_paragram.core.text.table import Unreadable
-from st_paragram.core.text.tables import open_table, read_columns
+from st_paragram.core.text.tables import read_columns
 from st_paragram.core.words import counted
 from st_paragram.errors import TextError, short
 from st_paragram.tools.evaluation.base import Request
@@ -100,15 +98,9 @@ def report(found: OwnGradedRun) -> Iterator[str]:
 
 def _table_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
     """Yield number and cells of every row of a table, in which the score may be a number."""
-    with ExitStack() as stack:
-        table = open_table(str(path), stack, columns[:1])
-        both = zip(table.rows(), read_columns(str(path), columns[1:]), strict=True)
-        for number, (found, texts) in enumerate(both, 1):
-            if isinstance(found, Unreadable):
-                raise table.refusal(found, table.place())
-            value = found[0]
-            score = str(value) if isinstance(value, str | float) or type(value) is int else short(value)
-            yield number, (score, *texts)
+    for number, (*texts, value) in enumerate(read_columns(str(path), columns[1:], others=columns[:1]), 1):
+        score = str(value) if isinstance(value, str | float) or type(value) is int else short(value)
+        yield number, (score, *texts)
 
 
 def _number(cell: str) -> float | None:

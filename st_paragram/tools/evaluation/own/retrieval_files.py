@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.core.text.lines import read_lines
-from st_paragram.core.text.table import TableForm
-from st_paragram.core.text.tables import column_names, read_columns, table_form
+from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.tables import TABBED, read_columns, table_form
 from st_paragram.core.words import counted
 from st_paragram.errors import TextError, short
 from st_paragram.tools.evaluation.retrieval_files import cells_of
@@ -39,7 +38,7 @@ def read_judged(queries: Path, corpus: Path, qrels: Path) -> JudgedQueries:
 
     Args:
         queries: rows `id TAB text`, or JSON lines (or another table, see `core.text.tables`) with `_id` and `text`.
-        corpus: the same; a table may also have a `title`, which is put before the text.
+        corpus: the same, with a `title` in tables, which is put before the text; JSON lines may lack it.
         qrels: rows of query id, document id and grade (BEIR, with names of columns or without); of query id, anything,
             document id and grade (TREC); or of both ids alone. A grade below 1 is of an irrelevant document.
 
@@ -68,8 +67,8 @@ def read_judged(queries: Path, corpus: Path, qrels: Path) -> JudgedQueries:
 def _texts(path: Path, what: str) -> dict[str, str]:
     """Id -> text; only documents may be empty, since published collections have such."""
     found: dict[str, str] = {}
-    plain = table_form(str(path)) in (None, TableForm.TSV)
-    for number, key, text in _tab_rows(path) if plain else _table_rows(path):
+    plain = table_form(str(path)) == TABBED
+    for number, key, text in _tab_rows(path) if plain else _table_rows(path, what):
         if not key.strip() or (what == "query" and not text.strip()):
             raise TextError(f"{path}: row {number}: an empty {'text' if key.strip() else 'id'}; complete the row")
         if key in found:
@@ -85,10 +84,10 @@ def _tab_rows(path: Path) -> Iterator[tuple[int, str, str]]:
         yield number, key, text
 
 
-def _table_rows(path: Path) -> Iterator[tuple[int, str, str]]:
-    columns = ["_id", *(["title"] if "title" in column_names(str(path)) else []), "text"]
-    for number, (key, *texts) in enumerate(read_columns(str(path), columns), 1):
-        yield number, key, " ".join(texts)
+def _table_rows(path: Path, what: str) -> Iterator[tuple[int, str, str]]:
+    others = ["title"] if what == "document" else []
+    for number, (key, text, *titles) in enumerate(read_columns(str(path), ["_id", "text"], others=others), 1):
+        yield number, key, " ".join([*filter(None, titles), text])
 
 
 def _judgements(

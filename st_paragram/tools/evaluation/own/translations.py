@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.text.lines import read_lines
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs

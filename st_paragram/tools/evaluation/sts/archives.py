@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO
 
-from st_paragram.core.text.archives import check_members, check_name, check_total
-from st_paragram.errors import EvaluationError, TextError, one_line
+from st_paragram.errors import EvaluationError, one_line
+from st_paragram.tools.corpora.fetching.checks import leads_out
 from st_paragram.tools.evaluation.sts.catalogue import SetInfo
 
 MOST_BYTES = 64 * 2**20  # of all members of an archive; the largest has a few MiB
@@ -54,8 +54,6 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
             path = PurePosixPath(name)
             if path.suffix in (".txt", ".csv") and path.name not in members:
                 members[path.name] = content.read()
-    except TextError as error:
-        raise EvaluationError(str(error)) from error
     except _DAMAGES as error:
         raise EvaluationError(f"{url}: no archive that can be read ({one_line(error)}); try again later") from error
     return members
@@ -63,8 +61,9 @@ def read_members(data: bytes, url: str) -> dict[str, bytes]:
 
 def _zip_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        check_members(archive, url, MOST_BYTES)
+        _check(url, sum(info.file_size for info in archive.infolist()), MOST_BYTES)
         for info in archive.infolist():
+            _check(url, name=info.orig_filename)
             if not info.is_dir():
                 with archive.open(info) as content:
                     yield info.filename, content
@@ -73,20 +72,26 @@ def _zip_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
 def _tar_members(data: bytes, url: str) -> Iterator[tuple[str, IO[bytes]]]:
     with gzip.open(io.BytesIO(data)) as packed:  # unpacked here, since the headers of a tar archive may be bombs too
         whole = packed.read(MOST_BYTES + _HEADERS + 1)
-    check_total(len(whole), MOST_BYTES + _HEADERS, url)
+    _check(url, len(whole), MOST_BYTES + _HEADERS)
     unpacked = 0
     with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as archive:
         for member in archive:
-            check_name(member.name, url)
             if member.size < 0:  # would lead back in the archive, again and again
                 raise tarfile.ReadError(f"member {member.name!r} has {member.size} bytes")
-            check_total(unpacked := unpacked + member.size, MOST_BYTES, url)
+            _check(url, unpacked := unpacked + member.size, MOST_BYTES, member.name)
             if member.isfile():
                 content = archive.extractfile(member)
                 assert content is not None
                 yield member.name, content
         if any(whole[archive.offset : archive.offset + tarfile.BLOCKSIZE]):  # not the zeros that end an archive
             raise tarfile.ReadError("the header of a member is damaged")
+
+
+def _check(url: str, unpacked: int = 0, most: int = 0, name: str = "") -> None:
+    if leads_out(name):
+        raise EvaluationError(f"{url}: member {name!r} points outside the archive; fetch it again from its source")
+    if unpacked > most:
+        raise EvaluationError(f"{url}: unpacks to more than {most:,} bytes; fetch it again from its source")
 
 
 def graded_rows(info: SetInfo, members: dict[str, bytes], url: str) -> list[str]:

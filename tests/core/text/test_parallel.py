@@ -1,0 +1,214 @@
+"""Reading parallel text: what comes out is what went in, or the text is refused by file and row."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import sys
+import tempfile
+import time
+import tracemalloc
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.core.text import streams
+from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs, read_rows
+from st_paragram.errors import SettingsError, TextError
+
+EN_ES = ("en", "es")
+ROWS = [("one fish", "un pez"), ("two", "dos ñandúes"), ("", "trés"), ("犬", "🐶 perro")]
+SIDES = ["".join(row[side] + "\n" for row in ROWS).encode() for side in (0, 1)]
+SPECIAL = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\ufeff\0 a"
+TEXTS = st.text(
+    st.one_of(st.sampled_from(SPECIAL), st.characters(exclude_characters="\n\t", exclude_categories=["Cs"]))
+)
+
+
+def tabbed(rows: list[tuple[str, str]]) -> bytes:
+    return "".join(f"{a}\t{b}\n" for a, b in rows).encode()
+
+
+def read(source: TextSource | str | Path, **options: bool) -> tuple[list[tuple[str, str]], ReadCounts]:
+    counts = ReadCounts()
+    source = source if isinstance(source, TextSource) else parse_source(str(source), EN_ES)
+    return list(read_pairs(source, counts, **options)), counts
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def moses(folder: Path, first: bytes, second: bytes) -> TextSource:
+    return TextSource((str(write(folder / "a.en", first)), str(write(folder / "a.es", second))), EN_ES)
+
+
+def write_zip(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def mended(text: str) -> str:
+    """The documented replacements, one character at a time."""
+    return "".join(" " if c in "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" else c for c in text)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1), st.integers(1, 40), st.booleans())
+def test_any_text_comes_back(rows: list[tuple[str, str]], block: int, newline_at_end: bool) -> None:
+    data = tabbed(rows) if newline_at_end else tabbed(rows)[:-1]
+    marked = data.startswith("\ufeff".encode())
+    if marked:
+        rows = [(rows[0][0][1:], rows[0][1]), *rows[1:]]
+    kept = [row for row in rows if "\0" not in row[0] + row[1]]
+    expected = [(mended(a), mended(b.rstrip("\r"))) for a, b in kept]
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(streams, "BLOCK_BYTES", block):
+        pairs, counts = read(write(Path(folder) / "pairs.tsv", data))
+    assert pairs == expected
+    assert (counts.rows, counts.nul_rows) == (len(rows), len(rows) - len(kept))
+    assert counts.trailing_returns == sum(b.endswith("\r") for _, b in rows)
+    assert counts.inner_returns == sum((a + "\t" + b.rstrip("\r")).count("\r") for a, b in rows)
+    assert counts.line_separators == sum(c in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" for a, b in rows for c in a + b)
+    assert counts.byte_order_marks == marked
+
+
+def test_packed_files_and_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert read(write(tmp_path / "a.tsv.gz", gzip.compress(tabbed(ROWS))))[0] == ROWS
+    buffer = io.BufferedReader(io.BytesIO(tabbed(ROWS)))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=buffer))
+    assert read("-")[0] == ROWS
+    assert not buffer.closed
+
+
+def test_column_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.tsv", tabbed(ROWS))
+    swapped = [(b, a) for a, b in ROWS]
+    assert read(f"en-es:{path}")[0] == ROWS
+    assert read(f"es-en:{path}")[0] == swapped
+    assert read(parse_source(f"en-en:{path}", ("en", "en")))[0] == ROWS
+    with pytest.raises(SettingsError, match=r"columns en-de, but en-es is expected"):
+        parse_source(f"en-de:{path}", EN_ES)
+    with pytest.raises(SettingsError, match=r"ambiguous language, one of es, de; write en-es:pairs"):
+        parse_source("pairs", ("en", "es-de"))
+
+
+def test_moses_pair(tmp_path: Path) -> None:
+    pairs, counts = read(moses(tmp_path, SIDES[0], SIDES[1].removesuffix(b"\n")))
+    assert pairs == ROWS
+    assert counts.rows == len(ROWS)
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 7), (50_000, 3)])
+def test_moses_of_unequal_length_is_refused_with_both_lengths(first: int, second: int, tmp_path: Path) -> None:
+    message = rf"a\.en has {first:,} rows and .*a\.es has {second:,} rows; the files of a pair need equal numbers"
+    for drop in (False, True):
+        with pytest.raises(TextError, match=message):
+            read(moses(tmp_path, b"some words\n" * first, b"palabras\n" * second), drop_invalid=drop)
+
+
+def test_moses_rows_stay_aligned_when_one_side_is_bad(tmp_path: Path) -> None:
+    source = moses(tmp_path, b"1\n2\0\n3\n4\n", b"uno\ndos\ntr\xffs\ncuatro\n")
+    pairs, counts = read(source, drop_invalid=True)
+    assert pairs == [("1", "uno"), ("4", "cuatro")]
+    assert (counts.rows, counts.nul_rows, counts.invalid_rows) == (4, 1, 1)
+
+
+@pytest.mark.parametrize("further", [{"paths": ("-", "-")}, {"further_columns": 1}, {"columns": ("a", "b")}])
+def test_pairs_of_files_that_cannot_be_read(further: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match="a pair of files has a text each"):
+        TextSource(**{"paths": ("a", "b"), "languages": EN_ES} | further)
+
+
+def test_opus_zip(tmp_path: Path) -> None:
+    members = {"README": b"r", "C.en-es.es": SIDES[1], "C.en-es.en": SIDES[0], "C.en-es.ids": b""}
+    path = write_zip(tmp_path / "C.zip", members)
+    assert read(path)[0] == read(f"es-en:{path}")[0] == ROWS
+    assert [path.name for path in tmp_path.iterdir()] == ["C.zip"]  # nothing is unpacked
+
+
+def test_opus_zip_with_a_region(tmp_path: Path) -> None:
+    members = {"O.en-zh_cn.en": b"a dog\n", "O.en-zh_cn.zh_cn": "狗\n".encode()}
+    path = write_zip(tmp_path / "O.zip", members)
+    assert read(parse_source(str(path), ("en", "zh")))[0] == [("a dog", "狗")]
+    path = write_zip(tmp_path / "P.zip", members | {"O.en-zh_tw.zh_tw": "犬\n".encode()})
+    with pytest.raises(TextError, match=r"needs one member for each of \.en and \.zh, .*; name its codes as in"):
+        read(parse_source(str(path), ("en", "zh")))
+    assert read(parse_source(f"en-zh_tw:{path}", ("en", "zh")))[0] == [("a dog", "犬")]
+
+
+def test_zip_with_one_file_of_columns(tmp_path: Path) -> None:
+    assert read(write_zip(tmp_path / "t.zip", {"folder/table.tsv": tabbed(ROWS)}))[0] == ROWS
+    with pytest.raises(TextError, match=r"u\.zip: needs one member for each .*its members are a.tsv, b.tsv"):
+        read(write_zip(tmp_path / "u.zip", {"a.tsv": b"a\tb\n", "b.tsv": b"a\tb\n"}))
+
+
+def test_a_zip_cut_off_or_damaged_is_refused(tmp_path: Path) -> None:
+    whole = write_zip(tmp_path / "a.zip", {"a.tsv": tabbed(ROWS * 999)}).read_bytes()
+    with pytest.raises(TextError, match=r"cut\.zip: cannot be read"):
+        read(write(tmp_path / "cut.zip", whole[: len(whole) // 2]))
+    middle = len(whole) // 3
+    with pytest.raises(TextError, match=r"bad\.zip:a\.tsv: cannot be read"):
+        read(write(tmp_path / "bad.zip", whole[:middle] + bytes(8) + whole[middle + 8 :]))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"a\tb\nc\n", "row 2 has 1 column, where 2 are expected: 'c'; put one tab"),
+        (b"a\tb\na\tb\nc\td\t0.93\n", "row 3 has 3 columns, where 2 are expected: 'c\\td\\t0.93'"),
+        (b"a\tb\nc\td\xff\n", "line 2 is not UTF-8 (byte 0xff)"),
+        (b"", "empty; give"),
+    ],
+)
+@pytest.mark.parametrize("drop", [None, False])
+def test_refusals_name_the_place(data: bytes, message: str, drop: bool | None, tmp_path: Path) -> None:
+    with pytest.raises(TextError, match="pairs.tsv: .*" + re.escape(message)) as caught:
+        read(write(tmp_path / "pairs.tsv", data), drop_invalid=drop)
+    assert "\n" not in str(caught.value)
+    assert ("--drop-invalid" in str(caught.value)) == (drop is False and bool(data))
+
+
+def test_invalid_rows_are_dropped_on_demand(tmp_path: Path) -> None:
+    data = b"a\tb\n\xc3\td\nx\ty\r\n\ne\tf\0\n"
+    pairs, counts = read(write(tmp_path / "pairs.tsv", data), drop_invalid=True)
+    assert pairs == [("a", "b"), ("x", "y"), ("", "")]
+    assert counts == ReadCounts(rows=5, nul_rows=1, invalid_rows=1, trailing_returns=1)
+
+
+def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n\n \t\t\n\xff\n\0\nf\tg")
+    pairs, counts = read(path, drop_invalid=True)
+    assert pairs == [("a", "b"), ("", ""), ("", ""), ("f", "g")]  # a row of nothing but spaces is a blank one
+    assert counts == ReadCounts(rows=8, nul_rows=1, invalid_rows=1, wrong_columns=2)
+    scored, counts = TextSource((str(path),), EN_ES, further_columns=1), ReadCounts()
+    assert list(read_rows(scored, counts, drop_invalid=True)) == [("d", "e", "0.9"), ("", "", ""), (" ", "", "")]
+    assert counts.wrong_columns == 3
+
+
+def test_reading_is_lazy_and_memory_is_flat(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.tsv", tabbed(ROWS * 100_000) + b"one column\n")
+    tracemalloc.start()
+    rows = read_pairs(parse_source(str(path), EN_ES))
+    assert next(rows) == ROWS[0]  # the bad row at the end is not met yet
+    with pytest.raises(TextError, match="row 400001 has 1 column"):
+        sum(1 for _ in rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6_000_000  # of a file of 8 MB, 60 MB as lines
+
+
+def test_time_grows_with_the_length_of_a_line_and_no_faster(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"a" + b"\r" * 100_000 + b"b\tc" + b"\r" * 100_000 + b"\n")
+    started = time.perf_counter()
+    rows, counts = read(tmp_path / "a.tsv")
+    assert time.perf_counter() - started < 5
+    assert rows == [("a" + " " * 100_000 + "b", "c")]
+    assert (counts.trailing_returns, counts.inner_returns) == (1, 100_000)

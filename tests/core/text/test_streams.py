@@ -1,0 +1,111 @@
+r"""Lines of a text: what stands between two `\n`, without byte order mark and trailing carriage returns."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from st_paragram.core.text import streams
+from st_paragram.core.text.streams import read_lines
+from st_paragram.errors import MissingExtraError, TextError
+
+PACKERS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
+}
+SPECIAL = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\ufeff\0 \taж犬🐶"
+LINES = st.lists(st.text(st.one_of(st.sampled_from(SPECIAL), st.characters(exclude_characters="\n", codec="utf-8"))))
+
+
+def expected(text: str) -> list[str]:
+    """One character at a time."""
+    lines = [""]
+    for character in text.removeprefix("\ufeff"):
+        if character == "\n":
+            lines.append("")
+        else:
+            lines[-1] += character
+    if not text or text.endswith("\n"):  # a line feed ends a line, it does not begin one
+        lines.pop()
+    return [line.rstrip("\r") for line in lines]
+
+
+@given(LINES, st.booleans(), st.integers(1, 40))
+@example(["\ufeff"], False, 3)
+def test_lines_as_cut_by_hand(lines: list[str], ended: bool, block_bytes: int) -> None:
+    text = "\n".join(lines) + "\n" * ended
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "BLOCK_BYTES", block_bytes)
+        path = Path(folder) / "a.txt"
+        path.write_bytes(text.encode())
+        assert list(read_lines(str(path))) == expected(text)
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    pack, path = PACKERS[ending], tmp_path / f"a.TXT{ending.upper()}"
+    path.write_bytes(pack("\ufeffone\r\n\n".encode()) + pack("two\u2028three".encode()))
+    assert list(read_lines(str(path))) == ["one", "", "two\u2028three"]
+    path.write_bytes(pack(b""))
+    assert list(read_lines(str(path))) == []
+
+
+@pytest.mark.parametrize("ending", list(PACKERS)[1:])
+def test_a_compressed_file_that_is_cut_off(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"cut{ending}"
+    path.write_bytes(PACKERS[ending](b"".join(b"%d\n" % number for number in range(9999)))[:-9])
+    with pytest.raises(TextError, match=rf"cut\{ending}: cannot be read \(.*\); if it is damaged or cut off, fetch it"):
+        list(read_lines(str(path)))
+
+
+def test_zstd_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"a\.zst: zstd needs pyarrow.*\[parquet\]"):
+        list(read_lines(str(tmp_path / "a.zst")))
+
+
+@pytest.mark.parametrize(("before", "number"), [(b"", 1), (b"a\nb\r\n", 3), (b"\n" * 300_000, 300_001)])
+def test_what_is_not_utf_8_is_named_by_its_line(tmp_path: Path, monkeypatch, before: bytes, number: int) -> None:
+    data = before + b"ok \xff no\nlast\n"
+    (tmp_path / "a.txt").write_bytes(data)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(data))))
+    for path, name in ((str(tmp_path / "a.txt"), r"a\.txt"), ("-", "standard input")):
+        with pytest.raises(TextError, match=f"{name}: line {number} is not UTF-8 .byte 0xff.; convert the file"):
+            list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("data", "seen"),
+    [
+        ("a\tb\n".encode("utf-16"), "looks like UTF-16; convert it first with iconv"),
+        *((pack(b"a\n"), "looks like a packed file; let its name end in") for pack in list(PACKERS.values())[1:]),
+        (b"x" * (1 << 21), "a line longer than 1 MiB; is this a text file?"),
+    ],
+)
+def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, seen: str) -> None:
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 1 << 20)
+    (tmp_path / "a.tsv").write_bytes(data)
+    with pytest.raises(TextError, match=r"a\.tsv: " + re.escape(seen)):
+        list(read_lines(str(tmp_path / "a.tsv")))
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match=r"none\.gz: No such file or directory; check the path"):
+        list(read_lines(str(tmp_path / "none.gz")))
+    with pytest.raises(TextError, match="Is a directory; check the path"):
+        list(read_lines(str(tmp_path)))
