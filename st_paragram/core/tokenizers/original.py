@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from st_paragram.core.extras import require
-from st_paragram.core.native import room
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, normalizer
@@ -28,7 +27,6 @@ from st_paragram.core.tokenizers.string_lists import checked_switch, read_string
 from st_paragram.errors import DAMAGED, SettingsError, one_line, short
 
 _UNKNOWN = "⁇"  # as sentencepiece shows it
-_BYTES_A_CHARACTER = 64  # of the memory that sentencepiece takes for a text
 _FEW = 8
 
 
@@ -130,11 +128,8 @@ class OriginalTokenizer(Tokenizer):
         """The pieces of each text, with spaces between them."""
         encode: Any = self._processor.encode  # type: ignore[union-attr]
         valid = list(map(_valid, texts))
-        threads = 0
         if len(valid) > _FEW:
-            size = _BYTES_A_CHARACTER * sum(map(len, valid))
-            threads = room.granted(min(max(num_threads, 1), len(valid)), size)
-        if threads:
+            threads = min(max(num_threads, 1), len(valid))
             return list(map(" ".join, encode(valid, out_type=str, num_threads=threads)))
         return [" ".join(encode(text, out_type=str)) for text in valid]
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from st_paragram.core.extras import require
-from st_paragram.core.native import room
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer
 from st_paragram.core.tokenizers.sentencepiece_format import round_scores
 from st_paragram.core.tokenizers.word_cache import SCORE_STEP, WordEncoder
@@ -205,11 +204,6 @@ def train_vocabulary(
     first = next(stream, None)
     if first is None:
         raise TextError("no sentences to train a vocabulary on; give more text")
-    if room.granted(num_threads) < num_threads:
-        raise SettingsError(
-            f"not enough resources for {num_threads} vocabulary training threads; lower vocab_threads, or "
-            "allow this process more memory or threads (ulimit -v, ulimit -u)"
-        )
     import sentencepiece
 
     sentencepiece.set_random_generator_seed(seed)

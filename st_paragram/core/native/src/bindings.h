@@ -1,7 +1,7 @@
 // What the parts of the module share: checked views of numpy arrays.
 #pragma once
 
-#include "errors.h"
+#include "threads.h"
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>

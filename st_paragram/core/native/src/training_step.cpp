@@ -375,7 +375,7 @@ private:
 Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int64_t dim, double probability) {
     if (occurrences < 0 || dim < 0) throw std::invalid_argument("a mask of negative size");
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(float));
-    if (dim > kMost / std::max<int64_t>(occurrences, 1)) throw std::length_error("a mask of more bytes than there are");
+    if (dim > kMost / std::max<int64_t>(occurrences, 1)) throw std::bad_alloc();
     const Dropout dropout(probability, seed);
     Array<float> masks({occurrences, dim});  // first of all: numpy refuses what is too large
     if (masks.size() == 0) return masks;
