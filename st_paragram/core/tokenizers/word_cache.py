@@ -10,9 +10,9 @@ are to be. One after another, they are what it gives the whole text, for the mod
    what is around it. Extra whitespace is removed, be it written or put in by rules: between words whose normal form is
    not empty exactly one space remains. It becomes the meta symbol, as the dummy prefix of a word alone does. The meta
    symbol itself, in a text, becomes a space by a rule, and no rule puts it in.
-2. No piece crosses from word to word, since none has the meta symbol beyond its first character. Sentencepiece's Viterbi
-   search (unigram models only) tries the pieces in the same order in a word alone and in a text, and compares sums of
-   scores.
+2. No piece crosses from word to word, since none has the meta symbol beyond its first character. Sentencepiece's
+   Viterbi search (unigram models only) tries the pieces in the same order in a word alone and in a text, and compares
+   sums of scores.
 3. Those sums are exact, hence the comparisons do not depend on what was added before: scores are multiples of 2^-10,
    and float32 adds such numbers without rounding below 2^14. The compiled search adds whole numbers instead. It knows
    the most that any beginning of a word costs, with an unknown character behind it (the smallest score less 10); texts

@@ -13,6 +13,7 @@
 
 #ifdef _WIN32
 #include <process.h>
+#define getpid _getpid
 #else
 #include <unistd.h>
 #endif
@@ -30,28 +31,6 @@ namespace {
 // Loops of a training step follow each other within microseconds: waiting threads look again for about as long before
 // they sleep, so that waking them costs nothing there and an idle pool costs nothing either.
 constexpr int kLooks = 2000;
-
-struct Loop {
-    int64_t count = 0, grain = 1;
-    Body body = nullptr;
-    void* context = nullptr;
-    std::atomic<int64_t> next{0};
-    std::atomic<bool> failed{false};
-    std::exception_ptr error;  // of the thread that was the first to set `failed`
-
-    void work(int thread) noexcept {
-        try {
-            for (;;) {
-                const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
-                if (begin >= count) return;
-                body(context, begin, std::min(begin + grain, count), thread);
-            }
-        } catch (...) {
-            next.store(count, std::memory_order_relaxed);
-            if (!failed.exchange(true)) error = std::current_exception();
-        }
-    }
-};
 
 // Workers are started when a loop asks for them, and stay; a loop of fewer threads uses the first of them.
 class Pool {
@@ -75,28 +54,22 @@ public:
     }
 
     void run(int64_t count, int64_t grain, int threads, Body body, void* context) {
-        loop_.count = count;
-        loop_.grain = grain;
-        loop_.body = body;
-        loop_.context = context;
-        loop_.next.store(0, std::memory_order_relaxed);
+        loop_ = {count, grain, body, context};
+        next_.store(0, std::memory_order_relaxed);
         busy_.store(threads - 1, std::memory_order_relaxed);
         {
             std::lock_guard<std::mutex> lock(mutex_);
             round_.store((round_ / kRound + 1) * kRound + static_cast<uint64_t>(threads), std::memory_order_release);
         }
-        for (int i = 0; i < threads - 1; ++i) {
-            if (workers_[static_cast<size_t>(i)].asleep) workers_[static_cast<size_t>(i)].wake.notify_one();
+        for (size_t i = 0; i + 1 < static_cast<size_t>(threads); ++i) {
+            if (workers_[i].asleep) workers_[i].wake.notify_one();
         }
-        loop_.work(0);
+        work(0);
         for (int looks = 0; busy_.load(std::memory_order_acquire) > 0; ++looks) {
-            if (looks < kLooks) {
-                RELAX();
-            } else {
-                std::this_thread::yield();
-            }
+            if (looks < kLooks) RELAX();
+            else std::this_thread::yield();
         }
-        if (loop_.failed.exchange(false)) std::rethrow_exception(std::exchange(loop_.error, nullptr));
+        if (failed_.exchange(false)) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
 private:
@@ -104,6 +77,24 @@ private:
         std::condition_variable wake;
         std::atomic<bool> asleep{false};
     };
+    struct Loop {
+        int64_t count, grain;
+        Body body;
+        void* context;
+    };
+
+    void work(int thread) noexcept {
+        try {
+            for (;;) {
+                const int64_t begin = next_.fetch_add(loop_.grain, std::memory_order_relaxed);
+                if (begin >= loop_.count) return;
+                loop_.body(loop_.context, begin, std::min(begin + loop_.grain, loop_.count), thread);
+            }
+        } catch (...) {
+            next_.store(loop_.count, std::memory_order_relaxed);
+            if (!failed_.exchange(true)) error_ = std::current_exception();
+        }
+    }
 
     void serve(Worker& worker, int number) {
         uint64_t seen = 0;
@@ -122,7 +113,7 @@ private:
                 worker.wake.wait(lock, called);
                 worker.asleep = false;
             }
-            loop_.work(number);
+            work(number);
             busy_.fetch_sub(1, std::memory_order_release);
         }
     }
@@ -132,7 +123,10 @@ private:
     std::mutex mutex_;
     std::atomic<uint64_t> round_{0};
     std::atomic<int> busy_{0};
-    Loop loop_;
+    Loop loop_{};
+    std::atomic<int64_t> next_{0};
+    std::atomic<bool> failed_{false};
+    std::exception_ptr error_;  // of the thread that was the first to set failed_
 };
 
 std::atomic<Pool*> g_pool{new Pool};
@@ -150,13 +144,7 @@ Pool& pool_of_this_process() {
 
 }  // namespace
 
-int this_process() {
-#ifdef _WIN32
-    return _getpid();
-#else
-    return getpid();
-#endif
-}
+int this_process() { return getpid(); }
 
 void start_threads(int threads) {
     Pool& pool = pool_of_this_process();

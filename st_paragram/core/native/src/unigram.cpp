@@ -68,7 +68,7 @@ bool Charsmap::child(uint32_t& node, unsigned char byte) const {
     return true;
 }
 
-// What replaces the longest key that the text begins with, and its length; nullptr if there is none.
+// What replaces the longest key that the text begins with, and its length; nullptr, and the length left, if there is none.
 const char* Charsmap::longest(const char* begin, const char* end, int64_t& length) const {
     const char* found = nullptr;
     uint32_t node = 0;
@@ -86,15 +86,10 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     bool after_space = true;
     for (const char *at = word.data(), *const end = at + word.size(); at < end;) {
         const auto byte = static_cast<unsigned char>(*at);
-        if (plain_[byte] && (at + 1 == end || static_cast<unsigned char>(at[1]) < 0x80)) {
-            result.push_back(*at++);
-            after_space = false;
-            continue;
-        }
-        int64_t length = 0;
-        const char* text = longest(at, end, length);
+        const bool plain = plain_[byte] && (at + 1 == end || static_cast<unsigned char>(at[1]) < 0x80);
+        int64_t length = std::min<int64_t>(width_of(byte), end - at);
+        const char* text = plain ? nullptr : longest(at, end, length);
         if (!text) {
-            length = std::min<int64_t>(width_of(byte), end - at);
             result.append(at, static_cast<size_t>(length));
             after_space = false;
         } else {
@@ -107,8 +102,8 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
         }
         at += length;
     }
-    const size_t meta = kMetaSymbol.size();
-    while (result.size() >= meta && !result.compare(result.size() - meta, meta, kMetaSymbol)) {
+    for (size_t meta = kMetaSymbol.size(); result.size() >= meta;) {
+        if (result.compare(result.size() - meta, meta, kMetaSymbol)) break;
         result.resize(result.size() - meta);
     }
 }
@@ -119,12 +114,8 @@ public:
     Builder(PieceTrie& trie, const std::vector<Entry>& sorted) : trie_(trie), sorted_(sorted), next_{0}, last_{0} {
         trie_.units_.resize(1);
         add_block();
-        std::vector<Range> stack{{0, 0, sorted.size(), 0}};
-        while (!stack.empty()) {
-            const Range range = stack.back();
-            stack.pop_back();
-            add_children(range, stack);
-        }
+        stack_.push_back({0, 0, sorted.size(), 0});
+        while (!stack_.empty()) add_children();
     }
 
 private:
@@ -136,28 +127,27 @@ private:
         size_t begin, end, depth;
     };
 
-    void add_children(Range range, std::vector<Range>& stack) {
+    void add_children() {
+        Range range = stack_.back();
+        stack_.pop_back();
         const bool ends = sorted_[range.begin].text.size() == range.depth;
-        if (ends) {
-            trie_.ends_[range.node] = {sorted_[range.begin].id, sorted_[range.begin].score};
-            ++range.begin;
-        }
+        if (ends) trie_.ends_[range.node] = sorted_[range.begin++].end;
         const auto byte = [&](size_t number) { return static_cast<unsigned char>(sorted_[number].text[range.depth]); };
         unsigned char bytes[256];
         int count = 0;
-        const size_t first = stack.size();
+        const size_t first = stack_.size();
         for (size_t i = range.begin; i < range.end; ++count) {
             const size_t begin = i;
             bytes[count] = byte(i);
             while (i < range.end && byte(i) == bytes[count]) ++i;
-            stack.push_back({bytes[count], begin, i, range.depth + 1});
+            stack_.push_back({bytes[count], begin, i, range.depth + 1});
         }
         const uint32_t base = count ? place(bytes, count) : 0;
         trie_.units_[range.node].base = base << 1 | static_cast<uint32_t>(ends);
-        for (size_t i = first; i < stack.size(); ++i) {
-            stack[i].node ^= base;
-            take(stack[i].node);
-            trie_.units_[stack[i].node].parent = range.node;
+        for (size_t i = first; i < stack_.size(); ++i) {
+            stack_[i].node ^= base;
+            take(stack_[i].node);
+            trie_.units_[stack_[i].node].parent = range.node;
         }
     }
 
@@ -198,6 +188,7 @@ private:
     PieceTrie& trie_;
     const std::vector<Entry>& sorted_;
     std::vector<uint32_t> next_, last_;
+    std::vector<Range> stack_;
 };
 
 PieceTrie::PieceTrie(const std::vector<Entry>& entries) {
@@ -220,7 +211,7 @@ PieceTrie::PieceTrie(const std::vector<Entry>& entries) {
         const Entry& entry = entries[number];
         if (entry.text == before) throw std::invalid_argument("pieces that are there twice");
         before = entry.text;
-        if (entry.id >= 0) sorted.push_back(entry);
+        if (entry.end.id >= 0) sorted.push_back(entry);
     }
     const Builder builder(*this, sorted);
 }
@@ -255,7 +246,7 @@ bool Unigram::search(Segmentation& result) const {
         for (int32_t end = begin; end < size && trie_.step(node, static_cast<unsigned char>(bytes[end]));) {
             ++end;
             if (!trie_.ends(node)) continue;
-            offer(begin, end, score + trie_.score(node), trie_.id(node));
+            offer(begin, end, score + trie_.end(node).score, trie_.end(node).id);
             known |= end == after;
         }
         if (!known) offer(begin, after, score + unknown_score_, unknown_);

@@ -59,9 +59,12 @@ private:
 // A double-array trie: texts, each with an id and a score, found byte by byte.
 class PieceTrie {
 public:
+    struct End {
+        int32_t id = -1, score = 0;
+    };
     struct Entry {
         std::string_view text;
-        int32_t id, score;
+        End end;
     };
 
     PieceTrie() = default;
@@ -77,10 +80,9 @@ public:
         return true;
     }
 
-    // Whether a text ends at a node; its id and score.
+    // Whether a text ends at a node, and which one.
     bool ends(uint32_t node) const { return units_[node].base & 1; }
-    int32_t id(uint32_t node) const { return ends_[node].id; }
-    int32_t score(uint32_t node) const { return ends_[node].score; }
+    const End& end(uint32_t node) const { return ends_[node]; }
 
 private:
     class Builder;
@@ -89,9 +91,6 @@ private:
     // Whatever the base is, it leads to a unit: blocks of 256 are added as a whole.
     struct Unit {
         uint32_t base = 0, parent = 0xFFFFFFFF;
-    };
-    struct End {
-        int32_t id = -1, score = 0;
     };
 
     std::vector<Unit> units_;
@@ -115,8 +114,8 @@ struct Segmentation {
 
 class Unigram {
 public:
-    // Read a ModelProto. Throws std::invalid_argument, with a reason in a few words, if words of a text cannot be
-    // encoded one by one (st_paragram/core/tokenizers/word_cache.py says when), or if sentencepiece might refuse it.
+    // Read a ModelProto. Throws std::invalid_argument, with a reason in a few words, if it does not allow for words one
+    // by one (st_paragram/core/tokenizers/word_cache.py says when), or if sentencepiece might refuse it.
     explicit Unigram(std::string_view file);
 
     // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does. False if its cost is above kMostCost
@@ -125,7 +124,6 @@ public:
 
     static constexpr int64_t kMostCost = int64_t{1} << (14 + kScoreBits);
 
-    // Ids are 0 .. size() - 1.
     int32_t size() const { return static_cast<int32_t>(kinds_.size()); }
     int32_t unknown() const { return unknown_; }
     Kind kind(int32_t id) const { return kinds_[static_cast<size_t>(id)]; }

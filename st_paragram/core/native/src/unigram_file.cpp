@@ -139,18 +139,18 @@ struct Model {
                 case 2: read_trainer(bytes); break;
                 case 3: read_normalizer(bytes); break;
                 case 4: refuse_if(!bytes.empty(), "a model file with tests of itself"); break;
-                default: each_field(bytes, [](const Field& rule) {
-                    refuse_if(rule.number == 2 && !rule.text().empty(), "rules for decoding");
-                });
+                default: refuse_if(!bytes.empty(), "rules for decoding");
             }
         });
-        for (const Piece& piece : pieces) check_piece(piece, unknown);
-        const auto count = [&](auto&& wanted) { return std::count_if(pieces.begin(), pieces.end(), wanted); };
-        refuse_if(!count([](const Piece& p) { return p.kind == Kind::kNormal && p.text == kMetaSymbol; }),
-                  "no piece for the space");
-        refuse_if(count([](const Piece& p) { return p.kind == Kind::kUnknown; }) != 1, "not one unknown piece");
-        refuse_if(count([](const Piece& p) { return p.kind == Kind::kByte; }) != (byte_fallback ? 256 : 0),
-                  "another number of byte pieces");
+        int of_kind[7] = {}, spaces = 0;
+        for (const Piece& piece : pieces) {
+            check_piece(piece, unknown);
+            ++of_kind[static_cast<int>(piece.kind)];
+            spaces += piece.kind == Kind::kNormal && piece.text == kMetaSymbol;
+        }
+        refuse_if(!spaces, "no piece for the space");
+        refuse_if(of_kind[static_cast<int>(Kind::kUnknown)] != 1, "not one unknown piece");
+        refuse_if(of_kind[static_cast<int>(Kind::kByte)] != (byte_fallback ? 256 : 0), "another number of byte pieces");
     }
 
     void read_trainer(std::string_view bytes) {
@@ -192,7 +192,7 @@ Unigram::Unigram(std::string_view file) {
         if (piece.kind == Kind::kByte) byte_ids_[byte_of(piece.text)] = id;
         if (piece.matched()) {
             const bool used = piece.kind == Kind::kNormal;
-            entries.push_back({piece.text, used ? id : -1, used ? steps(piece.score) : 0});
+            entries.push_back({piece.text, {used ? id : -1, used ? steps(piece.score) : 0}});
         } else {
             refuse_if(!others.insert(piece.text).second, "pieces that are there twice");
         }

@@ -25,7 +25,9 @@ constexpr int64_t kMostPeak = int64_t{1} << (12 + kScoreBits);  // of a word in 
 class WordCache {
 public:
     WordCache(std::shared_ptr<const Unigram> model_, bool lower_case_, int64_t limit_)
-        : model(std::move(model_)), lower_case(lower_case_), limit(checked(limit_)), table(limit) {}
+        : model(std::move(model_)), lower_case(lower_case_), limit(limit_), table(limit_) {
+        if (limit < 0 || limit > kMostBytes) throw std::invalid_argument("limit is not in 0 .. 2^34 bytes");
+    }
 
     std::shared_mutex& lock() {
         if (process_ != this_process()) {
@@ -42,11 +44,6 @@ public:
     WordTable table;
 
 private:
-    static int64_t checked(int64_t limit) {
-        if (limit < 0 || limit > kMostBytes) throw std::invalid_argument("limit is not in 0 .. 2^34 bytes");
-        return limit;
-    }
-
     std::unique_ptr<std::shared_mutex> lock_ = std::make_unique<std::shared_mutex>();
     int process_ = this_process();
 };
