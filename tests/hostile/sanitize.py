@@ -24,18 +24,16 @@ _ROOT = Path(__file__).resolve().parents[2]
 _FOLDER = "HOSTILE_KERNELS"
 _FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1"
 _TESTS = (
-    "tests/native",
-    "tests/training/test_compiled_step.py",
-    "tests/losses",
-    "tests/tokenizers/test_word_cache.py",
-    "tests/modules",
+    "tests/core/native",
+    "tests/learning/training/test_compiled_step.py",
+    "tests/learning/losses",
+    "tests/core/tokenizers/test_word_cache.py",
+    "tests/learning/modules",
 )
-# What these test is the end of memory, which the sanitizer's own would meet first, or an installation.
 # Compiled so, the loops add up in another order: where a test bounds rounding, two cases come out just beyond.
-_ROUNDING = [f"--deselect=tests/training/test_compiled_step.py::test_equals_torch[{threads}-130]" for threads in (1, 2)]
-_LEFT_OUT = (
-    "not memory and not started_are and not pool_of_its_own and not installation and not compiler and not command"
-)
+_ROUNDING = [f"--deselect=tests/learning/training/test_compiled_step.py::test_equals_torch[{threads}-130]" for threads in (1, 2)]
+# What these test is the end of memory, which the sanitizer's own would meet first, or a process without its libraries.
+_LEFT_OUT = "not memory and not started_are and not pool_of_its_own"
 
 if folder := os.environ.get(_FOLDER):
     native.__path__.insert(0, folder)

@@ -60,13 +60,6 @@ def test_who_was_at_work_when_a_process_died():
     assert not library.is_defect and library.outcome == "the C library ended the process (exit 127)"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user, whose threads are counted apart")
-@pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
-def test_a_limit_of_threads_is_named():
-    ending = forked(lambda: kernels().try_threads(30) is None, Limits(threads=10))
-    assert ending.outcome == "refused" and "only 10 of 31 threads could be started" in ending.text
-
-
 @pytest.mark.parametrize(
     "error",
     [

@@ -13,6 +13,7 @@ from hostile.arrays import spoilt, unequal
 from st_paragram.core.encoding import nibbles
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.word_cache import WordEncoder
 from st_paragram.errors import ParagramError
 
 TRIES, QUICK = 10_000, 300
@@ -179,23 +180,15 @@ def _vocabulary():
 def _words(rng):
     words = ["ba", "Ce", "straße", "x" * 70, "河水", "\x00", "", "☃", "☃" * 700]
     texts = [" ".join(rng.choice(words, rng.integers(0, 60))) for _ in range(rng.integers(0, 150))]
-    spoil = int(rng.integers(1, 1 << 30)) if rng.random() < 0.3 else 0
     arguments = [int(rng.choice([0, 300, 1 << 20])), texts, int(rng.choice([-1, 0, 5])), int(rng.choice(_THREADS))]
-    return _word_batch, [*arguments, bool(rng.integers(2)), spoil], [], _check_words
+    return _encoded, [*arguments, bool(rng.integers(2))], [], _check_words
 
 
-def _word_batch(limit, texts, max_length, threads, wide, spoil):
-    """Texts through an empty table; ids of texts that sentencepiece must encode are wrong with `spoil`, a seed."""
-    cache = kernels().WordCache(kernels().Unigram(_vocabulary().content), True, limit)
-    result = kernels().encode_words(cache, texts, max_length, threads, wide)
-    if isinstance(result, tuple):
-        return result
-    rng = np.random.default_rng(spoil)
-    answer = [*_ids_of([texts[number] for number in result.direct()])]
-    number = rng.integers(2)
-    return result.finish(
-        *(spoilt(part, rng, answer) if spoil and i == number else part for i, part in enumerate(answer))
-    )
+def _encoded(limit, texts, max_length, threads, wide):
+    """Texts through an empty table."""
+    encoder = WordEncoder(_vocabulary().content, True, limit)
+    most = None if max_length < 0 else max_length
+    return encoder.encode(texts, most, threads, np.int64 if wide else np.int32)
 
 
 def _ids_of(texts):
@@ -204,10 +197,8 @@ def _ids_of(texts):
     return np.array(list(itertools.chain.from_iterable(rows)), np.int32), offsets
 
 
-def _check_words(result, limit, texts, max_length, threads, wide, spoil):
-    if spoil:
-        return None
-    (ids, offsets, cut), (wanted, bounds) = result, _ids_of(texts)
+def _check_words(result, limit, texts, max_length, threads, wide):
+    (ids, offsets, cut), (wanted, bounds) = (result.ids, result.offsets, result.cut), _ids_of(texts)
     most, unknown = max_length if max_length >= 0 else len(wanted), _vocabulary().unknown_id
     rows = [wanted[a:b][:most].tolist() for a, b in itertools.pairwise(bounds)]
     expected = [[i for i in row if i != unknown] or [unknown] for row in rows]
