@@ -31,7 +31,9 @@ _TESTS = (
     "tests/learning/modules",
 )
 # Compiled so, the loops add up in another order: where a test bounds rounding, two cases come out just beyond.
-_ROUNDING = [f"--deselect=tests/learning/training/test_compiled_step.py::test_equals_torch[{threads}-130]" for threads in (1, 2)]
+_ROUNDING = [
+    f"--deselect=tests/learning/training/test_compiled_step.py::test_equals_torch[{threads}-130]" for threads in (1, 2)
+]
 # What these test is the end of memory, which the sanitizer's own would meet first, or a process without its libraries.
 _LEFT_OUT = "not memory and not started_are and not pool_of_its_own"
 

@@ -90,7 +90,8 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
         int64_t length = std::min<int64_t>(width_of(byte), end - at);
         const char* text = plain ? nullptr : longest(at, end, length);
         if (!text) {
-            result.append(at, static_cast<size_t>(length));
+            if (length == 1) result.push_back(*at);
+            else result.append(at, static_cast<size_t>(length));
             after_space = false;
         } else {
             while (after_space && *text == ' ') ++text;

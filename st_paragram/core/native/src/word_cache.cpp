@@ -188,22 +188,23 @@ private:
     void look_up(Text& text, Worker& worker) const {
         Ids& ids = worker.ids;
         text.start = ids.size;
-        text.whole = text.length > kLongestText;
+        bool whole = text.length > kLongestText;
         int64_t pieces = 0, cost = 0;
         const char *at = text.bytes, *const end = at + text.length;
         Word group[kGroup];
-        while (!text.whole) {
+        while (!whole) {
             const int count = read_group(at, end, group);
             if (!count) break;
-            for (int k = 0; k < count && !text.whole; ++k) {
+            for (int k = 0; k < count && !whole; ++k) {
                 const Found word = find(group[k], worker);
-                text.whole = cost + word.peak > Unigram::kMostCost || word.cost == kNeverCached;
+                whole = cost + word.peak > Unigram::kMostCost || word.cost == kNeverCached;
                 cost += word.cost;
                 ids.append(word, max_length_ - pieces, unknown_);
                 pieces += word.count;
             }
         }
-        if (text.whole) {
+        text.whole = whole;
+        if (whole) {
             ids.size = text.start;
             return;
         }
@@ -225,15 +226,16 @@ private:
         return count;
     }
 
+    static Found found_in(const Record& record) {
+        return {record.ids(), record.pieces(), record.has_unknown(), record.cost(), kMostPeak};
+    }
+
     // A word of the cache, or of the thread; any other is segmented and, unless it is very long, becomes one of these.
     Found find(const Word& word, Worker& worker) const {
         if (word.length > kLongestWord) return segment(word, worker);
-        Record record = cache_.table.find(word);
-        if (!record.at) {
-            if (!worker.words) worker.words = std::make_unique<WordTable>(std::min(cache_.limit, kMostNewBytes));
-            record = worker.words->find(word);
-        }
-        if (record.at) return {record.ids(), record.pieces(), record.has_unknown(), record.cost(), kMostPeak};
+        if (const Record record = cache_.table.find(word); record.at) return found_in(record);
+        if (!worker.words) worker.words = std::make_unique<WordTable>(std::min(cache_.limit, kMostNewBytes));
+        if (const Record record = worker.words->find(word); record.at) return found_in(record);
         Found found = segment(word, worker);
         if (found.peak > kMostPeak || found.count > kMostPieces) found.count = 0, found.cost = kNeverCached;
         worker.words->add(word, found.ids, static_cast<uint32_t>(found.count), found.has_unknown,
