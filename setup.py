@@ -2,16 +2,14 @@
 
 import os
 import platform
-import runpy
 import sys
 from pathlib import Path
 
 from pybind11.setup_helpers import Pybind11Extension, build_ext
 from setuptools import Extension, setup
 
+SOURCES = Path("st_paragram/core/native/src")
 GNU = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math", "-Wall", "-Wextra"]
-
-sources_mark = runpy.run_path("st_paragram/core/native/sources.py")["sources_mark"]
 
 
 class BuildKernels(build_ext):
@@ -22,11 +20,7 @@ class BuildKernels(build_ext):
         try:
             super().build_extension(ext)
         except Exception:
-            sys.stderr.write(
-                "WARNING: the compiled kernels of st_paragram could not be built. Everything works without them, "
-                "but encoding is 4 to 10 times slower, and training about 26 times. "
-                "`python -m st_paragram.core.native` says how to install them later.\n"
-            )
+            sys.stderr.write("WARNING: the compiled kernels of st_paragram could not be built; it will be slower.\n")
             raise
 
 
@@ -35,28 +29,8 @@ setup(
     ext_modules=[
         Pybind11Extension(
             "st_paragram.core.native._kernels",
-            sources=[
-                f"st_paragram/core/native/src/{name}.cpp"
-                for name in (
-                    "module",
-                    "threads",
-                    "loops_generic",
-                    "loops_avx2",
-                    "loops_avx512",
-                    "candidates",
-                    "gather",
-                    "mean_rows",
-                    "training_step",
-                    "hardest_negatives",
-                    "model_file",
-                    "charsmap",
-                    "piece_trie",
-                    "unigram",
-                    "word_cache",
-                )
-            ],
-            depends=sorted(str(path) for path in Path("st_paragram/core/native/src").glob("*.h")),
-            define_macros=[("ST_PARAGRAM_SOURCES", sources_mark())],
+            sources=sorted(map(str, SOURCES.glob("*.cpp"))),
+            depends=sorted(map(str, SOURCES.glob("*.h"))),
             extra_compile_args=["/O2"] if platform.system() == "Windows" else GNU,
             cxx_std=17,
             # Without a compiler the package installs all the same, and runs on torch alone. A wheel for others must

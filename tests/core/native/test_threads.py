@@ -1,5 +1,6 @@
-"""The pool of threads: too few of them, exceptions in them, forks."""
+"""The pool of threads: it only grows, survives forks, and passes exceptions on."""
 
+import multiprocessing
 import os
 import re
 import subprocess
@@ -10,50 +11,24 @@ import numpy as np
 import pytest
 
 from st_paragram.core.native import kernels
+from st_paragram.errors import SettingsError
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
-needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits as those of Linux")
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="threads and limits as those of Linux")
 
 TABLE = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
 IDS, OFFSETS = np.arange(400, dtype=np.int32), np.arange(0, 401, 4)
-MANY_THREADS = """
-import numpy as np
-from hostile.limits import Limits
-from st_paragram.errors import SettingsError
-from st_paragram.core.native import kernels
+TOO_MANY = """
+import resource
+from test_threads import SettingsError, means
 
-table, ids, offsets = np.ones((500, 8), np.float32), np.arange(400, dtype=np.int32), np.arange(0, 401, 4)
-
-def means(threads):
-    out = np.empty((100, 8), np.float32)
-    kernels().mean_rows(table, ids, offsets, out, False, threads)
-    return out
-
-Limits(memory=300 << 20).impose()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), -1))
 try:
-    means(200)
+    means(100)
 except SettingsError as error:
     print(error)
-if (means(3) == 1).all():
-    print("done")
-"""
-# Each thread needs as much memory as all need before they start: for long vectors, of which there are few.
-LONG_VECTORS = """
-import numpy as np
-from hostile.limits import Limits, forked
-from st_paragram.core.native import kernels
-
-vectors = np.random.default_rng(1).normal(size=(48, 100_000)).astype(np.float32)
-none, shares, found = np.empty(0, np.int64), np.empty(0, np.uint8), np.empty((2, 48), np.int64)
-
-def search():
-    kernels().hardest_negatives(vectors, vectors, none, none, shares, True, 2, *found)
-    return True
-
-for megabytes in (9, 19, 22, 25, 28, 200):
-    ending = forked(search, Limits(memory=megabytes << 20), 20)
-    in_loop = "not enough memory for the compiled kernels" in ending.text
-    print(ending.outcome + " in the loop" * in_loop)
+print(means(3).tobytes() == means(1).tobytes())
 """
 
 
@@ -63,47 +38,50 @@ def means(threads):
     return out
 
 
-def printed(script):
-    """The lines that a new process prints: one without memory or stacks left over from earlier tests."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
-@needs_limits
-def test_threads_that_cannot_be_started_are_an_error_and_not_the_end():
-    ending, *others = printed(MANY_THREADS)
-    assert re.match(r"only \d+ of 200 threads could be started .*OMP_NUM_THREADS", ending), ending
-    assert others == ["done"]  # fewer serve
-
-
-@needs_limits
-@pytest.mark.skipif(kernels() is None or not kernels().has_byte_products(), reason="needs 8-bit products")
-def test_memory_that_runs_out_in_a_thread_is_an_error_of_the_caller():
-    outcomes = printed(LONG_VECTORS)
-    assert set(outcomes) <= {"done", "refused", "refused in the loop"}, outcomes
-    assert "refused in the loop" in outcomes and outcomes[-1] == "done"
-
-
-@needs_limits
-def test_a_forked_process_makes_a_pool_of_its_own():
-    from hostile.limits import Limits, forked
-
-    expected = means(3)
-    assert (
-        forked(lambda: np.array_equal(means(3), expected) and np.array_equal(means(2), expected), Limits()).outcome
-        == "done"
-    )
-    assert np.array_equal(means(3), expected)
-
-
 def test_any_number_of_threads_gives_the_same():
     expected = means(1)
     for threads in (-(2**31), 0, 2, 7, 2**31 - 1, 2):
         assert np.array_equal(means(threads), expected)
 
 
-def test_threads_can_be_tried():
-    before = len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 0
-    kernels().try_threads(20)
-    assert sys.platform != "linux" or len(list(Path("/proc/self/task").iterdir())) <= before
+@needs_linux
+def test_loops_of_different_numbers_of_threads_start_none_anew():
+    means(4)
+    running = set(Path("/proc/self/task").iterdir())
+    for threads in (2, 3, 4, 2, 4):
+        means(threads)
+        assert set(Path("/proc/self/task").iterdir()) == running
+
+
+@needs_linux
+def test_a_forked_process_makes_a_pool_of_its_own():
+    expected = means(3)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=lambda: queue.put([means(threads) for threads in (3, 2)]))
+    child.start()
+    assert np.array_equal(queue.get(), [expected, expected])
+    child.join(10)
+    assert child.exitcode == 0
+    assert np.array_equal(means(3), expected)
+
+
+def test_exceptions_in_threads_reach_the_caller():
+    table, moments = np.ones((400, 4), np.float32), [np.zeros((400, 4), np.float32) for _ in range(2)]
+    last_step, step, moves_from = np.full(400, 5), np.array(5), np.array(3)
+    state = (table, *moments, last_step, step, np.ones((4, 264)), moves_from)
+    training = kernels().TrainingStep(*state, 0.9, 0.999, 1e-8, 264)
+    last_step[:] = 1
+    for threads in (1, 2, 4, 2):
+        with pytest.raises(SettingsError, match="last_step 1 of row"):
+            training.catch_up(np.arange(400, dtype=np.int32), threads)
+        assert np.array_equal(means(threads), means(1))
+
+
+@needs_linux
+def test_threads_that_cannot_be_started_are_an_error_and_not_the_end():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", TOO_MANY], env=environment, capture_output=True, text=True, check=True)
+    error, right = done.stdout.splitlines()
+    assert re.match(r"only \d+ of 100 threads could be started .*OMP_NUM_THREADS", error), error
+    assert right == "True"  # fewer serve

@@ -1,12 +1,11 @@
 // What the parts of the module share: checked views of numpy arrays.
 #pragma once
 
-#include "errors.h"
+#include "threads.h"
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
-#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -47,19 +46,6 @@ T* writable(Array<T>& array, const char* name, const Others&... others) {
     if ((overlap(array, others) || ...)) throw refusal(name, "shares its memory with another array");
     return array.mutable_data();
 }
-
-// One caller at a time, for objects that work without the GIL. Never waits: after a fork the other may be gone.
-class OneAtATime {
-public:
-    std::unique_lock<std::mutex> enter() {
-        std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-        if (!lock) throw std::runtime_error("another thread is using this object");
-        return lock;
-    }
-
-private:
-    std::mutex mutex_;
-};
 
 void bind_candidates(py::module_& module);
 void bind_gather(py::module_& module);

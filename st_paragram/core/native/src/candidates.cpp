@@ -100,17 +100,7 @@ struct Shards {
     const Number* operator[](int64_t row) const { return data[row / size] + row % size * dim; }
 };
 
-inline double product(const float* query, const float* row, float length, int64_t dim) {
-    return loops().product_f32(query, row, length, dim);
-}
-inline double product(const float* query, const uint16_t* row, float length, int64_t dim) {
-    return loops().product_f16(query, row, length, dim);
-}
-inline double product(const float* query, const int8_t* row, float length, int64_t dim) {
-    return loops().product_i8(query, row, length, dim);
-}
-
-template <class Number>
+template <auto kProduct, class Number>
 void fill_cosines(const Array<float>& queries, const py::list& arrays, const Array<float>& lengths,
                   const Array<int64_t>& rows, Array<float>& out, int threads) {
     const int64_t n = queries.shape(0), dim = queries.shape(1), wanted = rows.shape(1);
@@ -124,6 +114,7 @@ void fill_cosines(const Array<float>& queries, const py::list& arrays, const Arr
     }
     float* to = writable(out, "out", queries, lengths, rows);
     const float *query = queries.data(), *length = lengths.data();
+    const auto product = loops().*kProduct;
     py::gil_scoped_release release;
     parallel_for(n, kQueryGrain, usable_threads(threads), [&, row, query, length](int64_t begin, int64_t end, int) {
         for (int64_t i = begin * wanted; i < end * wanted; ++i) {
@@ -143,11 +134,10 @@ void candidate_cosines(const Array<float>& queries, const py::list& shards, cons
     check_shape(rows, "rows", {queries.shape(0), -1});
     check_shape(out, "out", {rows.shape(0), rows.shape(1)});
     if (shards.size() == 0) throw refusal("shards", "are none");
-    if (py::isinstance<Array<float>>(shards[0])) return fill_cosines<float>(queries, shards, lengths, rows, out, threads);
-    if (py::isinstance<Array<int8_t>>(shards[0])) {
-        return fill_cosines<int8_t>(queries, shards, lengths, rows, out, threads);
-    }
-    fill_cosines<uint16_t>(queries, shards, lengths, rows, out, threads);
+    const auto fill = py::isinstance<Array<float>>(shards[0])    ? &fill_cosines<&Loops::product_f32, float>
+                      : py::isinstance<Array<int8_t>>(shards[0]) ? &fill_cosines<&Loops::product_i8, int8_t>
+                                                                 : &fill_cosines<&Loops::product_f16, uint16_t>;
+    fill(queries, shards, lengths, rows, out, threads);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sentences out of a store's ids, for PairStore.take in st_paragram/core/data/pair_store/reader.py.
+// Sentences out of a store's ids, for PairStore.take in st_paragram/core/pair_store.
 #include "bindings.h"
 
 #include <cstring>

@@ -7,7 +7,6 @@
 #include "threads.h"
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 namespace st_paragram {
@@ -71,9 +70,12 @@ struct Labels {
     }
 };
 
-struct Best {
-    std::vector<float> of_column;
-    std::vector<int32_t> row;
+// What a thread has to itself: the best rows of the columns so far, and room for a block.
+struct Worker {
+    std::vector<float> best;
+    std::vector<int32_t> best_row;
+    std::vector<float> similarity;
+    std::vector<uint8_t> rows;
 };
 
 class Search {
@@ -81,27 +83,30 @@ public:
     Search(const Vectors& vectors, const Labels& labels, bool both, int threads)
         : vectors_(vectors), labels_(labels), both_(both), threads_(usable_threads(threads)),
           count_(both ? 2 * vectors.n : vectors.n), depth_((vectors.dim + 15) / 16 * 16),
-          columns_(vectors, both ? 0 : vectors.n, count_, depth_, threads_), best_(threads_),
+          columns_(vectors, both ? 0 : vectors.n, count_, depth_, threads_), workers_(threads_),
           row_best_(count_, kNothing), row_column_(count_, -1) {}
 
     void run(int64_t* of_row, int64_t* of_column) {
         const int64_t blocks = (count_ + kRowBlock - 1) / kRowBlock;
-        for (Best& best : best_) {
-            best.of_column.assign(count_, kNothing);
-            best.row.assign(count_, -1);
-        }
         parallel_for(blocks, 1, threads_, [&](int64_t begin, int64_t end, int thread) {
-            std::vector<float> similarity(kRowBlock * columns_.scales.size());
-            std::vector<uint8_t> rows(kRowBlock * depth_);
-            for (int64_t block = begin; block < end; ++block) {
-                search(block * kRowBlock, rows.data(), similarity.data(), best_[thread]);
-            }
+            Worker& worker = workers_[thread];
+            if (worker.best.empty()) prepare(worker);
+            for (int64_t block = begin; block < end; ++block) search(block * kRowBlock, worker);
         });
         merge(of_row, of_column);
     }
 
 private:
-    void search(int64_t first_row, uint8_t* rows, float* similarity, Best& best) {
+    void prepare(Worker& worker) const {
+        worker.best.assign(count_, kNothing);
+        worker.best_row.assign(count_, -1);
+        worker.similarity.resize(kRowBlock * columns_.scales.size());
+        worker.rows.resize(kRowBlock * depth_);
+    }
+
+    void search(int64_t first_row, Worker& worker) {
+        uint8_t* const rows = worker.rows.data();
+        float* const similarity = worker.similarity.data();
         const int64_t row_count = std::min(kRowBlock, count_ - first_row);
         float scales[kRowBlock] = {};
         quantize_rows(first_row, row_count, rows, scales);
@@ -124,7 +129,7 @@ private:
             }
         }
         for (int64_t r = 0; r < row_count; ++r) {
-            scan_row(first_row + r, similarity + r * width, first_column, best);
+            scan_row(first_row + r, similarity + r * width, first_column, worker);
         }
     }
 
@@ -137,14 +142,14 @@ private:
         }
     }
 
-    void scan_row(int64_t row, float* similarity, int64_t first_column, Best& best) {
+    void scan_row(int64_t row, float* similarity, int64_t first_column, Worker& worker) {
         const int64_t n = vectors_.n, pair = row % n, width = count_ - first_column;
         for (const int64_t own : {pair, pair + n}) {
             if (own >= first_column && own < count_) similarity[own - first_column] = kNothing;
         }
         labels_.mask(similarity, pair, first_column, width, n);
         const int64_t found = loops().scan(similarity, width, static_cast<int32_t>(row),
-                                           best.of_column.data() + first_column, best.row.data() + first_column,
+                                           worker.best.data() + first_column, worker.best_row.data() + first_column,
                                            &row_best_[row]);
         row_column_[row] = row_best_[row] > kNothing ? static_cast<int32_t>(first_column + found) : -1;
     }
@@ -155,12 +160,13 @@ private:
         for (int64_t i = 0; i < count_; ++i) {
             float value = kNothing;
             int32_t row = -1;
-            for (const Best& best : best_) {
-                const bool better = best.of_column[i] > value;
-                const bool tie = best.row[i] >= 0 && best.of_column[i] == value && best.row[i] < row;
+            for (const Worker& worker : workers_) {
+                if (worker.best.empty()) continue;
+                const bool better = worker.best[i] > value;
+                const bool tie = worker.best_row[i] >= 0 && worker.best[i] == value && worker.best_row[i] < row;
                 if (better || tie) {
-                    value = best.of_column[i];
-                    row = best.row[i];
+                    value = worker.best[i];
+                    row = worker.best_row[i];
                 }
             }
             if (both_) {
@@ -179,7 +185,7 @@ private:
     const int threads_;
     const int64_t count_, depth_;
     const Columns columns_;
-    std::vector<Best> best_;
+    std::vector<Worker> workers_;
     std::vector<float> row_best_;
     std::vector<int32_t> row_column_;
 };

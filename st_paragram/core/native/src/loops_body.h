@@ -298,26 +298,16 @@ inline void mask(uint64_t key, int64_t first, int32_t limit, float* __restrict k
     }
 }
 
-// Columns first .. first + 64 of sum_kept, their sums in registers. Rows are asked for some turns before theirs.
+// Columns first .. first + width of sum_kept, at most 64, their sums in registers. Rows are asked for some turns before
+// theirs.
+template <bool kWhole>
 inline void sum_kept_columns(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
                              int32_t limit, float scale, int64_t first, float* __restrict out) {
     constexpr int64_t kAhead = 4;
+    const int64_t width = kWhole ? 64 : dim - first;
     float sum[64] = {}, keep[64];
     for (int64_t i = 0; i < count; ++i) {
         if (i + kAhead < count) ask_for(rows + static_cast<int64_t>(which[i + kAhead]) * dim + first, 256);
-        const float* row = rows + static_cast<int64_t>(which[i]) * dim + first;
-        mask(keys[i], first, limit, keep);
-        for (int64_t d = 0; d < 64; ++d) sum[d] += keep[d] * row[d];
-    }
-    for (int64_t d = 0; d < 64; ++d) out[first + d] = sum[d] * scale;
-}
-
-// The same for the columns from `first` on, fewer than 64.
-inline void sum_kept_rest(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
-                          int32_t limit, float scale, int64_t first, float* __restrict out) {
-    float sum[64] = {}, keep[64];
-    const int64_t width = dim - first;
-    for (int64_t i = 0; i < count; ++i) {
         const float* row = rows + static_cast<int64_t>(which[i]) * dim + first;
         mask(keys[i], first, limit, keep);
         for (int64_t d = 0; d < width; ++d) sum[d] += keep[d] * row[d];
@@ -329,9 +319,9 @@ void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64
               float scale, float* __restrict out) {
     int64_t first = 0;
     for (; first + 64 <= dim; first += 64) {
-        sum_kept_columns(rows, dim, which, keys, count, limit, scale, first, out);
+        sum_kept_columns<true>(rows, dim, which, keys, count, limit, scale, first, out);
     }
-    if (first < dim) sum_kept_rest(rows, dim, which, keys, count, limit, scale, first, out);
+    if (first < dim) sum_kept_columns<false>(rows, dim, which, keys, count, limit, scale, first, out);
 }
 
 // What a pair's loss on the first so many components is worth to the gradients: factors of s, t, n and o.
@@ -499,27 +489,26 @@ void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* 
 }
 #endif
 
-// The compiler does not vectorise a search that may end early, so whole blocks are looked at first.
-int64_t first_above(const float* values, int64_t begin, int64_t end, float least) {
+// The first place that is good. The compiler does not vectorise a search that may end early, so whole blocks are looked
+// at first.
+template <class Good>
+inline int64_t first_good(int64_t begin, int64_t end, Good good) {
     constexpr int64_t kBlock = 64;
     for (; begin + kBlock <= end; begin += kBlock) {
-        int32_t above = 0;
-        for (int64_t i = 0; i < kBlock; ++i) above |= values[begin + i] > least ? 1 : 0;
-        if (above) break;
+        int32_t any = 0;
+        for (int64_t i = 0; i < kBlock; ++i) any |= good(begin + i) ? 1 : 0;
+        if (any) break;
     }
-    while (begin < end && !(values[begin] > least)) ++begin;
+    while (begin < end && !good(begin)) ++begin;
     return begin;
 }
 
+int64_t first_above(const float* values, int64_t begin, int64_t end, float least) {
+    return first_good(begin, end, [=](int64_t i) { return values[i] > least; });
+}
+
 int64_t first_better(const float* values, const float* least, int64_t begin, int64_t end) {
-    constexpr int64_t kBlock = 64;
-    for (; begin + kBlock <= end; begin += kBlock) {
-        int32_t above = 0;
-        for (int64_t i = 0; i < kBlock; ++i) above |= values[begin + i] > least[begin + i] ? 1 : 0;
-        if (above) break;
-    }
-    while (begin < end && !(values[begin] > least[begin])) ++begin;
-    return begin;
+    return first_good(begin, end, [=](int64_t i) { return values[i] > least[i]; });
 }
 
 // Sums in 16 lanes, component d in lane d % 16, then folded by halves. Products of two floats are exact in double

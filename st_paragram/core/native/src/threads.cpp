@@ -1,17 +1,15 @@
 #include "threads.h"
 
-#include "errors.h"
-
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
-#include <cstdlib>
+#include <deque>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #ifdef _WIN32
 #include <process.h>
@@ -34,170 +32,125 @@ namespace {
 // they sleep, so that waking them costs nothing there and an idle pool costs nothing either.
 constexpr int kLooks = 2000;
 
-struct Loop {
-    int64_t count = 0, grain = 1;
-    Body body = nullptr;
-    void* context = nullptr;
-    std::atomic<int64_t> next{0};
-    std::atomic<bool> failed{false};
-    std::exception_ptr error;  // of the thread that was the first to set `failed`
+// Workers are started when a loop asks for them, and stay; a loop of fewer threads uses the first of them.
+class Pool {
+public:
+    const int process = this_process();
+    std::mutex one_loop_at_a_time;
+
+    void grow(int threads) {
+        while (static_cast<int>(workers_.size()) < threads - 1) {
+            Worker& worker = workers_.emplace_back();
+            try {
+                const int number = static_cast<int>(workers_.size());
+                std::thread([this, &worker, number] { serve(worker, number); }).detach();
+            } catch (const std::system_error& error) {
+                workers_.pop_back();
+                throw SettingsError("only " + std::to_string(workers_.size() + 1) + " of " + std::to_string(threads) +
+                                    " threads could be started (" + error.what() + "); ask for fewer, by num_threads " +
+                                    "or OMP_NUM_THREADS");
+            }
+        }
+    }
+
+    void run(int64_t count, int64_t grain, int threads, Body body, void* context) {
+        loop_ = {count, grain, body, context};
+        next_.store(0, std::memory_order_relaxed);
+        busy_.store(threads - 1, std::memory_order_relaxed);
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            round_.store((round_ / kRound + 1) * kRound + static_cast<uint64_t>(threads), std::memory_order_release);
+        }
+        for (size_t i = 0; i + 1 < static_cast<size_t>(threads); ++i) {
+            if (workers_[i].asleep) workers_[i].wake.notify_one();
+        }
+        work(0);
+        for (int looks = 0; busy_.load(std::memory_order_acquire) > 0; ++looks) {
+            if (looks < kLooks) RELAX();
+            else std::this_thread::yield();
+        }
+        if (failed_.exchange(false)) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+
+private:
+    struct Worker {
+        std::condition_variable wake;
+        std::atomic<bool> asleep{false};
+    };
+    struct Loop {
+        int64_t count, grain;
+        Body body;
+        void* context;
+    };
 
     void work(int thread) noexcept {
         try {
             for (;;) {
-                const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
-                if (begin >= count) return;
-                body(context, begin, begin + grain < count ? begin + grain : count, thread);
+                const int64_t begin = next_.fetch_add(loop_.grain, std::memory_order_relaxed);
+                if (begin >= loop_.count) return;
+                loop_.body(loop_.context, begin, std::min(begin + loop_.grain, loop_.count), thread);
             }
         } catch (...) {
-            next.store(count, std::memory_order_relaxed);
-            if (!failed.exchange(true)) error = std::current_exception();
+            next_.store(loop_.count, std::memory_order_relaxed);
+            if (!failed_.exchange(true)) error_ = std::current_exception();
         }
     }
 
-    void rethrow() {
-        if (!failed.load()) return;
-        failed.store(false);
-        std::rethrow_exception(std::exchange(error, nullptr));
-    }
-};
-
-class Pool {
-public:
-    explicit Pool(int workers) {
-        try {
-            threads_.reserve(static_cast<size_t>(workers));
-            for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { serve(i + 1); });
-            while (ready_.load() < workers) std::this_thread::yield();
-            if (unfit_.load() > 0) throw std::system_error(std::make_error_code(std::errc::not_enough_memory));
-        } catch (const std::exception& error) {
-            const int64_t started = static_cast<int64_t>(threads_.size()) - unfit_.load();
-            stop();  // before what they wait for is taken down
-            throw SettingsError("only " + std::to_string(started + 1) + " of " + std::to_string(workers + 1) +
-                                " threads could be started (" + error.what() + "); set OMP_NUM_THREADS to a smaller " +
-                                "number, or allow this process more memory or threads (ulimit -v, ulimit -u)");
-        }
-    }
-
-    ~Pool() { stop(); }
-
-    int workers() const { return static_cast<int>(threads_.size()); }
-
-    void run(int64_t count, int64_t grain, Body body, void* context) {
-        loop_.count = count;
-        loop_.grain = grain;
-        loop_.body = body;
-        loop_.context = context;
-        loop_.next.store(0, std::memory_order_relaxed);
-        busy_.store(workers(), std::memory_order_relaxed);
-        {
-            std::lock_guard<std::mutex> lock(mutex_);
-            round_.fetch_add(1, std::memory_order_release);
-        }
-        if (sleepers_.load() > 0) wake_.notify_all();
-        loop_.work(0);
-        for (int looks = 0; busy_.load(std::memory_order_acquire) > 0; ++looks) {
-            if (looks < kLooks) {
-                RELAX();
-            } else {
-                std::this_thread::yield();
-            }
-        }
-        loop_.rethrow();
-    }
-
-private:
-    void stop() {
-        {
-            std::lock_guard<std::mutex> lock(mutex_);
-            stopping_ = true;
-            round_.fetch_add(1);
-        }
-        wake_.notify_all();
-        for (std::thread& thread : threads_) thread.join();
-        threads_.clear();
-    }
-
-    void serve(int thread) {
-        if (!ready_to_throw()) unfit_.fetch_add(1);
-        ready_.fetch_add(1);
+    void serve(Worker& worker, int number) {
         uint64_t seen = 0;
+        const auto called = [&] {  // a round that a worker is part of waits for it, so it misses none
+            const uint64_t round = round_.load(std::memory_order_acquire);
+            if (round == seen || static_cast<int>(round % kRound) <= number) return false;
+            seen = round;
+            return true;
+        };
         for (;;) {
-            wait_for_round_after(seen);
-            ++seen;
-            if (stopping_) return;
-            loop_.work(thread);
+            int looks = 0;
+            for (; looks < kLooks && !called(); ++looks) RELAX();
+            if (looks == kLooks) {
+                std::unique_lock<std::mutex> lock(mutex_);
+                worker.asleep = true;
+                worker.wake.wait(lock, called);
+                worker.asleep = false;
+            }
+            work(number);
             busy_.fetch_sub(1, std::memory_order_release);
         }
     }
 
-    void wait_for_round_after(uint64_t seen) {
-        for (int looks = 0; looks < kLooks; ++looks) {
-            if (round_.load(std::memory_order_acquire) != seen) return;
-            RELAX();
-        }
-        std::unique_lock<std::mutex> lock(mutex_);
-        sleepers_.fetch_add(1);
-        wake_.wait(lock, [&] { return round_.load(std::memory_order_acquire) != seen; });
-        sleepers_.fetch_sub(1);
-    }
-
-    std::vector<std::thread> threads_;
+    static constexpr uint64_t kRound = 1 << 16;  // round_: the number of the round times this, plus its threads
+    std::deque<Worker> workers_;
     std::mutex mutex_;
-    std::condition_variable wake_;
     std::atomic<uint64_t> round_{0};
-    std::atomic<int> busy_{0}, sleepers_{0}, ready_{0}, unfit_{0};
-    bool stopping_ = false;
-    Loop loop_;
+    std::atomic<int> busy_{0};
+    Loop loop_{};
+    std::atomic<int64_t> next_{0};
+    std::atomic<bool> failed_{false};
+    std::exception_ptr error_;  // of the thread that was the first to set failed_
 };
 
-// The pool and its lock, made anew in a forked child: there the threads are gone, and the lock may never be opened.
-struct Shared {
-    const int process = getpid();
-    std::mutex one_loop_at_a_time;
-    std::unique_ptr<Pool> pool;
+std::atomic<Pool*> g_pool{new Pool};
 
-    Pool& pool_of(int threads) {
-        if (!pool || pool->workers() != threads - 1) {
-            pool.reset();
-            pool = std::make_unique<Pool>(threads - 1);
-        }
-        return *pool;
-    }
-};
-
-std::atomic<Shared*> g_shared{new Shared};
-
-Shared& shared_of_this_process() {
-    Shared* shared = g_shared.load();
-    if (shared->process != getpid()) {
-        Shared* own = new Shared;  // the parent's is left alone: closing it would wait for threads that are not here
-        if (g_shared.compare_exchange_strong(shared, own)) return *own;
-        delete own;  // another thread of the child was quicker
-    }
-    return *g_shared.load();
+// In a forked child the threads are gone, and locks may never be opened: it makes a pool of its own, and leaves the
+// parent's alone.
+Pool& pool_of_this_process() {
+    Pool* pool = g_pool.load();
+    if (pool->process == this_process()) return *pool;
+    Pool* own = new Pool;
+    if (g_pool.compare_exchange_strong(pool, own)) return *own;
+    delete own;  // another thread of the child was quicker
+    return *pool;
 }
 
 }  // namespace
 
-bool ready_to_throw() noexcept {
-    // A thread's first exception allocates its share of the C++ runtime's thread-local data, and the C library ends the
-    // process where that fails.
-    void* volatile room = std::malloc(4096);
-    if (!room) return false;
-    std::free(room);
-    return std::uncaught_exceptions() == 0;
-}
+int this_process() { return getpid(); }
 
 void start_threads(int threads) {
-    threads = usable_threads(threads);
-    if (threads == 1) return;
-    Shared& shared = shared_of_this_process();
-    std::lock_guard<std::mutex> lock(shared.one_loop_at_a_time);
-    shared.pool_of(threads);
+    Pool& pool = pool_of_this_process();
+    std::lock_guard<std::mutex> lock(pool.one_loop_at_a_time);
+    pool.grow(usable_threads(threads));
 }
-
-void try_threads(int threads) { const Pool pool(usable_threads(threads)); }
 
 void parallel_for(int64_t count, int64_t grain, int threads, Body body, void* context) {
     if (count <= 0) return;
@@ -206,9 +159,10 @@ void parallel_for(int64_t count, int64_t grain, int threads, Body body, void* co
         body(context, 0, count, 0);
         return;
     }
-    Shared& shared = shared_of_this_process();
-    std::lock_guard<std::mutex> lock(shared.one_loop_at_a_time);
-    shared.pool_of(threads).run(count, grain, body, context);
+    Pool& pool = pool_of_this_process();
+    std::lock_guard<std::mutex> lock(pool.one_loop_at_a_time);
+    pool.grow(threads);
+    pool.run(count, grain, threads, body, context);
 }
 
 }  // namespace st_paragram

@@ -2,11 +2,16 @@
 // of them in one process get in each other's way.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 
 namespace st_paragram {
+
+// st_paragram.errors.SettingsError: what the caller's settings, files or machine do not allow for.
+struct SettingsError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 using Body = void (*)(void* context, int64_t begin, int64_t end, int thread);
 
@@ -29,14 +34,11 @@ void parallel_for(int64_t count, int64_t grain, int threads, Function&& function
 // Start the threads of later loops, so that these do not fail for want of them. Throws SettingsError.
 void start_threads(int threads);
 
-// Start threads of one's own and end them again: so many can be had beside those that run. Throws SettingsError.
-void try_threads(int threads);
+// The number of this process, which a forked one does not share.
+int this_process();
 
 // How many threads are used of a number that a caller gave: 1 to kMostThreads.
-constexpr int kMostThreads = 1024;
+constexpr int kMostThreads = 256;
 constexpr int usable_threads(int threads) { return threads < 1 ? 1 : threads < kMostThreads ? threads : kMostThreads; }
-
-// Set up what this thread needs to throw an exception when memory has run out; false if it has run out already.
-bool ready_to_throw() noexcept;
 
 }  // namespace st_paragram

@@ -1,8 +1,6 @@
 // A training step on the rows it touches: catch up, embed, loss, gradients, Adam. The reference is plain torch:
 // st_paragram/learning/training/row_lazy_adam.py, modules/mean_pool.py and losses/margin_hard_negative.py.
-#include "adam_state.h"
 #include "bindings.h"
-#include "dropout.h"
 #include "loops.h"
 #include "threads.h"
 
@@ -11,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -20,7 +19,121 @@ namespace {
 
 constexpr int kColumns = 4;  // s, t, negative of s, negative of t
 constexpr int64_t kRowGrain = 16, kSentenceGrain = 8, kPairGrain = 4;
-constexpr int64_t kMostPairs = 1 << 29;  // numbers of their sentences fit 32 bits
+constexpr int64_t kMostPairs = 1 << 29;           // numbers of their sentences fit 32 bits
+constexpr int64_t kMostSteps = int64_t{1} << 53;  // a double holds their number
+
+uint64_t mixed(uint64_t x) {  // one step of the generator SplitMix64 (Steele, Lea and Flood 2014)
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+// Dropout on the components of tokens: each is dropped with `probability`, rounded to a multiple of 2^-16, or else
+// multiplied by `scale`. The mask of a token is a function of the seed, the step and the token's place in the batch, and
+// of nothing else: not of threads, instructions or earlier steps. Only its key is stored: see mask in loops_body.h.
+class Dropout {
+public:
+    Dropout(double probability, uint64_t seed) : seed_(mixed(seed)) {
+        if (!(probability >= 0 && probability < 1)) throw std::invalid_argument("dropout is not in [0, 1)");
+        dropped_ = std::min(std::lround(probability * 65536), 65535l);
+    }
+
+    bool on() const { return dropped_ > 0; }
+    float scale() const { return static_cast<float>(65536.0 / (65536 - dropped_)); }
+    // A component is kept if its random number, 16 bits as the upper ones of an int32_t, is not below this.
+    int32_t limit() const { return static_cast<int32_t>((dropped_ - 32768) * 65536); }
+
+    void keys(int64_t step, int64_t count, std::vector<uint64_t>& out) const {
+        const uint64_t first = mixed(seed_ + static_cast<uint64_t>(step));
+        out.resize(count);
+        for (int64_t i = 0; i < count; ++i) out[i] = mixed(first + static_cast<uint64_t>(i));
+    }
+
+private:
+    uint64_t seed_;
+    int64_t dropped_;  // of 65536
+};
+
+// The arrays of an optimiser's state, which may come from a damaged checkpoint. Memory safety depends on what is checked
+// here, and on nothing else; st_paragram/learning/training/row_lazy_state.py says what else a state must be.
+struct AdamState {
+    float *table, *moment, *square;  // (rows, dim)
+    int64_t *last_step, *step;       // (rows,), ()
+    double* moves;                   // (4, width)
+    int64_t* moves_from;             // ()
+    int64_t rows, dim, width;
+
+    static AdamState of(Array<float>& table, Array<float>& moment, Array<float>& square, Array<int64_t>& last_step,
+                        Array<int64_t>& step, Array<double>& moves, Array<int64_t>& moves_from) {
+        check_shape(table, "table", {-1, -1});
+        const int64_t rows = table.shape(0), dim = table.shape(1);
+        check_shape(moment, "exp_avg", {rows, dim});
+        check_shape(square, "exp_avg_sq", {rows, dim});
+        check_shape(last_step, "last_step", {rows});
+        check_shape(step, "step", {});
+        check_shape(moves, "moves", {4, -1});
+        check_shape(moves_from, "moves_from", {});
+        AdamState state{
+            writable(table, "table", moment, square, last_step, step, moves, moves_from),
+            writable(moment, "exp_avg", square, last_step, step, moves, moves_from),
+            writable(square, "exp_avg_sq", last_step, step, moves, moves_from),
+            writable(last_step, "last_step", step, moves, moves_from),
+            writable(step, "step", moves, moves_from),
+            writable(moves, "moves", moves_from),
+            writable(moves_from, "moves_from"),
+            rows,
+            dim,
+            moves.shape(1),
+        };
+        state.check_counters();
+        for (int64_t r = 0; r < rows; ++r) state.check_row(r);
+        return state;
+    }
+
+    // Cheap, hence done for every call: the arrays belong to the caller, who may have changed them.
+    void check_counters() const {
+        const bool good = *step >= 0 && *step < kMostSteps && *moves_from >= 0 && *moves_from <= *step;
+        if (!good || *step - *moves_from > width) {
+            refuse("step " + std::to_string(*step) + ", moves_from " + std::to_string(*moves_from) + ", " +
+                   std::to_string(width) + " columns of moves");
+        }
+    }
+
+    // A row sleeps since a step that has a column in moves, or has never been touched, or is awake.
+    void check_row(int64_t r) const {
+        const int64_t last = last_step[r];
+        if (last < 0 || last > *step || (last > 0 && last < *step && last < *moves_from)) {
+            refuse("last_step " + std::to_string(last) + " of row " + std::to_string(r) + " at step " +
+                   std::to_string(*step) + ", moves_from " + std::to_string(*moves_from));
+        }
+    }
+
+private:
+    [[noreturn]] static void refuse(const std::string& seen) {
+        throw SettingsError("the optimiser's state is damaged: " + seen + "; resume from another checkpoint");
+    }
+};
+
+// Two points with the moments 0 .. 3 of what a row has to move: see _gauss_rule in row_lazy_adam.py.
+SleptMove gauss_rule(const double* moves, int64_t stride, double epsilon) {
+    const double sum = moves[0];
+    const double total = std::max(sum, std::numeric_limits<double>::min());
+    const double first = moves[stride] / total, second = moves[2 * stride] / total, third = moves[3 * stride] / total;
+    const double variance = second - first * first;
+    const double spread = variance > 1e-4 * first * first ? std::sqrt(variance) : 0;
+    const double wide = std::max(spread, 1e-6);
+    const double skewness = (third - 3 * first * variance - first * first * first) / (wide * wide * wide);
+    const double root = std::sqrt(skewness * skewness + 4);
+    SleptMove result{};
+    for (int i = 0; i < 2; ++i) {
+        const double z = (skewness + (i ? -root : root)) / 2;
+        const double share = spread > 0 ? 1 / (1 + z * z) : 1 - i;
+        result.weight[i] = static_cast<float>(share * sum);
+        result.node[i] = static_cast<float>(std::max(first + spread * z, 1e-12) * epsilon);
+    }
+    return result;
+}
 
 // The whole training step over one table, on the very arrays that hold the state of the torch optimiser. A call either
 // ends before it has changed anything, for want of memory or threads or because it was refused, or is done whole.
@@ -37,7 +150,7 @@ public:
     }
 
     void catch_up(const Array<int32_t>& ids, int threads) {
-        const auto alone = callers_.enter();
+        const auto alone = enter();
         check_shape(ids, "ids", {-1});
         check_apart(ids);
         state_.check_counters();
@@ -57,7 +170,7 @@ public:
     double train(const Array<int32_t>& ids, const Array<int64_t>& offsets, const Array<int64_t>& columns, double margin,
                  double learning_rate, int threads, double probability, uint64_t seed, double weight,
                  const py::object& lesson, const py::object& dims) {
-        const auto alone = callers_.enter();
+        const auto alone = enter();
         check_shape(ids, "ids", {-1});
         check_shape(offsets, "offsets", {-1});
         check_shape(columns, "columns", {kColumns, -1});
@@ -86,6 +199,13 @@ public:
     }
 
 private:
+    // One caller at a time, since steps work without the GIL. Never waits: after a fork the other may be gone.
+    std::unique_lock<std::mutex> enter() {
+        std::unique_lock<std::mutex> lock(callers_, std::try_to_lock);
+        if (!lock) throw std::runtime_error("another thread is using this object");
+        return lock;
+    }
+
     int64_t step() const { return *state_.step; }
     int64_t moves_from() const { return *state_.moves_from; }
 
@@ -359,7 +479,7 @@ private:
         }
     }
 
-    OneAtATime callers_;
+    std::mutex callers_;
     const py::tuple arrays_;  // what state_ points into
     const AdamState state_;
     const double beta1_, beta2_, epsilon_;
@@ -375,7 +495,7 @@ private:
 Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int64_t dim, double probability) {
     if (occurrences < 0 || dim < 0) throw std::invalid_argument("a mask of negative size");
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(float));
-    if (dim > kMost / std::max<int64_t>(occurrences, 1)) throw std::length_error("a mask of more bytes than there are");
+    if (dim > kMost / std::max<int64_t>(occurrences, 1)) throw std::bad_alloc();
     const Dropout dropout(probability, seed);
     Array<float> masks({occurrences, dim});  // first of all: numpy refuses what is too large
     if (masks.size() == 0) return masks;

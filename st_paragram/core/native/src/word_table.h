@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #if defined(_MSC_VER)
@@ -160,23 +161,15 @@ public:
 
     // Add the words of another table that are not there.
     void add_all(const WordTable& other) {
-        constexpr int kAhead = 16;  // words whose slots are on their way from memory
-        Word words[kAhead];
-        Record records[kAhead];
-        uint64_t count = 0;
-        const auto add_next = [&](uint64_t number) {
-            const Word& word = words[number % kAhead];
-            const Record& record = records[number % kAhead];
+        constexpr size_t kAhead = 16;  // words whose slots are on their way from memory
+        std::vector<std::pair<Word, Record>> words;
+        words.reserve(other.words_);
+        other.each([&](const Word& word, const Record& record) { words.emplace_back(word, record); });
+        for (size_t i = 0; i < words.size(); ++i) {
+            if (i + kAhead < words.size()) prefetch_slot(words[i + kAhead].first);
+            const auto& [word, record] = words[i];
             if (!find(word).at) add(word, record.ids(), record.pieces(), record.has_unknown(), record.cost());
-        };
-        other.each([&](const Word& word, const Record& record) {
-            if (count >= kAhead) add_next(count - kAhead);
-            prefetch_slot(word);
-            words[count % kAhead] = word;
-            records[count % kAhead] = record;
-            ++count;
-        });
-        for (uint64_t number = count < kAhead ? 0 : count - kAhead; number < count; ++number) add_next(number);
+        }
     }
 
     void start_over() {

@@ -1,0 +1,290 @@
+// Reading and checking a sentencepiece model. What is not understood is refused: sentencepiece is to judge then.
+#include "unigram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+
+namespace st_paragram {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 30;
+constexpr size_t kUsualPiece = 20;          // bytes in the file
+constexpr size_t kLongestPiece = 4096;      // bytes; sentencepiece 0.2.3 refuses pieces of 8000
+constexpr size_t kLongestReplacement = 64;  // bytes; those of sentencepiece's own rules have 33 at most
+constexpr int kLongestKey = 32;             // bytes; of keys that begin each other sentencepiece sees so many
+constexpr float kLeastScore = -4096, kUnknownPenalty = 10;
+constexpr const char *kDamaged = "a damaged model file", *kDamagedRules = "a damaged table of normalization rules";
+
+void refuse_if(bool condition, const char* reason) {
+    if (condition) throw std::invalid_argument(reason);
+}
+
+uint32_t read_number(const char* from) {
+    const auto* byte = reinterpret_cast<const unsigned char*>(from);
+    return byte[0] | byte[1] << 8 | byte[2] << 16 | static_cast<uint32_t>(byte[3]) << 24;
+}
+
+// Seven bits a byte, lowest first; the top bit says that more follow.
+uint64_t take_varint(std::string_view& bytes) {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 70 && !bytes.empty(); shift += 7) {
+        const auto byte = static_cast<unsigned char>(bytes.front());
+        bytes.remove_prefix(1);
+        if (shift == 63 && byte > 1) break;
+        value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+        if (byte < 0x80) return value;
+    }
+    throw std::invalid_argument(kDamaged);
+}
+
+// A field of a message in protocol buffers' wire format: an integer (type 0), or bytes (1: eight, 5: four, 2: any number).
+struct Field {
+    uint64_t number, integer;
+    int type;
+    std::string_view bytes;
+
+    const Field& of_type(int wanted) const {
+        refuse_if(type != wanted, kDamaged);
+        return *this;
+    }
+    bool flag() const { return of_type(0).integer != 0; }
+    std::string_view text() const { return of_type(2).bytes; }
+    float real() const {
+        const uint32_t bits = read_number(of_type(5).bytes.data());
+        float value;
+        std::memcpy(&value, &bits, 4);
+        return value;
+    }
+};
+
+// Call each(field) for the fields of a message. Groups (types 3 and 4) are refused: the messages read here have none.
+template <class Each>
+void each_field(std::string_view bytes, Each each) {
+    while (!bytes.empty()) {
+        const uint64_t key = take_varint(bytes);
+        Field field{key >> 3, 0, static_cast<int>(key & 7), {}};
+        refuse_if(key >> 32 || !field.number || field.type == 3 || field.type == 4 || field.type > 5, kDamaged);
+        if (field.type == 0) {
+            field.integer = take_varint(bytes);
+        } else {
+            const uint64_t size = field.type == 1 ? 8 : field.type == 5 ? 4 : take_varint(bytes);
+            refuse_if(size > bytes.size(), kDamaged);
+            field.bytes = bytes.substr(0, size);
+            bytes.remove_prefix(size);
+        }
+        each(field);
+    }
+}
+
+struct Piece {
+    std::string_view text;
+    float score = 0;
+    Kind kind = Kind::kNormal;
+
+    bool matched() const { return kind == Kind::kNormal || kind == Kind::kUnused; }
+};
+
+Piece read_piece(std::string_view bytes) {
+    Piece piece;
+    each_field(bytes, [&](const Field& field) {
+        if (field.number == 1) piece.text = field.text();
+        if (field.number == 2) piece.score = field.real();
+        if (field.number != 3) return;
+        refuse_if(field.of_type(0).integer < 1 || field.integer > 6, "pieces of an unknown type");
+        piece.kind = static_cast<Kind>(field.integer);
+    });
+    return piece;
+}
+
+void check_piece(const Piece& piece, std::string_view unknown) {
+    refuse_if(piece.text.empty() || piece.text.size() > kLongestPiece, "pieces that are empty or very long");
+    refuse_if(piece.text.find('\0') != piece.text.npos || !is_utf8(piece.text), "pieces that are not text");
+    refuse_if(piece.kind == Kind::kUserDefined, "user-defined pieces");
+    refuse_if(piece.matched() && piece.text.find(kMetaSymbol, 1) != piece.text.npos, "pieces of several words");
+    refuse_if(!std::isfinite(piece.score), "scores that are not numbers");
+    const float steps = std::ldexp(piece.score, kScoreBits);
+    const bool rounded = piece.score <= 0 && piece.score >= kLeastScore && steps == std::floor(steps);
+    refuse_if(piece.kind == Kind::kNormal && !rounded, "scores that are not rounded");
+    refuse_if((piece.kind == Kind::kUnknown) != (piece.text == unknown), "an unknown piece of another name");
+}
+
+// The number of a byte piece, which is written <0x00> .. <0xFF>.
+size_t byte_of(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    refuse_if(text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>', "byte pieces of other names");
+    const size_t high = kDigits.find(text[3]), low = kDigits.find(text[4]);
+    refuse_if(high == kDigits.npos || low == kDigits.npos, "byte pieces of other names");
+    return 16 * high + low;
+}
+
+// Views into the file.
+struct Model {
+    std::vector<Piece> pieces;
+    std::string_view charsmap, unknown = "<unk>";
+    bool byte_fallback = false;
+
+    explicit Model(std::string_view file) {
+        refuse_if(file.size() > kMostBytes, "a very large model file");
+        pieces.reserve(file.size() / kUsualPiece);
+        int times[6] = {};
+        each_field(file, [&](const Field& field) {
+            refuse_if(field.number > 5, "a model file with other fields");
+            refuse_if(field.number != 1 && times[field.number]++, "a model file with fields that are repeated");
+            const std::string_view bytes = field.text();
+            switch (field.number) {
+                case 1: pieces.push_back(read_piece(bytes)); break;
+                case 2: read_trainer(bytes); break;
+                case 3: read_normalizer(bytes); break;
+                case 4: refuse_if(!bytes.empty(), "a model file with tests of itself"); break;
+                default: refuse_if(!bytes.empty(), "rules for decoding");
+            }
+        });
+        int of_kind[7] = {}, spaces = 0;
+        for (const Piece& piece : pieces) {
+            check_piece(piece, unknown);
+            ++of_kind[static_cast<int>(piece.kind)];
+            spaces += piece.kind == Kind::kNormal && piece.text == kMetaSymbol;
+        }
+        refuse_if(!spaces, "no piece for the space");
+        refuse_if(of_kind[static_cast<int>(Kind::kUnknown)] != 1, "not one unknown piece");
+        refuse_if(of_kind[static_cast<int>(Kind::kByte)] != (byte_fallback ? 256 : 0), "another number of byte pieces");
+    }
+
+    void read_trainer(std::string_view bytes) {
+        each_field(bytes, [&](const Field& field) {
+            if (field.number == 3) refuse_if(field.of_type(0).integer != 1, "no unigram model");
+            if (field.number == 24) refuse_if(field.flag(), "another treatment of spaces");
+            if (field.number == 35) byte_fallback = field.flag();
+            if (field.number == 45) unknown = field.text().empty() ? "<unk>" : field.bytes;
+        });
+    }
+
+    // The dummy prefix, the removal of extra spaces and the meta symbol must not be switched off.
+    void read_normalizer(std::string_view bytes) {
+        each_field(bytes, [&](const Field& field) {
+            if (field.number == 2) charsmap = field.text();
+            if (field.number >= 3 && field.number <= 5) refuse_if(!field.flag(), "another treatment of spaces");
+        });
+    }
+};
+
+}  // namespace
+
+Unigram::Unigram(std::string_view file) {
+    const Model model(file);
+    charsmap_ = Charsmap(model.charsmap);
+    const auto steps = [](float score) { return static_cast<int32_t>(std::ldexp(score, kScoreBits)); };
+    std::vector<PieceTrie::Entry> entries;  // pieces that words are made of
+    std::set<std::string_view> others;
+    float smallest = 0;
+    if (model.byte_fallback) byte_ids_.assign(256, -1);
+    entries.reserve(model.pieces.size());
+    for (const Piece& piece : model.pieces) {
+        const int32_t id = size();
+        starts_.push_back(static_cast<uint32_t>(texts_.size()));
+        texts_ += piece.text;
+        kinds_.push_back(piece.kind);
+        if (piece.kind == Kind::kNormal) smallest = std::min(smallest, piece.score);
+        if (piece.kind == Kind::kUnknown) unknown_ = id;
+        if (piece.kind == Kind::kByte) byte_ids_[byte_of(piece.text)] = id;
+        if (piece.matched()) {
+            const bool used = piece.kind == Kind::kNormal;
+            entries.push_back({piece.text, {used ? id : -1, used ? steps(piece.score) : 0}});
+        } else {
+            refuse_if(!others.insert(piece.text).second, "pieces that are there twice");
+        }
+    }
+    starts_.push_back(static_cast<uint32_t>(texts_.size()));
+    unknown_score_ = steps(smallest - kUnknownPenalty);
+    trie_ = PieceTrie(entries);
+}
+
+Charsmap::Charsmap(std::string_view bytes) {
+    refuse_if(bytes.size() <= 4, "no normalization rules");
+    const size_t size = read_number(bytes.data());
+    refuse_if(size < 1024 || size % 1024 || size >= bytes.size() - 4, kDamagedRules);
+    units_.resize(size / 4);
+    for (size_t i = 0; i < units_.size(); ++i) units_[i] = read_number(bytes.data() + 4 + 4 * i);
+    replacements_ = bytes.substr(4 + size);
+    refuse_if(replacements_.back() != '\0', kDamagedRules);
+    check_units();
+    check_keys();
+    int64_t length = 0;
+    longest(kMetaSymbol.data(), kMetaSymbol.data() + 3, length);
+    refuse_if(length != 3, "normalization rules that leave the meta symbol in a text");
+    for (int byte = 0; byte < 128; ++byte) {
+        uint32_t node = 0;
+        plain_[byte] = !child(node, static_cast<unsigned char>(byte)) || !has_leaf(units_[node]);
+        for (int second = 0; node && second < 128; ++second) {
+            uint32_t below = node;
+            if (child(below, static_cast<unsigned char>(second))) plain_[byte] = false;
+        }
+    }
+}
+
+// As sentencepiece checks a table when it loads one (since 0.2.2): no child can be outside the units.
+void Charsmap::check_units() const {
+    const auto size = static_cast<uint32_t>(units_.size());
+    const auto inside = [&](uint32_t base) { return (base | 0xFF) < size; };
+    const bool root = !label(units_[0]) && !has_leaf(units_[0]) && offset(units_[0]) && inside(offset(units_[0]));
+    refuse_if(!root, kDamagedRules);
+    for (uint32_t i = 1; i < size; ++i) {
+        const uint32_t unit = units_[i], base = i ^ offset(unit);
+        const bool good = unit & kLeaf ? (unit & ~kLeaf) < replacements_.size()
+                                       : inside(base) && (!has_leaf(unit) || units_[base] & kLeaf);
+        refuse_if(!good, kDamagedRules);
+    }
+}
+
+// Go through all keys, byte by byte: they must be whole characters without a space. Keys share their ends as well as
+// their beginnings, so a unit counts once for every length of a key and every number of bytes that its last character
+// still asks for. As no key is long, this comes to an end whatever the units are.
+void Charsmap::check_keys() const {
+    struct Place {
+        uint32_t node;
+        int missing;
+    };
+    const size_t size = units_.size();
+    std::vector<uint32_t> first(size, 0), next(size, 0);  // units by the base that they are children of; 0: none
+    for (uint32_t i = 1; i < size; ++i) {
+        if (units_[i] & kLeaf) continue;
+        uint32_t& head = first[i ^ label(units_[i])];
+        next[i] = head;
+        head = i;
+    }
+    std::vector<uint8_t> reached(4 * size, 0);  // by the longest keys so far
+    std::vector<Place> places{{0, 0}}, longer;
+    for (int length = 1; !places.empty(); ++length) {
+        refuse_if(length > kLongestKey + 1, kDamagedRules);
+        for (const Place place : places) {
+            for (uint32_t i = first[place.node ^ offset(units_[place.node])]; i; i = next[i]) {
+                const auto byte = static_cast<unsigned char>(units_[i]);
+                const bool continues = (byte & 0xC0) == 0x80;
+                refuse_if(!byte || continues != (place.missing > 0), kDamagedRules);
+                refuse_if(byte == ' ', "normalization rules that reach across spaces");
+                const int missing = continues ? place.missing - 1 : width_of(byte) - 1;
+                refuse_if(has_leaf(units_[i]) && missing, kDamagedRules);
+                if (has_leaf(units_[i])) check_replacement(i ^ offset(units_[i]));
+                uint8_t& mark = reached[4 * i + static_cast<size_t>(missing)];
+                if (mark != length) longer.push_back({i, missing});
+                mark = static_cast<uint8_t>(length);
+            }
+        }
+        places.swap(longer);
+        longer.clear();
+    }
+}
+
+// What replaces a key: a whole string of the replacements, in UTF-8.
+void Charsmap::check_replacement(uint32_t leaf) const {
+    const size_t begin = units_[leaf] & ~kLeaf;
+    const std::string_view text(replacements_.data() + begin);
+    const bool whole = begin == 0 || replacements_[begin - 1] == '\0';
+    refuse_if(!whole || text.size() > kLongestReplacement || !is_utf8(text), kDamagedRules);
+    refuse_if(text.find(kMetaSymbol) != text.npos, "normalization rules that put a meta symbol in a text");
+}
+
+}  // namespace st_paragram
