@@ -214,7 +214,7 @@ def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
         return known | {"action": "store_false" if field.default else "store_true"}
     if words:
         return known | {"choices": words}
-    kind = next(iter(kinds), None)
+    kind = kinds[0] if kinds else object
     known["metavar"] = _text(field, "metavar") or _METAVARS.get(kind, "VALUE")
     return known | {"type": kind} if kind in (int, float) else known
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import yaml
 
-from st_paragram.core.yaml_files import read_yaml
 from st_paragram.errors import ParagramError, SettingsError, one_line, short
 from st_paragram.tools.cleaning.base import RowStep
 from st_paragram.tools.cleaning.duplicates import Duplicates, Key
@@ -110,11 +109,11 @@ def read_cleaning(path: str | Path) -> Cleaning:
         SettingsError: The file is missing or not YAML, or its list is refused, see `parse_cleaning`.
     """
     try:
-        items = read_yaml(path, _Loader)
+        items = yaml.load(Path(path).read_bytes(), _Loader)
     except OSError as error:
         seen = f"{path}: no list of filters can be read ({error.strerror})"
         raise SettingsError(f"{seen}; give a YAML file, or default or paper") from error
-    except ValueError as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
     return parse_cleaning(items, str(path))
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from st_paragram.core.yaml_files import read_yaml
+from st_paragram.core.settings import read_yaml
 from st_paragram.errors import SettingsError, one_line
 
 PATH = Path(__file__).with_name("corpora.yaml")
@@ -91,10 +91,7 @@ def load_catalogue(path: Path = PATH) -> Catalogue:
     Raises:
         SettingsError: The file cannot be read, or an entry has unknown, missing or wrong keys; the message names them.
     """
-    try:
-        tree = read_yaml(path)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path}: cannot be read as a catalogue ({one_line(error)}); correct it") from error
+    tree = read_yaml(path)
     top = _checked(path, "the file", tree, {"opus", "corpora", "languages", "sets"}, {"opus", "corpora"})
     parts = {part: _mapping(path, part, top.get(part) or {}) for part in ("corpora", "sets", "languages")}
     corpora = {name: _entry(path, name, Corpus, values) for name, values in parts["corpora"].items()}

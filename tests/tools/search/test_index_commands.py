@@ -8,7 +8,7 @@ import pytest
 
 from st_paragram import SearchIndex
 from st_paragram.cli.main import main
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.search.prompt import Prompt
 from st_paragram.tools.search.tagged_texts import constant_tags, tagged_table
 

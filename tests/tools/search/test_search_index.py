@@ -249,7 +249,7 @@ def test_a_changed_bit_is_found_by_a_check(inexact, tmp_path, name):
     data = bytearray((folder / name).read_bytes())
     data[-2] ^= 1
     (folder / name).write_bytes(data)
-    with pytest.raises(MiningError, match="damaged.*build the index again") as caught:
+    with pytest.raises(MiningError, match=r"damaged.*build the index again") as caught:
         index_metadata.check_index(folder)
     assert "\n" not in str(caught.value)
 
