@@ -179,8 +179,8 @@ def run_script(name: str, command: str, description: str | None, given: Sequence
 
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     """Call `run`; errors raised on purpose become one line on stderr and status 1, Ctrl-C status 130."""
-    # Threads that wait should soon sleep: with GNU OpenMP's default, a second busy process makes the many small steps of
-    # training ten times slower. libgomp reads it when torch is imported, which `run` does.
+    # Threads that wait should soon sleep: with GNU OpenMP's default, a second busy process makes the many small steps
+    # of training ten times slower. libgomp reads it when torch is imported, which `run` does.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for chatty in ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from st_paragram.core.settings import read_yaml
-from st_paragram.errors import SettingsError, one_line
+from st_paragram.errors import SettingsError
 
 PATH = Path(__file__).with_name("corpora.yaml")
 _KINDS = {str: "text", int: "whole number", list: "list", dict: "mapping"}
