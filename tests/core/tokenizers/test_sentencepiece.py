@@ -59,7 +59,7 @@ def test_what_a_model_may_be(vocabulary, tmp_path, how):
         (sentencepiece.SentencePieceProcessor(), "not a sentencepiece model"),
         (None, "no sentencepiece model: NoneType; give a path"),
     ],
-    ids=str,
+    ids=["nonsense", "missing", "empty", "none"],
 )
 def test_what_is_no_model(model, message):
     with pytest.raises(SettingsError, match=message) as caught:
