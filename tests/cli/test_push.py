@@ -41,14 +41,14 @@ def test_a_dry_run_shows_files_with_sizes_and_sends_nothing(hub, folder, capsys,
     said = capsys.readouterr()
     sizes = {line.split()[1]: line.split()[0] for line in said.out.splitlines()}
     assert sizes["model.safetensors"] == f"{(folder / 'model.safetensors').stat().st_size:,}"
-    assert "README.md" in sizes and "would be uploaded to me/p-sp-xx, private if it is new: 8 files" in said.err
+    assert "README.md" in sizes and "would be uploaded to me/p-sp-xx, private if it is new: 7 files" in said.err
     assert not hub.asked
 
 
 def test_it_uploads_and_then_has_nothing_to_do(hub, capsys):
     assert main(["push", "p-sp-xx", NAME, "--public", "--licence", "CC0-1.0", "--revision", "v1"]) == 0
     said = capsys.readouterr()
-    assert "uploaded to me/p-sp-xx (public): 8 files" in said.err and "model.safetensors" in said.out
+    assert "uploaded to me/p-sp-xx (public): 7 files" in said.err and "model.safetensors" in said.out
     assert ModelCard(hub.repositories[NAME].head("v1")["README.md"].decode()).data.license == "cc0-1.0"
     assert main(["push", "p-sp-xx", NAME, "--public", "--licence", "cc0-1.0", "--branch", "v1"]) == 0
     said = capsys.readouterr()

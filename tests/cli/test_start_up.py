@@ -43,7 +43,7 @@ MINE, BOTH, MODEL = ["mine", "--output", "new"], ["--source", "a", "--target", "
 REFUSED = [
     ([*MINE, "--source", "none", "--target", "b", *MODEL], "none: No such file"),
     ([*MINE, "--source", "a", "--target", ".", *MODEL], ". is a folder, where a file is expected; name a file"),
-    ([*MINE, *BOTH, "--model", "nobody"], "no model 'nobody'; looked for nobody,"),
+    ([*MINE, *BOTH, "--model", "nobody"], "no model 'nobody': no such folder"),
     (["mine", "--output", "old", *BOTH, *MODEL], "old exists; choose another name or give --overwrite"),
     (["mine", "--output", "a/new", *BOTH, *MODEL], "a is a file, where a folder is expected"),
     ([*MINE, *BOTH, *MODEL, "--memory", "1M"], "memory is 1,048,576 bytes; give at least 256M"),
@@ -64,7 +64,7 @@ REFUSED = [
     (["score", "pairs", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
     (["score", "pairs", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["score", "pairs", "--output", "new", "--background-source", "none", "--background-target", "b"], "none: No such"),
-    (["score", "pairs", "--output", "new", "--labels", "none", *MODEL], "none: no such file"),
+    (["score", "pairs", "--output", "new", "--labels", "none", *MODEL], "none: No such file"),
     (["dedupe", "none", "--output", "new"], "none: No such file"),
     (["dedupe", "a", "--output", "old"], "old exists; choose another name or give --overwrite"),
     (["dedupe", "a", "--output", "new", "--method", "embeddings", "--model", "nobody"], "no model 'nobody'"),
@@ -72,7 +72,7 @@ REFUSED = [
     (["embed", "a", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
     (["embed", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["export", "nobody", "new"], "no model 'nobody'"),
-    (["export", "all-MiniLM-L6-v2", "new"], "a model of the hub needs its owner, as owner/name"),
+    (["export", "all-MiniLM-L6-v2", "new"], "or name one of the hub as owner/name"),
     (["export", "model", "old"], "old is a file, where a folder is expected"),
 ]
 

@@ -82,7 +82,7 @@ class MinedNegatives:
             OSError, ValueError: the file is missing or damaged, or of other sources.
         """
         with np.load(folder / _FILE) as file:
-            pools, seconds, firsts = (file[name] for name in _NAMES)
+            pools, seconds, firsts = (file[name].astype(np.int64, casting="safe") for name in _NAMES)
         _check(pools, seconds, firsts, sizes)
         ends = np.cumsum(pools[:, 3])
         self._pools = {

@@ -103,7 +103,7 @@ def test_what_was_mined_is_read_back(tmp_path):
         ({"pools": np.array([[0, 0, 0, 4]])}, "not a negative for each pair"),
         ({"firsts": np.array([0, 1])}, "not a negative for each pair"),
         ({"seconds": np.array([0, -1, 1])}, "rows that do not exist"),
-        ({"seconds": np.zeros(3)}, "float64"),
+        ({"seconds": np.zeros(3)}, "Cannot cast"),
     ],
 )
 def test_files_that_were_not_written_here(tmp_path, changes, told):

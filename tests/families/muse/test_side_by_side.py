@@ -87,7 +87,7 @@ def test_the_projection_keeps_the_principal_components(files, pairs, capsys):
         (["use-psp", "--psp", "p-sp", "--dim", "9"], "--dim and --text belong together"),
         (["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"], "--dim is 19; give 1 to 18"),
         (["use-psp", "--psp", "p-sp", "--dim", "9", "--text", "few.txt"], "few.txt: 1 lines for 19 components"),
-        (["use-psp", "--psp", "p-sp", "--dim", "9", "--text", "none.txt"], "none.txt: no such file"),
+        (["use-psp", "--psp", "p-sp", "--dim", "9", "--text", "none.txt"], "none.txt: No such file"),
         (["use", "--psp", "p-sp"], "--psp does not go with use; leave it out"),
         (["use", "--exact"], "--exact and --segment do not go with use"),
         (["use", "pieces.model"], "SENTENCEPIECE does not go with use"),

@@ -57,7 +57,7 @@ def test_what_is_missing_is_named(capsys, tmp_path):
     assert "--lang, --output, FILE missing; give them, or --list" in capsys.readouterr().err
     gone = str(tmp_path / "gone.tsv")
     assert main(["tasks", "--kind", "faq", "--lang", "en", "--output", str(tmp_path / "o"), gone]) == 1
-    assert capsys.readouterr().err == f"st-paragram tasks: {gone}: no such file; check the path\n"
+    assert capsys.readouterr().err == f"st-paragram tasks: {gone}: No such file or directory; check the path\n"
 
 
 def test_the_script_does_the_same(snli, tmp_path, monkeypatch, capsys):

@@ -156,7 +156,7 @@ def test_damaged_directories_are_refused(folders, tmp_path):
         (["p-sp"], "nothing to train on; give --qa, --responses or --nli"),
         (["nowhere", "--qa", "qa"], "no model 'nowhere'"),
         (["p-sp", "--qa", "none"], "none: no such folder of the task qa"),
-        (["p-sp", "--qa", "qa", "--epochs", "0"], "epochs is 0; it must be at least 1"),
+        (["p-sp", "--qa", "qa", "--epochs", "0"], "epochs is 0; it must be greater than or equal to 1"),
         (["p-sp", "--qa", "qa", "--output", "p-sp"], "p-sp exists"),
     ],
 )

@@ -232,7 +232,7 @@ def test_a_full_disk_leaves_no_output(model, documents, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(MiningError, match=r"out\.tsv: could not be made.*No space"):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
         patch.setattr("shutil.copyfileobj", full)
         mine_documents(documents, tmp_path / "out.tsv", model)
     assert not list(tmp_path.glob("out.tsv*"))

@@ -231,7 +231,7 @@ def test_refusals(model, texts, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 0}, "k is 0; it must be at least 1"),
+        ({"k": 0}, "k is 0; it must be greater than or equal to 1"),
         ({"recall": 0}, "recall is 0"),
         ({"memory": 1000}, "memory is 1,000 bytes; give at least"),
         ({"index": "a b"}, "index is 'a b'"),
@@ -420,7 +420,7 @@ def test_a_full_disk(model, texts, tmp_path, capsys):
     arguments = ["mine", "--source", texts[0], "--target", texts[1], "--model", model, "--output", tmp_path / "p.tsv"]
     with largest_file(4096):
         assert main(list(map(str, arguments))) == 1
-    assert "could not be made" in capsys.readouterr().err.strip().split("\n")[-1]
+    assert "File too large" in capsys.readouterr().err.strip().split("\n")[-1]
     assert not (tmp_path / "p.tsv").exists() and not list(tmp_path.rglob("*.part"))
 
 

@@ -277,7 +277,7 @@ def test_the_command(tmp_path, folder, pairs, file, capsys):
         (["--margin", "absolute", "--background", "self"], "uses no background"),
         (["--background-source", "x"], "two sides"),
         (["--background", "self", "--background-source", "x", "--background-target", "y"], "exclude each other"),
-        (["--background-source", "x", "--background-target", "y"], "no such file"),
+        (["--background-source", "x", "--background-target", "y"], "No such file"),
         (["--precision", "95"], "precision is 95"),
         (["-k", "0"], "k is 0"),
     ],

@@ -168,7 +168,7 @@ def test_options() -> None:
     assert "near_duplicates" not in str(Cleaning().as_json())
     assert parse_cleaning(["near_duplicates"], "x").near_duplicates == NearDuplicates()
     for options, message in (
-        ({"threshold": 0}, "entry 1: near_duplicates: threshold is 0; it must be above 0 and at most 1"),
+        ({"threshold": 0}, "entry 1: near_duplicates: threshold is 0; it must be greater than 0"),
         ({"copies": 0}, "copies is 0"),
         ({"on": ["pair"]}, "on is"),
         ({"limit": 3}, "near_duplicates has no option 'limit'; known are on, threshold, copies, shingle, bands"),
