@@ -64,6 +64,12 @@ def test_tables_of_another_shape_are_refused(values, ids):
         kernels().keep_best(np.zeros((4, 9), F32), 0, np.zeros(values, F32), np.zeros(ids, I64), False, 1)
 
 
+@pytest.mark.parametrize("first", [-1, 2**63 - 1])
+def test_numbers_of_rows_do_not_overflow(first):
+    with pytest.raises(ValueError, match="first is no number of a row"):
+        kernels().keep_best(np.ones((4, 9), F32), first, np.zeros((4, 2), F32), np.zeros((4, 2), I64), False, 1)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("of_columns", [True, False])
 def test_the_best_of_many_columns_by_any_number_of_threads(threads, of_columns):

@@ -80,11 +80,6 @@ def lowering(proto) -> SentencePieceTokenizer:
     return SentencePieceTokenizer(proto)
 
 
-@pytest.fixture(scope="module")
-def keeping(proto) -> SentencePieceTokenizer:
-    return SentencePieceTokenizer(proto, lower_case=False)
-
-
 def check(vocabulary: SentencePieceTokenizer, texts: list[str]) -> None:
     for max_length, threads in ((None, 1), (4, 2), (None, 2)):
         assert rows_of(vocabulary.encode(texts, max_length, threads)) == reference(vocabulary, texts, max_length)
@@ -96,9 +91,9 @@ def left_to_sentencepiece(vocabulary: SentencePieceTokenizer, texts: list[str]) 
 
 
 @pytest.mark.parametrize("text", CASES, ids=range(len(CASES)))
-def test_hard_case(lowering, keeping, text):
+def test_hard_case(lowering, text):
     check(lowering, [text])
-    check(keeping, [text, "the river", text])
+    check(SentencePieceTokenizer(lowering.model_proto, lower_case=False), [text, "the river", text])
 
 
 characters = st.sampled_from(SPACES + HARD) | st.characters(exclude_categories=["Cs"])
@@ -109,9 +104,9 @@ hard_texts = st.lists(
 
 @settings(max_examples=200)
 @given(texts=st.lists(hard_texts, max_size=6))
-def test_any_texts(lowering, keeping, texts):
+def test_any_texts(lowering, texts):
     check(lowering, texts)
-    check(keeping, texts)
+    check(SentencePieceTokenizer(lowering.model_proto, lower_case=False), texts)
 
 
 @needs_kernels
@@ -292,14 +287,12 @@ def test_pieces_that_are_not_understood(proto, text, score, kind, reason):
 
 @needs_kernels
 def test_files_that_are_not_understood(proto):
-    pieces = piece("<unk>", 0, 2) + piece("▁a", -1.0)
-    with pytest.raises(ValueError, match="space"):
-        kernels().Unigram(pieces + without_pieces(proto))
-    with pytest.raises(ValueError, match="other fields"):
-        kernels().Unigram(proto + b"\x32\0")
-    for damaged in (proto[:-1], proto + b"\0", proto + b"\x0b", proto + b"\x0a\x7f", proto + b"\xff" * 11):
-        with pytest.raises(ValueError, match="damaged"):
-            kernels().Unigram(damaged)
+    spaceless = piece("<unk>", 0, 2) + piece("▁a", -1.0) + without_pieces(proto)
+    damaged = (proto[:-1], proto + b"\0", proto + b"\x0b", proto + b"\x0a\x7f", proto + b"\xff" * 11)
+    cases = [(spaceless, "space"), (proto + b"\x32\0", "other fields"), *((file, "damaged") for file in damaged)]
+    for file, reason in cases:
+        with pytest.raises(ValueError, match=reason):
+            kernels().Unigram(file)
 
 
 def test_lone_surrogates_are_question_marks(lowering):

@@ -41,6 +41,7 @@ void keep_best(const Array<float>& tile, int64_t first, Array<float>& values, Ar
     check_shape(ids, "ids", {values.shape(0), values.shape(1)});
     const int64_t count = values.shape(1);
     if (count < 1) throw refusal("values", "has no columns");
+    if (first < 0 || first > INT64_MAX - rows - columns) throw refusal("first", "is no number of a row");
     float* value = writable(values, "values", tile, ids);
     int64_t* id = writable(ids, "ids", tile, values);
     const float* from = tile.data();
