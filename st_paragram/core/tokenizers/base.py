@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
+import pkgutil
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -38,9 +38,8 @@ class Encoded(NamedTuple):
     @classmethod
     def of(cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None) -> Encoded:
         """Cut texts to `max_length` ids, if given, then drop the unknown id; `counts` (N,) are the ids of each."""
-        if max_length is None:
-            return cls(*drop_unknown(ids, counts, unknown_id), 0)
-        return cls(*drop_unknown(*truncate(ids, counts, max_length), unknown_id), int((counts > max_length).sum()))
+        most = len(ids) if max_length is None else max_length
+        return cls(*drop_unknown(*truncate(ids, counts, most), unknown_id), int((counts > most).sum()))
 
 
 class Tokenizer(Protocol):
@@ -118,9 +117,8 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
     if wrong := [name for name in ("lower_case", "trigrams") if not isinstance(options.get(name, True), bool)]:
         raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}; true or false is expected")
-    module, _, name = KINDS[kind].partition(":")
     with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "make it anew"):
-        tokenizer: Tokenizer = getattr(importlib.import_module(module), name)(content, **options)
+        tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)
     return tokenizer
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -70,12 +70,9 @@ def joined(pieces: Sequence[str]) -> str:
 
 def train_trigrams(texts: Iterable[str], size: int = 200_000, lower_case: bool = True) -> bytes:
     """The most frequent trigrams, at most `size`, as the content of a `CharacterTrigramTokenizer`."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(trigrams(text.lower() if lower_case else text))
-    for trigram in filter(_SURROGATE.search, list(counts)):
-        del counts[trigram]
-    return most_frequent(counts, size, "trigrams")
+    counts = Counter(chain.from_iterable(map(trigrams, map(str.lower, texts) if lower_case else texts)))
+    text_only = {trigram: count for trigram, count in counts.items() if not _SURROGATE.search(trigram)}
+    return most_frequent(Counter(text_only), size, "trigrams")
 
 
 def _keys(text: str) -> NDArray[np.int64]:

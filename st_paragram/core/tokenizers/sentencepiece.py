@@ -213,10 +213,9 @@ def train_vocabulary(
     max_sentence_bytes: int = 4192,
     seed: int = 0,
 ) -> bytes:
-    """Train a sentencepiece unigram model; its scores are rounded, so that words can be encoded one by one.
+    """Train a unigram model on normalized text; its scores are rounded, so that words can be encoded one by one.
 
-    The text is normalized already, and read once. A small one gives fewer pieces than `size`, and another number of
-    threads gives slightly other ones (the order of sentencepiece's sums).
+    A small text gives fewer pieces than `size`, and another number of threads slightly other ones (the order of sums).
     """
     import sentencepiece
 

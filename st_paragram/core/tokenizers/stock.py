@@ -58,9 +58,7 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     vocabulary = [(f" {names[each]}", worst) if each in no_text else (names[each], scores[each]) for each in ids]
     stock = Tokenizer(models.Unigram(vocabulary, unk_id=tokenizer.unknown_id, byte_fallback=False))
     # The space is stripped again; it is there since NFKC panics on a text that begins with an inserted character.
-    steps: list[Normalizer] = [normalizers.Prepend(" ")]
-    if tokenizer.lower_case:
-        steps += _lower_casing()
+    steps: list[Normalizer] = [normalizers.Prepend(" "), *(_lower_casing() if tokenizer.lower_case else [])]
     if charsmap:
         steps += [normalizers.Replace(_TILDE, _STAND_IN), normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER)]
         steps += [normalizers.NFKC(), normalizers.Replace(_BARRIER, ""), normalizers.Replace(_STAND_IN, _TILDE)]

@@ -89,10 +89,6 @@ def test_dropped_ids(vocabulary):
             load_tokenizer(some.kind, some.content, {"dropped": [wrong]})
 
 
-def test_lone_surrogates_do_not_break_a_batch(vocabulary):
-    assert len(vocabulary.encode(["ba \ud800 ce", "di"])[1]) == 3
-
-
 def test_jieba_segments_texts_with_han_characters_only(vocabulary):
     pytest.importorskip("jieba")
     segmenting = SentencePieceTokenizer(vocabulary.content, segmentation=Segmentation.JIEBA)
