@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
+import pkgutil
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
-from st_paragram.errors import SettingsError, one_line, short
+from st_paragram.errors import SettingsError, refused, short
 
 #: Ids of N texts in one array and the offsets of texts, as `Tokenizer.encode` gives them.
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -24,7 +24,6 @@ KINDS = {
     "word": "st_paragram.core.tokenizers.words:WordTokenizer",
     "trigram": "st_paragram.core.tokenizers.character_trigrams:CharacterTrigramTokenizer",
     "bilingual": "st_paragram.core.tokenizers.bilingual:BilingualTokenizer",
-    "sentencepiece-subset": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",  # with ids dropped
     "original": "st_paragram.core.tokenizers.original:OriginalTokenizer",
 }
 
@@ -39,27 +38,20 @@ class Encoded(NamedTuple):
     @classmethod
     def of(cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None) -> Encoded:
         """Cut texts to `max_length` ids, if given, then drop the unknown id; `counts` (N,) are the ids of each."""
-        if max_length is None:
-            return cls(*drop_unknown(ids, counts, unknown_id), 0)
-        return cls(*drop_unknown(*truncate(ids, counts, max_length), unknown_id), int((counts > max_length).sum()))
+        most = len(ids) if max_length is None else max_length
+        return cls(*drop_unknown(*truncate(ids, counts, most), unknown_id), int((counts > most).sum()))
 
 
 class Tokenizer(Protocol):
     """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id (EMNLP 2022).
 
     `Class(content, **options)` makes one: equality, hashes and pickling follow from kind, content and options.
-
-    Attributes:
-        kind: the name of the class in `KINDS`.
-        unknown_id: a row of the embedding table like any other.
-        content: the vocabulary, as the bytes of a file.
-        options: what decides about ids besides the content: JSON values, named as the arguments of the class are.
     """
 
-    kind: ClassVar[str]
-    unknown_id: int
-    content: bytes
-    options: dict[str, Any]
+    kind: ClassVar[str]  # the name of the class in `KINDS`
+    unknown_id: int  # a row of the embedding table like any other
+    content: bytes  # the vocabulary, as the bytes of a file
+    options: dict[str, Any]  # what else decides about ids: JSON values, named as the arguments of the class are
 
     @abstractmethod
     def __len__(self) -> int:
@@ -68,11 +60,9 @@ class Tokenizer(Protocol):
     def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
         """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
 
-        At most `max_length` ids of a text are kept, counted before unknown ones are dropped. Not every tokenizer uses
-        several threads.
+        At most `max_length` ids of a text are kept, counted before unknown ones are dropped.
         """
-        encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads)
-        return encoded.ids, encoded.offsets
+        return self.encode_normalized(self.prepared(texts), max_length, num_threads)[:2]
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """The texts as `encode_normalized` expects them: segmented, where a tokenizer does that."""
@@ -125,17 +115,13 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
     """Make the tokenizer that has this content and these options; a `SettingsError` if they are refused."""
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
-    module, _, name = KINDS[kind].partition(":")
-    try:
-        tokenizer: Tokenizer = getattr(importlib.import_module(module), name)(content, **options)
-    except (TypeError, ValueError) as error:
-        wrong = f"a {kind} tokenizer cannot have the options {short(options)}: {one_line(error)}"
-        raise SettingsError(wrong) from error
+    with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "make it anew"):
+        if wrong := [name for name in ("lower_case", "trigrams") if not isinstance(options.get(name, True), bool)]:
+            raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}; true or false is expected")
+        tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)
     return tokenizer
 
 
-def checked_switch(name: str, value: object) -> bool:
-    """A value that must be true or false; anything else is refused with a `SettingsError`."""
-    if not isinstance(value, bool):
-        raise SettingsError(f"{name} is {short(value)}; true or false is expected")
-    return value
+def valid(text: str) -> str:
+    """A text that is UTF-8: a lone surrogate becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")

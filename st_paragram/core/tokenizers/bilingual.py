@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from st_paragram.core.tokenizers.base import Encoded, Tokenizer, load_tokenizer
-from st_paragram.errors import SettingsError, short
+from st_paragram.errors import SettingsError
 
 
 class Sharing(str, Enum):
@@ -27,8 +27,8 @@ class Sharing(str, Enum):
 class BilingualTokenizer(Tokenizer):
     """Reads texts of one of its two languages; `in_language` gives the one that reads the other.
 
-    The rows of the first language come first in the table, in the order of its ids; those of the second that it does
-    not share follow. By string, equal pieces and the unknown ids share a row; disjoint vocabularies share none.
+    The rows of the first language come first, in the order of its ids; those of the second that it does not share
+    follow. By string, equal pieces and the unknown ids share a row; disjoint vocabularies share none.
     """
 
     kind: ClassVar[str] = "bilingual"
@@ -37,22 +37,17 @@ class BilingualTokenizer(Tokenizer):
         self, content: bytes, inner: Mapping[str, Any], sharing: str, languages: Sequence[str], language: str
     ) -> None:
         """Put two together: `content` is from `both`, `inner` has `kind` and `options`, and `language` is read."""
-        two = set(map(type, languages)) == {str} and len(languages) == len(set(languages)) == 2
-        if Sharing(sharing) is Sharing.JOINT or not two or language not in languages:
+        if Sharing(sharing) is Sharing.JOINT or len({*languages}) != 2 or language not in languages:
             seen = f"sharing {sharing!r}, languages {list(languages)}, language {language!r}"
             raise SettingsError(f"{seen}; a table for two languages has sharing string or disjoint, and one is read")
-        if set(inner) != {"kind", "options"}:
-            raise SettingsError(f"inner is {short(inner)}; kind and options of two tokenizers are expected")
+        self.content, self.inner_kind = content, inner["kind"]
+        self.languages, self.language = tuple(languages), language
+        read = {"languages": list(languages), "language": language}
+        self.options = {"inner": dict(inner), "sharing": Sharing(sharing).value, **read}
         end = 8 + int.from_bytes(content[:8], "little")
-        if not 8 < end < len(content):
-            raise SettingsError(f"no vocabularies of two languages ({len(content)} bytes)")
-        self.content, self.sharing, self.language = content, Sharing(sharing), language
-        self.inner_kind, self.languages = inner["kind"], tuple(languages)
-        shared = {"sharing": self.sharing.value, "languages": list(languages)}
-        self.options = {"inner": dict(inner), **shared, "language": language}
         first, second = (load_tokenizer(content=part, **inner) for part in (content[8:end], content[end:]))
         rows = np.arange(len(second)) + len(first)
-        if self.sharing is Sharing.STRING:
+        if Sharing(sharing) is Sharing.STRING:
             known = {piece: token for token in range(len(first)) if (piece := first.piece(token))}
             shared_rows = np.array([known.get(second.piece(token) or "", -1) for token in range(len(second))])
             shared_rows[second.unknown_id] = first.unknown_id
@@ -84,7 +79,7 @@ class BilingualTokenizer(Tokenizer):
         return self._tokenizer.prepared(texts)
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode prepared texts of the language that is read; arguments as of `encode`."""
+        """Encode prepared texts of the language that is read."""
         encoded = self._tokenizer.encode_normalized(texts, max_length, num_threads)
         return encoded._replace(ids=self._rows[encoded.ids])
 

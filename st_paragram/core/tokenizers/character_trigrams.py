@@ -1,7 +1,7 @@
 """Text to the ids of its character trigrams, and lists of the most frequent trigrams.
 
-A space precedes and follows each text, and every window of three characters is a trigram, spaces included: "ab c"
-gives " ab", "ab ", "b c", " c ". So n characters give n trigrams.
+With a space before and behind each text, every window of three characters is a trigram: "ab c" gives " ab", "ab ",
+"b c", " c ".
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.tokenizers.base import Encoded, checked_switch
+from st_paragram.core.tokenizers.base import Encoded
 from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings
 from st_paragram.errors import SettingsError, short
 
@@ -30,7 +30,7 @@ class CharacterTrigramTokenizer(StringListTokenizer):
 
     def __init__(self, content: bytes, lower_case: bool = True) -> None:
         """Read a list of trigrams in the order of their ids, a JSON list in UTF-8."""
-        self.lower_case = checked_switch("lower_case", lower_case)
+        self.lower_case = lower_case
         super().__init__(content, {"lower_case": lower_case}, read_strings(content, "trigrams"))
         if (other := next((each for each in self.strings if len(each) != 3), None)) is not None:
             raise SettingsError(f"not a list of trigrams: {short(other)} has {len(other)} characters, not 3")
@@ -39,7 +39,7 @@ class CharacterTrigramTokenizer(StringListTokenizer):
         self._keys = keys[self._order]
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts, and count those that lose trigrams by being cut; arguments as of `encode`."""
+        """Encode texts, and count those that lose trigrams by being cut."""
         cased = list(map(str.lower, texts)) if self.lower_case else texts
         counts = np.fromiter(map(len, cased), dtype=np.int64, count=len(cased))
         ids = [np.zeros(0, dtype=np.int64)]
@@ -70,12 +70,9 @@ def joined(pieces: Sequence[str]) -> str:
 
 def train_trigrams(texts: Iterable[str], size: int = 200_000, lower_case: bool = True) -> bytes:
     """The most frequent trigrams, at most `size`, as the content of a `CharacterTrigramTokenizer`."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(trigrams(text.lower() if lower_case else text))
-    for trigram in filter(_SURROGATE.search, list(counts)):
-        del counts[trigram]
-    return most_frequent(counts, size, "trigrams")
+    counts = Counter(chain.from_iterable(map(trigrams, map(str.lower, texts) if lower_case else texts)))
+    text_only = {trigram: count for trigram, count in counts.items() if not _SURROGATE.search(trigram)}
+    return most_frequent(Counter(text_only), size, "trigrams")
 
 
 def _keys(text: str) -> NDArray[np.int64]:

@@ -9,21 +9,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from st_paragram.core.tokenizers.word_cache import SCORE_STEP
-
 #: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the normalizer.
 PIECE, TRAINER, NORMALIZER = 1, 2, 3
+#: Scores are multiples of this in the vocabularies trained here.
+SCORE_STEP = 2.0**-10
 
 
 def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int]]:
     """The fields of message[start:end]: number, and where the value begins and ends.
 
     A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint length and as
-    many bytes, 5 four bytes. A varint has seven bits a byte, lowest first; the top bit says that more follow.
+    many bytes, 5 four bytes.
     """
     position, end = start, len(message) if end is None else end
 
-    def varint() -> int:
+    def varint() -> int:  # seven bits a byte, lowest first; the top bit says that more follow
         nonlocal position
         result = shift = 0
         while True:

@@ -1,11 +1,9 @@
 """Text to rows of a table as the original P-SP and SP code finds them: by the surface of each token.
 
-The original code (`embed_sentences.py`, `evaluate_sts.py` of P-SP) does this with a text: Moses tokenization if asked
-for, lower-casing, sentencepiece pieces as strings, lower-casing once more, a split at white space, and a look-up of
-each string. So a run of characters that sentencepiece does not know is a string like any other and may have a row.
-Strings without a row are dropped; a text that has none left is the row of `UUUNKKK`.
-
-The code of ACL 2019 looks up words between white space, or windows of three characters, in the same way.
+`embed_sentences.py` and `evaluate_sts.py` of P-SP: Moses tokenization if asked for, lower-casing, sentencepiece pieces
+as strings, lower-casing once more, a split at white space, and a look-up of each string. So a run of characters that
+sentencepiece does not know may have a row. Strings without one are dropped; a text that has none left is the row of
+`UUUNKKK`. The code of ACL 2019 looks up words between white space, or windows of three characters, in the same way.
 """
 
 from __future__ import annotations
@@ -15,16 +13,16 @@ import json
 from collections.abc import Sequence
 from typing import ClassVar
 
-from st_paragram.core.tokenizers.base import Encoded, checked_switch
+from st_paragram.core.tokenizers.base import Encoded, valid
 from st_paragram.core.tokenizers.character_trigrams import joined, trigrams
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, Segmentation, SentencePieceTokenizer, normalizer
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, checked_strings, valid
+from st_paragram.core.tokenizers.string_lists import StringListTokenizer, checked_strings
 from st_paragram.core.tokenizers.words import Splitter, splitting
-from st_paragram.errors import DAMAGED, SettingsError, one_line
+from st_paragram.errors import SettingsError, refused
 
 
 class OriginalTokenizer(StringListTokenizer):
-    """Surfaces to their places in a list; the id behind the last surface is the unknown one."""
+    """Surfaces (windows of three characters, pieces, or words between white space) to their places in a list."""
 
     kind: ClassVar[str] = "original"
 
@@ -36,22 +34,15 @@ class OriginalTokenizer(StringListTokenizer):
         moses: str | None = None,
         segmentation: Segmentation | str = Segmentation.NONE,
     ) -> None:
-        """Read what `write_content` gave: surfaces, and the sentencepiece model that goes with them if there is one.
-
-        Surfaces are windows of three characters (`trigrams`), or pieces, or words between white space. `moses` is the
-        language by whose rules Moses tokenizes a text first.
-        """
-        self.trigrams = checked_switch("trigrams", trigrams)
-        self._cased = str.lower if checked_switch("lower_case", lower_case) else str
+        """Read what `write_content` gave; `moses` is the language by whose rules Moses tokenizes a text first."""
+        self.trigrams = trigrams
+        self._cased = str.lower if lower_case else str
         self._normalize = normalizer(lower_case, Segmentation(segmentation))
         self._moses = None if moses is None else splitting(Splitter.MOSES, moses)
-        try:
+        with refused(SettingsError, f"{len(content):,} bytes", "not the surfaces of a checkpoint", "import it anew"):
             values = json.loads(content)
             surfaces, packed = checked_strings(values["surfaces"]), values["sentencepiece"]
             model = None if packed is None else base64.b64decode(packed, validate=True)
-        except DAMAGED as error:
-            seen = f"not the surfaces of a checkpoint ({len(content):,} bytes)"
-            raise SettingsError(f"{seen}: {one_line(error)}") from error
         if trigrams and model is not None:
             raise SettingsError("trigrams are built from text, not from sentencepiece pieces; leave one of the two out")
         self._processor = None if model is None else SentencePieceTokenizer(model).processor
@@ -65,7 +56,7 @@ class OriginalTokenizer(StringListTokenizer):
         return list(map(self._normalize, texts))
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode prepared texts, and count those that lose surfaces by being cut; arguments as of `encode`."""
+        """Encode prepared texts, and count those that lose surfaces by being cut."""
         if self._processor is not None:
             pieces = self._processor.encode(list(map(valid, texts)), out_type=str, num_threads=max(num_threads, 1))
             texts = list(map(" ".join, pieces))

@@ -1,4 +1,21 @@
-"""Text to sentencepiece ids, in one place for preparation, training and inference."""
+"""Text to sentencepiece ids, in one place for preparation, training and inference.
+
+Compiled code splits texts at ASCII spaces and encodes each word once. For the models that its reader accepts, the ids
+of words, one after another, are those of the whole text:
+
+0. Lower-casing a text is lower-casing its words: of all characters only the capital sigma looks at its neighbors, and
+   not beyond a space (Unicode, section 3.13, Final_Sigma).
+1. Normalizing a text is normalizing its words, since no rule's key has a space. Extra whitespace is removed, be it
+   written or put in by rules: between words whose normal form is not empty one space remains. It becomes the meta
+   symbol, as the dummy prefix of a word alone does. The meta symbol itself, in a text, becomes a space by a rule, and
+   no rule puts it in.
+2. No piece crosses from word to word, since none has the meta symbol beyond its first character. The Viterbi search
+   (unigram models only) tries pieces in the same order in a word alone and in a text, and compares sums of scores.
+3. Those sums are exact, so they do not depend on what was added before: scores are multiples of 2^-10, and float32 adds
+   such numbers without rounding below 2^14. Texts that could cost more are left to sentencepiece: the words before, and
+   the most that a beginning of a word costs with an unknown character behind it (the smallest score less 10).
+4. Runs of unknown characters become one id. No run crosses a word's beginning, since the meta symbol alone is a piece.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +26,17 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from st_paragram.core.extras import require
-from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, checked_switch
-from st_paragram.core.tokenizers.flat_ids import drop_unknown
+from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, valid
+from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, take
 from st_paragram.core.tokenizers.model_file import round_scores
-from st_paragram.core.tokenizers.word_cache import WordEncoder
-from st_paragram.errors import SettingsError, TextError, one_line, refused, short
+from st_paragram.errors import SettingsError, TextError, one_line, refused
 
 if TYPE_CHECKING:
     import sentencepiece
@@ -27,6 +44,8 @@ if TYPE_CHECKING:
 #: What sentencepiece writes for a space.
 META_SYMBOL = "\u2581"
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_CACHE_BYTES = 64 << 20  # for words and their pieces; a full table starts over
+_BLOCK = 1 << 14  # texts after which new words are learned
 
 
 class Segmentation(str, Enum):
@@ -37,7 +56,7 @@ class Segmentation(str, Enum):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """A sentencepiece model with what must be done to a text before it: lower-casing and segmentation.
+    """A sentencepiece model, with lower-casing and segmentation before it; safe to use from threads and after a fork.
 
     Example:
         >>> from st_paragram import SentencePieceTokenizer
@@ -56,62 +75,89 @@ class SentencePieceTokenizer(Tokenizer):
         segmentation: Segmentation | str = Segmentation.NONE,
         dropped: Sequence[int] = (),
     ) -> None:
-        """Load a sentencepiece model.
+        """Load a model: the path of a `.model` file, its bytes, or what sentencepiece has loaded.
 
-        Args:
-            model: the path of a `.model` file, its bytes, or the model as sentencepiece has loaded it.
-            lower_case: apply `str.lower` first.
-            segmentation: word segmentation of texts with Han characters, after lower-casing.
-            dropped: ids to drop as unknown ones are: an imported table may have no row for them.
+        Texts are lower-cased, then those with Han characters segmented. Ids of `dropped` are dropped as unknown ones
+        are: an imported table may have no row for them.
         """
         self.model_proto = self.content = _model_bytes(model)
-        self.lower_case = checked_switch("lower_case", lower_case)
-        self.segmentation = Segmentation(segmentation)
-        self._encoder = WordEncoder(self.content, lower_case)
-        self.unknown_id = self._encoder.unknown_id
+        self.lower_case, self.segmentation = lower_case, Segmentation(segmentation)
         self.normalize = normalizer(lower_case, self.segmentation)
-        self.options = {"lower_case": lower_case, "segmentation": self.segmentation.value}
-        if wrong := [each for each in dropped if type(each) is not int or not 0 <= each < len(self)]:
-            raise SettingsError(f"dropped has {short(wrong[0])}; ids of 0..{len(self) - 1} are expected")
+        self.obstacle = None if kernels() is not None else "no compiled kernels"  # why all goes to sentencepiece
+        if not self.obstacle:
+            try:
+                self._model = kernels().Unigram(self.content)
+                self._cache = kernels().WordCache(self._model, lower_case, _CACHE_BYTES)
+            except ValueError as error:
+                self.obstacle = one_line(error)
+        self.unknown_id: int = self.processor.unk_id() if self.obstacle else self._model.unknown
         self.dropped = sorted({*dropped})
-        self.options |= {"dropped": self.dropped} if dropped else {}
         self._is_dropped = np.zeros(len(self), dtype=bool)
         self._is_dropped[self.dropped] = True
+        self.options = {"lower_case": lower_case, "segmentation": self.segmentation.value}
+        self.options |= {"dropped": self.dropped} if dropped else {}
 
     @cached_property
     def processor(self) -> sentencepiece.SentencePieceProcessor:
-        """The model as sentencepiece loads it, when it is first asked for."""
-        return self._encoder.processor
+        """The model as sentencepiece loads it, when it is first needed."""
+        import sentencepiece
+
+        processor = sentencepiece.SentencePieceProcessor()
+        seen = f"{len(self.content):,} bytes"
+        with refused(SettingsError, seen, "not a sentencepiece model", "give those of a .model file"):
+            processor.LoadFromSerializedProto(self.content)
+        return processor
 
     def __len__(self) -> int:
         """Number of ids, the unknown, control and dropped pieces included."""
-        return self.processor.get_piece_size() if self._encoder.obstacle else len(self._encoder.model)
+        return self.processor.get_piece_size() if self.obstacle else len(self._model)
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """The texts, segmented if that is wanted."""
         return list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
 
-    def encode_rows(
-        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def encode_rows(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
         """Encode texts as `encode` does, as ids of the type that the compiled means read: int32 (total,)."""
-        encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)
-        return encoded.ids, encoded.offsets
+        return self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)[:2]
 
     def encode_normalized(
         self, texts: list[str], max_length: int | None = None, num_threads: int = 1, dtype: DTypeLike = np.int64
     ) -> Encoded:
-        """Encode prepared texts, and count those that lose ids by being cut; arguments as of `encode`."""
-        try:
-            encoded = self._encoder.encode(texts, max_length, num_threads, dtype)
-        except (UnicodeEncodeError, TypeError, RuntimeError):  # the last two are sentencepiece's own
-            # A lone surrogate cannot be UTF-8; "?" keeps the rest of the text instead of failing.
-            cased = map(str.lower if self.lower_case else str, texts)
-            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in cased]
-            encoded = self._encoder.encode(repaired, max_length, num_threads, dtype)
+        """Encode prepared texts, and count those that lose ids by being cut; `dtype` is int64 or int32."""
+        encode = self._encode_whole if self.obstacle else self._encode_words
+        parts = []
+        for begin in range(0, len(texts) or 1, _BLOCK):
+            block = texts[begin : begin + _BLOCK]
+            try:
+                parts.append(encode(block, max_length, num_threads, dtype))
+            except (UnicodeEncodeError, TypeError, RuntimeError):  # a lone surrogate; the last two are sentencepiece's
+                parts.append(encode(list(map(valid, block)), max_length, num_threads, dtype))
+        encoded = parts[0]
+        if len(parts) > 1:
+            counts = np.concatenate([np.diff(part.offsets) for part in parts])
+            ids = np.concatenate([part.ids for part in parts])
+            encoded = Encoded(ids, starts(counts), sum(part.cut for part in parts))
         return Encoded(*self._kept(encoded.ids, encoded.offsets), encoded.cut) if self.dropped else encoded
 
-    def _kept(self, ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> FlatIds:
+    def _encode_words(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
+        most = -1 if max_length is None else max(max_length, 0)
+        ids, offsets, cut, left = kernels().encode_words(self._cache, texts, most, num_threads, dtype is np.int64)
+        if not left:
+            return Encoded(ids, offsets, cut)
+        whole = self._encode_whole([texts[number] for number in left], max_length, num_threads, dtype)
+        begins, counts = offsets[:-1].copy(), np.diff(offsets)
+        begins[left], counts[left] = whole.offsets[:-1] + len(ids), np.diff(whole.offsets)
+        return Encoded(*take(np.concatenate([ids, whole.ids]), begins, counts), cut + whole.cut)
+
+    def _encode_whole(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
+        cased, encode = list(map(str.lower if self.lower_case else str, texts)), self.processor.encode
+        few = len(cased) <= 8  # not worth the threads that sentencepiece starts for a list
+        rows: Any = list(map(encode, cased)) if few else encode(cased, num_threads=max(num_threads, 1))
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=dtype, count=int(counts.sum()))
+        return Encoded.of(ids, counts, self.unknown_id, max_length)
+
+    def _kept(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> FlatIds:
         marked = np.where(self._is_dropped[ids], ids.dtype.type(self.unknown_id), ids)
         return drop_unknown(marked, np.diff(offsets), self.unknown_id)
 
@@ -126,8 +172,8 @@ class SentencePieceTokenizer(Tokenizer):
     def piece(self, piece_id: int) -> str | None:
         """The piece with a meta symbol where a word begins; None for unknown, control, unused and dropped ones."""
         number = int(piece_id)
-        if not self._encoder.obstacle:  # without loading sentencepiece
-            piece: str | None = self._encoder.model.piece(number)
+        if not self.obstacle:  # without loading sentencepiece
+            piece: str | None = self._model.piece(number)
         else:
             model = self.processor
             hidden = model.is_unknown(number) or model.is_control(number) or model.is_unused(number)
@@ -135,16 +181,13 @@ class SentencePieceTokenizer(Tokenizer):
         return None if self._is_dropped[number] else piece
 
 
-def _model_bytes(model: object) -> bytes:
-    if isinstance(model, str | Path):
-        with refused(SettingsError, model, "no sentencepiece model", "give the path of a .model file"):
-            return Path(model).read_bytes()
+def _model_bytes(model: Any) -> bytes:  # noqa: ANN401 - three kinds
+    if isinstance(model, bytes):
+        return model
     if hasattr(model, "serialized_model_proto"):
-        model = model.serialized_model_proto()
-    if not isinstance(model, bytes):
-        seen = type(model).__name__
-        raise SettingsError(f"no sentencepiece model: {seen}; give a path, bytes or a SentencePieceProcessor")
-    return model
+        return bytes(model.serialized_model_proto())
+    with refused(SettingsError, str(model), "no sentencepiece model", "give the path of a .model file"):
+        return Path(model).read_bytes()
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
@@ -155,8 +198,7 @@ def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], 
     jieba = require("jieba", "zh", 'segmentation "jieba"')
     jieba.setLogLevel("WARNING")
 
-    def segment(text: str) -> str:
-        """Only texts with Han characters: jieba would tear apart the words and numbers of other scripts."""
+    def segment(text: str) -> str:  # jieba would tear apart the words and numbers of scripts other than Han
         text = cased(text)
         return " ".join(" ".join(jieba.cut(text)).split()) if _HAN.search(text) else text
 
@@ -171,21 +213,17 @@ def train_vocabulary(
     max_sentence_bytes: int = 4192,
     seed: int = 0,
 ) -> bytes:
-    """Train a sentencepiece unigram model; its scores are rounded, so that words can be encoded one by one.
+    """Train a unigram model on normalized text; its scores are rounded, so that words can be encoded one by one.
 
-    The text is normalized already, and read once. A small one gives fewer pieces than `size`, and another number of
-    threads gives slightly other ones (the order of sentencepiece's sums).
+    A small text gives fewer pieces than `size`, and another number of threads slightly other ones (the order of sums).
     """
     import sentencepiece
 
-    stream = iter(sentences)
-    if (first := next(stream, None)) is None:
-        raise TextError("no sentences to train a vocabulary on; give more text")
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(sentence for sentence in chain([first], stream) if sentence.strip()),
+            sentence_iterator=(sentence for sentence in sentences if sentence.strip()),
             model_writer=model,
             model_type="unigram",
             vocab_size=size,

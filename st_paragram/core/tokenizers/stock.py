@@ -8,31 +8,29 @@ in front of it meanwhile. Marks of other scripts in another order than Unicode's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers.normalizers import Normalizer
 
 from st_paragram.core.tokenizers.model_file import NORMALIZER, PIECE, TRAINER, fields
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Splitter, WordTokenizer
 from st_paragram.errors import ModelDirectoryError
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-    from tokenizers.normalizers import Normalizer
-
 _TILDE = "\uff5e"  # NFKC has a rule for it, and nmt_nfkc has none
 _BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: no piece, no rule, no composition
 _POINTS = r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]"
 _UNKNOWN_WORD = "<unknown word>"  # no splitter leaves a space in a word
-# Settings with the only value that can be converted, which is the default, and what another one means.
+# Fields with the values that can be converted, the default first, and what another one means.
 _CONVERTIBLE = {
-    (TRAINER, 3): (b"\x01", "is no unigram model"),
-    (TRAINER, 24): (b"\x00", "puts spaces behind words"),
-    (TRAINER, 35): (b"\x00", "uses byte fallback"),
-    (NORMALIZER, 3): (b"\x01", "adds no dummy prefix"),
-    (NORMALIZER, 4): (b"\x01", "keeps extra spaces"),
-    (NORMALIZER, 5): (b"\x01", "does not escape spaces"),
+    (PIECE, 3): ([b""], "has user-defined symbols"),
+    (TRAINER, 3): ([b"\x01"], "is no unigram model"),
+    (TRAINER, 24): ([b"\x00"], "puts spaces behind words"),
+    (TRAINER, 35): ([b"\x00"], "uses byte fallback"),
+    (NORMALIZER, 1): ([b"nmt_nfkc", b"nfkc", b"identity"], "normalizes by other rules than nmt_nfkc or nfkc"),
+    (NORMALIZER, 3): ([b"\x01"], "adds no dummy prefix"),
+    (NORMALIZER, 4): ([b"\x01"], "keeps extra spaces"),
+    (NORMALIZER, 5): ([b"\x01"], "does not escape spaces"),
 }
-_USER_DEFINED = b"\x18\x04"  # the end of a piece of this type
 
 
 def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
@@ -41,23 +39,17 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     It has as many tokens as the model has pieces, in the same order, and adds no special ones. Names of control,
     unknown and unused pieces get a space in front, so that no text can spell them.
     """
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-
-    content, problems = tokenizer.content, []
-    values: dict[tuple[int, int], bytes] = {}
+    content, values = tokenizer.content, dict[tuple[int, int], bytes]()
     for message, start, end in fields(content):
         if message in (TRAINER, NORMALIZER):
             values |= {(message, number): content[a:b] for number, a, b in fields(content, start, end)}
-        elif message == PIECE and content.endswith(_USER_DEFINED, start, end):
-            problems = ["has user-defined symbols"]
+        elif message == PIECE and content.endswith(b"\x18\x04", start, end):
+            values[PIECE, 3] = b"\x04"
+    for field, (convertible, what) in _CONVERTIBLE.items():
+        if values.get(field, convertible[0]) not in convertible:
+            advice = "which cannot become a tokenizer.json; train a unigram model with sentencepiece's defaults"
+            raise ModelDirectoryError(f"the sentencepiece model {what}, {advice}")
     charsmap = values.get((NORMALIZER, 2))
-    if charsmap and values.get((NORMALIZER, 1)) not in (b"nmt_nfkc", b"nfkc"):
-        problems.append("normalizes by other rules than nmt_nfkc or nfkc")
-    problems += [what for field, (only, what) in _CONVERTIBLE.items() if values.get(field, only) != only]
-    if problems:
-        advice = "which cannot become a tokenizer.json; train a unigram model with sentencepiece's defaults"
-        raise ModelDirectoryError(f"the sentencepiece model {problems[0]}, {advice}")
-
     model, ids = tokenizer.processor, list(range(len(tokenizer)))
     names, scores = model.id_to_piece(ids), model.get_score(ids)
     no_text = {each for each in ids if model.is_unknown(each) or model.is_control(each) or model.is_unused(each)}
@@ -66,9 +58,7 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     vocabulary = [(f" {names[each]}", worst) if each in no_text else (names[each], scores[each]) for each in ids]
     stock = Tokenizer(models.Unigram(vocabulary, unk_id=tokenizer.unknown_id, byte_fallback=False))
     # The space is stripped again; it is there since NFKC panics on a text that begins with an inserted character.
-    steps: list[Normalizer] = [normalizers.Prepend(" ")]
-    if tokenizer.lower_case:
-        steps += _lower_casing()
+    steps: list[Normalizer] = [normalizers.Prepend(" "), *(_lower_casing() if tokenizer.lower_case else [])]
     if charsmap:
         steps += [normalizers.Replace(_TILDE, _STAND_IN), normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER)]
         steps += [normalizers.NFKC(), normalizers.Replace(_BARRIER, ""), normalizers.Replace(_STAND_IN, _TILDE)]
@@ -84,11 +74,8 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
 
 def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
     """A list of words; `encode(text).ids` are then its ids, the unknown one included."""
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-
     if tokenizer.splitter is not Splitter.REGEX:
-        seen = 'the splitter "moses" of this tokenizer: Moses cannot be written as a tokenizer.json'
-        raise ModelDirectoryError(f'{seen}; make a vocabulary with the splitter "regex"')
+        raise ModelDirectoryError('Moses cannot be written as a tokenizer.json; split words by the splitter "regex"')
     vocabulary = {word: place for place, word in enumerate([*tokenizer.strings, _UNKNOWN_WORD])}
     stock = Tokenizer(models.WordLevel(vocabulary, unk_token=_UNKNOWN_WORD))
     if tokenizer.lower_case:
@@ -100,8 +87,6 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
 
 def _lower_casing() -> list[Normalizer]:
     """`str.lower`: as Lowercase works on single characters, the word-final sigma is written first."""
-    from tokenizers import Regex, normalizers
-
     letter, ignorable = r"[\p{Cased}&&[^\p{Case_Ignorable}]]", r"\p{Case_Ignorable}*"
     final_sigma = Regex(rf"{letter}{ignorable}\K\u03a3(?!{ignorable}{letter})")
     return [normalizers.Replace(final_sigma, "\u03c2"), normalizers.Lowercase()]

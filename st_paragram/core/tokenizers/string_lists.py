@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from st_paragram.core.tokenizers.base import Encoded, Tokenizer
-from st_paragram.errors import SettingsError, TextError, one_line, short
+from st_paragram.errors import SettingsError, TextError, refused, short
 
 
 class StringListTokenizer(Tokenizer):
     """Tokens to their places in a list, on one thread; the id behind the last is the unknown one."""
 
     def __init__(self, content: bytes, options: dict[str, Any], strings: list[str]) -> None:
-        """Take the bytes of a vocabulary, what else decides about ids, and the strings in the order of their ids."""
+        """Take content and options, and the strings in the order of their ids."""
         self.content, self.options, self.strings = content, options, strings
         self.unknown_id = len(strings)
         self._ids = {string: place for place, string in enumerate(strings)}
@@ -49,16 +49,9 @@ class StringListTokenizer(Tokenizer):
 
 def most_frequent(counts: Counter[str], size: int, what: str) -> bytes:
     """The list of the most frequent strings; of equally frequent ones those that sort first."""
-    if size < 1:
-        raise SettingsError(f"vocabulary size is {size} {what}; give at least 1")
     if not counts:
         raise TextError(f"no {what} to build a vocabulary from; give more text")
     return write_strings(sorted(counts, key=lambda string: (-counts[string], string))[:size])
-
-
-def valid(text: str) -> str:
-    """A text that is UTF-8: a lone surrogate becomes "?"."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def write_strings(strings: Sequence[str]) -> bytes:
@@ -68,10 +61,8 @@ def write_strings(strings: Sequence[str]) -> bytes:
 
 def read_strings(content: bytes, what: str) -> list[str]:
     """The list that `write_strings` wrote; `what` the strings are, as "words", is for the message."""
-    try:
+    with refused(SettingsError, f"{len(content):,} bytes", f"not a list of {what}", "make the vocabulary anew"):
         return checked_strings(json.loads(content))
-    except ValueError as error:
-        raise SettingsError(f"not a list of {what} ({len(content):,} bytes): {one_line(error)}") from error
 
 
 def checked_strings(strings: Any) -> list[str]:  # noqa: ANN401 - what JSON held

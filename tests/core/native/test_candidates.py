@@ -7,7 +7,7 @@ from st_paragram.core.native import kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 
-F32, I64, U16 = np.float32, np.int64, np.uint16
+F32, I64 = np.float32, np.int64
 
 
 def cosines(**changes):
@@ -26,15 +26,13 @@ def cosines(**changes):
     ("changes", "message"),
     [
         ({"rows": np.full((2, 5), 4)}, "row 4 is not among the vectors"),
-        ({"rows": np.full((2, 5), -2)}, "row -2 is not among the vectors"),
         ({"rows": np.zeros((3, 5), I64)}, "rows has another shape"),
         ({"lengths": np.ones(3, F32)}, "lengths has another shape"),
         ({"out": np.zeros((2, 4), F32)}, "out has another shape"),
         ({"shards": []}, "shards are none"),
         ({"shards": [np.zeros((3, 5), F32), np.zeros((1, 5), F32)]}, "shard has another shape"),
         ({"shards": [np.zeros((1, 4), F32), np.zeros((3, 4), F32)]}, "shards differ in their numbers of rows"),
-        ({"shards": [np.zeros((3, 4), F32), np.zeros((1, 4), U16)]}, "shards differ in type"),
-        ({"shards": [np.zeros((4, 4), np.float64)]}, "shards differ in type"),
+        ({"shards": [np.zeros((3, 4), F32), np.zeros((1, 4), np.uint16)]}, "shards differ in type"),
         ({"shards": [np.zeros((4, 8), F32)[:, ::2]]}, "shards differ in type or are not contiguous"),
     ],
 )
@@ -49,10 +47,6 @@ def test_no_row_leaves_what_is_there():
 
 
 def test_a_result_that_would_be_read_is_refused():
-    shared = np.zeros((2, 5), F32)
-    with pytest.raises(ValueError, match="out is read-only"):
-        shared.flags.writeable = False
-        cosines(out=shared)
     tile = np.zeros((3, 3), F32)
     with pytest.raises(ValueError, match="values shares its memory"):
         kernels().keep_best(tile, 0, tile, np.zeros((3, 3), I64), False, 1)

@@ -1,9 +1,5 @@
 """The masks of the compiled step's dropout: as written down here, alike everywhere, and random."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -53,36 +49,10 @@ def test_a_longer_mask_begins_with_the_shorter_one():
     np.testing.assert_array_equal(shorter, longer[:5, :70])
 
 
-@pytest.mark.parametrize("instructions", ["generic", "avx2", "avx512"])
-def test_instruction_sets_draw_the_same(instructions):
-    """A wish that the processor cannot fulfil falls back on another set, which draws the same too."""
-    code = (
-        "import hashlib; from st_paragram.core.native import kernels; "
-        "print(hashlib.sha256(kernels().dropout_mask(5, 6, 300, 333, 0.3).tobytes()).hexdigest())"
-    )
-    hashes = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "ST_PARAGRAM_INSTRUCTIONS": wish},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for wish in (instructions, kernels().instructions())
-    }
-    assert len(hashes) == 1
-
-
-@pytest.mark.parametrize("p", [0.0, 1 / 2**18])
-def test_keeps_everything_without_dropout(p):
-    assert (kernels().dropout_mask(1, 2, 100, 100, p) == 1).all()
-
-
 @pytest.mark.parametrize("p", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
-@pytest.mark.parametrize("seed", range(4))
-def test_keeps_its_share(p, seed):
+def test_keeps_its_share(p):
     """1.28 million draws: all of them within 3 standard deviations, so are components and tokens as a chi-square."""
-    x = draws(p, seed=seed, step=3 * seed)
+    x = draws(p)
     assert abs(x.sum()) < 3 * np.sqrt(x.size)
     for axis in (0, 1):
         sums = x.sum(axis)
@@ -108,15 +78,6 @@ def test_components_and_tokens_are_uncorrelated(p, largest):
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3])
-def test_neighbours_are_uncorrelated(p):
-    """Products of a draw with one some components or tokens on, 1.2 million each: twice as many lags as a word has."""
-    x = draws(p, seed=2)
-    for lag in range(1, 65):
-        for product in (x[:, lag:] * x[:, :-lag], x[lag:] * x[:-lag], x[lag:, lag:] * x[:-lag, :-lag]):
-            assert abs(product.sum()) < 4.5 * np.sqrt(product.size)
-
-
-@pytest.mark.parametrize("p", [0.1, 0.3])
 def test_steps_and_seeds_are_uncorrelated(p):
     x = [draws(p, seed, step).ravel() for seed in (0, 1, 2, 2**32) for step in (0, 1, 2, 1000)]
     products = np.corrcoef(x)[np.triu_indices(len(x), 1)] * np.sqrt(len(x[0]))
@@ -124,25 +85,9 @@ def test_steps_and_seeds_are_uncorrelated(p):
     assert abs((products**2).sum() - len(products)) < 4 * np.sqrt(2 * len(products))
 
 
-def test_eight_neighbours_take_every_value_equally_often():
-    """Patterns of 8 components, side by side and across the two halves of a word, over 1.28 million draws."""
-    bits = kernels().dropout_mask(1, 1, 2000, 640, 0.5).astype(np.int64).reshape(2000, 10, 64)
-    weights = 2 ** np.arange(8)
-    side_by_side = bits.reshape(-1, 8) @ weights
-    across = np.concatenate([bits[:, :, d + np.array([0, 1, 2, 3, 32, 33, 34, 35])] for d in range(0, 29, 4)]) @ weights
-    for patterns in (side_by_side, across.ravel()):
-        counts = np.bincount(patterns, minlength=256)
-        mean = len(patterns) / 256
-        assert abs(((counts - mean) ** 2 / mean).sum() - 255) < 4 * np.sqrt(2 * 255)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ((-1, 4, 0.1), "negative size"),
-        ((4, -1, 0.1), "negative size"),
-        ((4, 4, 1.0), "dropout is not in"),
-    ],
+    [((-1, 4, 0.1), "negative size"), ((4, -1, 0.1), "negative size"), ((4, 4, 1.0), "dropout is not in")],
 )
 def test_refuses_what_makes_no_mask(arguments, message):
     with pytest.raises(ValueError, match=message):

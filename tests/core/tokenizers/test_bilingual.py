@@ -75,11 +75,10 @@ def test_damaged_content_is_refused(cut):
     ("changes", "message"),
     [
         ({"sharing": "joint"}, "sharing 'joint'"),
-        ({"languages": ["en", 2.5]}, r"languages \['en', 2.5\]"),
-        ({"languages": ["en", "en", "xx"]}, r"languages \['en', 'en', 'xx'\]"),
+        ({"languages": ["en"]}, r"languages \['en'\]"),
         ({"language": "de"}, "language 'de'"),
         ({"inner": {"kind": "none", "options": {}}}, "no tokenizer of kind 'none'"),
-        ({"inner": {"kind": "word"}}, "inner is {'kind': 'word'}; kind and options"),
+        ({"inner": {"kind": "word"}}, "cannot have the options .*missing"),
     ],
 )
 def test_options_are_checked(changes, message):

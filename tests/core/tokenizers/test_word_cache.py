@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.sample import LANGUAGES, sample_pairs
-from st_paragram.core.tokenizers import word_cache
+from st_paragram.core.tokenizers import sentencepiece as module
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.word_cache import WordEncoder
 
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
@@ -76,8 +75,17 @@ def proto() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def lowering(proto) -> SentencePieceTokenizer:
-    return SentencePieceTokenizer(proto)
+def vocabularies(proto) -> list[SentencePieceTokenizer]:
+    """What the compiled reader takes."""
+    others = train(normalization_rule_name="nmt_nfkc_cf"), train(byte_fallback=True, vocab_size=700)
+    made = [SentencePieceTokenizer(proto, False), *map(SentencePieceTokenizer, [proto, *others])]
+    assert kernels() is None or not any(each.obstacle for each in made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def lowering(vocabularies) -> SentencePieceTokenizer:
+    return vocabularies[1]
 
 
 def check(vocabulary: SentencePieceTokenizer, texts: list[str]) -> None:
@@ -86,14 +94,14 @@ def check(vocabulary: SentencePieceTokenizer, texts: list[str]) -> None:
 
 
 def left_to_sentencepiece(vocabulary: SentencePieceTokenizer, texts: list[str]) -> list[int]:
-    *_, left = kernels().encode_words(vocabulary._encoder.cache, texts, -1, 1, True)
+    *_, left = kernels().encode_words(vocabulary._cache, texts, -1, 1, True)
     return left
 
 
 @pytest.mark.parametrize("text", CASES, ids=range(len(CASES)))
-def test_hard_case(lowering, text):
-    check(lowering, [text])
-    check(SentencePieceTokenizer(lowering.model_proto, lower_case=False), [text, "the river", text])
+def test_hard_case(vocabularies, text):
+    for each in vocabularies:
+        check(each, [text, "the river", text])
 
 
 characters = st.sampled_from(SPACES + HARD) | st.characters(exclude_categories=["Cs"])
@@ -103,32 +111,10 @@ hard_texts = st.lists(
 
 
 @settings(max_examples=200)
-@given(texts=st.lists(hard_texts, max_size=6))
-def test_any_texts(lowering, texts):
-    check(lowering, texts)
-    check(SentencePieceTokenizer(lowering.model_proto, lower_case=False), texts)
-
-
-@needs_kernels
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"normalization_rule_name": "nmt_nfkc_cf"},
-        {"byte_fallback": True, "vocab_size": 700},
-        {"control_symbols": ["<x>"]},
-    ],
-    ids=str,
-)
-def test_any_texts_with_other_models(options):
-    vocabulary = SentencePieceTokenizer(train(**options))
-    assert vocabulary._encoder.obstacle is None
-
-    @settings(max_examples=150)
-    @given(texts=st.lists(st.builds(str.__mul__, hard_texts, st.sampled_from([1, 3, 40])), max_size=5))
-    def run(texts):
-        check(vocabulary, texts)
-
-    run()
+@given(texts=st.lists(hard_texts | hard_texts.map(lambda text: text * 40), max_size=6))
+def test_any_texts(vocabularies, texts):
+    for each in vocabularies:
+        check(each, texts)
 
 
 @needs_kernels
@@ -152,26 +138,17 @@ def test_sentencepiece_is_not_imported_for_what_the_reader_takes():
 
 
 @needs_kernels
-def test_memory_is_bounded(lowering):
+def test_memory_is_bounded(lowering, monkeypatch):
     """A full table starts over."""
-    encoder = WordEncoder(lowering.model_proto, True, 1 << 18)
+    monkeypatch.setattr(module, "_CACHE_BYTES", 1 << 18)
+    vocabulary = SentencePieceTokenizer(lowering.content)
     for start in range(0, 40_000, 4000):
-        encoder.encode(texts := [f"w{number} é{number * 7}" for number in range(start, start + 4000)])
-    assert 100 < len(encoder.cache) <= 1 << 12
-    assert encoder.cache.bytes <= 1.1 * (1 << 18)
-    encoded = encoder.encode(texts, dtype=np.int32)
-    assert encoded.ids.dtype == np.int32
-    assert encoded.ids.tolist() == list(itertools.chain.from_iterable(reference(lowering, texts)))
-
-
-@needs_kernels
-def test_every_word_is_learned_once(proto):
-    vocabulary = SentencePieceTokenizer(proto)
-    rng = random.Random(1)
-    texts = [" ".join("".join(rng.choices("abcé", k=rng.randint(1, 20))) for _ in range(9)) for _ in range(300)]
-    for batch in (texts, texts[::-1]):
-        vocabulary.encode(batch, None, 2)
-        assert len(vocabulary._encoder.cache) == len({word for text in texts for word in text.split(" ")})
+        vocabulary.encode(texts := [f"w{number} é{number * 7}" for number in range(start, start + 4000)])
+    assert 100 < len(vocabulary._cache) <= 1 << 12
+    assert vocabulary._cache.bytes <= 1.1 * (1 << 18)
+    ids = vocabulary.encode_rows(texts)[0]
+    assert ids.dtype == np.int32
+    assert ids.tolist() == list(itertools.chain.from_iterable(reference(lowering, texts)))
 
 
 @needs_kernels
@@ -181,8 +158,7 @@ def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
     cost = -sum(lowering.processor.get_score(lowering.processor.encode("river")))
     most = int((2**14 - 2**12) // cost) + 1  # before the last one there may be so much
     texts = [" ".join(["river"] * most), " ".join(["river"] * (most + 1)), " ".join(["river"] * most) + "r"]
-    assert left_to_sentencepiece(lowering, texts) == [1]
-    assert left_to_sentencepiece(lowering, texts) == [1]
+    assert left_to_sentencepiece(lowering, texts) == left_to_sentencepiece(lowering, texts) == [1]
     most = int((2**14 - 2**12) // (unknown + space)) + 1
     assert left_to_sentencepiece(lowering, ["☃ " * most, "☃ " * (most + 1)]) == [1]
     most = int((2**14 - space) // unknown)  # a long word, with an unknown character at each place
@@ -202,28 +178,6 @@ def without_pieces(proto: bytes) -> bytes:
     return proto
 
 
-def test_near_ties_do_not_depend_on_what_stands_before(proto):
-    """Two ways to write a word, equally likely up to the rounding of sums: the reason for rounded scores."""
-    special = piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3)
-    rng = random.Random(4)
-    dependent = 0
-    for _ in range(100):
-        a, ab, bc = (-rng.uniform(3, 9) for _ in range(3))
-        scores = {"▁": -3.3, "a": a, "b": -20.1, "ab": ab, "bc": bc, "c": a + bc - ab, "▁x": -rng.uniform(3, 9)}
-        for step in (None, 2.0**-10):
-            rounded = {text: round(score / step) * step if step else score for text, score in scores.items()}
-            model = special + b"".join(itertools.starmap(piece, rounded.items())) + without_pieces(proto)
-            vocabulary = SentencePieceTokenizer(model)
-            alone, inside = vocabulary.processor.encode(["abc", "x " * 40 + "abc"])
-            assert rows_of(vocabulary.encode(["abc", "x " * 40 + "abc"])) == [alone, inside]
-            if step:
-                assert alone == inside[40:]
-            else:
-                dependent += alone != inside[40:]
-                assert vocabulary._encoder.obstacle in ("scores that are not rounded", "no compiled kernels")
-    assert dependent > 0
-
-
 @needs_kernels
 def test_lower_case_is_that_of_python():
     """And it goes word by word; a text with a capital sigma is given to Python."""
@@ -237,21 +191,17 @@ def test_lower_case_is_that_of_python():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"model_type": "bpe"}, "no unigram"),
-        ({"model_type": "char"}, "no unigram"),
-        ({"treat_whitespace_as_suffix": True}, "spaces"),
-        ({"add_dummy_prefix": False}, "spaces"),
-        ({"remove_extra_whitespaces": False}, "spaces"),
+        ({"model_type": "bpe"}, "no unigram"), ({"treat_whitespace_as_suffix": True}, "spaces"),
+        ({"add_dummy_prefix": False}, "spaces"), ({"remove_extra_whitespaces": False}, "spaces"),
         ({"normalization_rule_name": "identity"}, "no normalization rules"),
-        ({"normalization_rule_name": "nfkc"}, "normalization"),
-        ({"user_defined_symbols": ["e r"]}, "user-defined"),
+        ({"normalization_rule_name": "nfkc"}, "normalization"), ({"user_defined_symbols": ["e r"]}, "user-defined"),
         ({"split_by_whitespace": False, "vocab_size": 900}, "several words"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_other_models_go_to_sentencepiece(options, reason):
     vocabulary = SentencePieceTokenizer(train(**options))
-    assert kernels() is None or reason in vocabulary._encoder.obstacle
+    assert kernels() is None or reason in vocabulary.obstacle
     check(vocabulary, [" ".join(WORDS), *CASES[:20], "the r the river"])
 
 
@@ -263,7 +213,7 @@ def test_other_models_go_to_sentencepiece(options, reason):
 def test_rules_with_spaces_are_seen(tmp_path, rule, reason):
     (tmp_path / "rules.tsv").write_text(f"{rule}\n2581\t20\n", encoding="utf-8")
     vocabulary = SentencePieceTokenizer(train(normalization_rule_tsv=str(tmp_path / "rules.tsv")))
-    found = vocabulary._encoder.obstacle
+    found = vocabulary.obstacle
     assert found is None if reason is None else reason in found
     check(vocabulary, ["sea efe fee e f", "ef e", *CASES[:12]])
 
@@ -287,12 +237,14 @@ def test_pieces_that_are_not_understood(proto, text, score, kind, reason):
 
 @needs_kernels
 def test_files_that_are_not_understood(proto):
-    spaceless = piece("<unk>", 0, 2) + piece("▁a", -1.0) + without_pieces(proto)
-    damaged = (proto[:-1], proto + b"\0", proto + b"\x0b", proto + b"\x0a\x7f", proto + b"\xff" * 11)
-    cases = [(spaceless, "space"), (proto + b"\x32\0", "other fields"), *((file, "damaged") for file in damaged)]
-    for file, reason in cases:
-        with pytest.raises(ValueError, match=reason):
-            kernels().Unigram(file)
+    pieces = piece("<unk>", 0, 2) + piece("▁a", -1.0)
+    with pytest.raises(ValueError, match="space"):
+        kernels().Unigram(pieces + without_pieces(proto))
+    with pytest.raises(ValueError, match="other fields"):
+        kernels().Unigram(proto + b"\x32\0")
+    for damaged in (proto[:-1], proto + b"\0", proto + b"\x0b", proto + b"\x0a\x7f", proto + b"\xff" * 11):
+        with pytest.raises(ValueError, match="damaged"):
+            kernels().Unigram(damaged)
 
 
 def test_lone_surrogates_are_question_marks(lowering):
@@ -302,18 +254,15 @@ def test_lone_surrogates_are_question_marks(lowering):
 
 
 def test_without_kernels_the_result_is_the_same(proto, monkeypatch):
-    compiled = SentencePieceTokenizer(proto).encode_normalized(["the old river", "mill"], 2)
-    monkeypatch.setattr(word_cache, "kernels", lambda: None)
+    monkeypatch.setattr(module, "kernels", lambda: None)
     vocabulary = SentencePieceTokenizer(proto)
     check(vocabulary, CASES[:20])
-    assert vocabulary._encoder.obstacle == "no compiled kernels"
-    encoded = vocabulary.encode_normalized(["the old river", "mill"], 2)
-    assert encoded.cut == compiled.cut == 1
-    assert encoded.ids.tolist() == compiled.ids.tolist()
+    assert vocabulary.obstacle == "no compiled kernels"
+    assert vocabulary.encode_normalized(["the old river", "mill"], 2).cut == 1
 
 
 def test_many_texts_are_encoded_in_blocks(proto, monkeypatch):
-    monkeypatch.setattr(word_cache, "_BLOCK", 7)
+    monkeypatch.setattr(module, "_BLOCK", 7)
     vocabulary = SentencePieceTokenizer(proto)
     texts = CASES * 3
     check(vocabulary, texts)
@@ -323,9 +272,9 @@ def test_many_texts_are_encoded_in_blocks(proto, monkeypatch):
 
 
 @needs_kernels
-def test_threads_share_a_vocabulary(proto):
+def test_threads_share_a_vocabulary(proto, monkeypatch):
+    monkeypatch.setattr(module, "_CACHE_BYTES", 4000)
     vocabulary = SentencePieceTokenizer(proto)
-    vocabulary._encoder = WordEncoder(proto, True, 4000)
     rng = random.Random(2)
     batches = [[" ".join(rng.choices(WORDS, k=9)) + f" w{rng.random()}" for _ in range(200)] for _ in range(24)]
     with ThreadPoolExecutor(6) as pool:

@@ -44,10 +44,9 @@ def test_frequency_order_and_ties():
     assert train_words(random.Random(1).sample(texts, 4), 3) == train_words(iter(texts), 3) == b'["b","a","e"]'
 
 
-@pytest.mark.parametrize(("texts", "size", "error"), [(["", " \t"], 9, TextError), (["a"], 0, SettingsError)])
-def test_nothing_to_train_on(texts, size, error):
-    with pytest.raises(error, match="words"):
-        train_words(texts, size)
+def test_nothing_to_train_on():
+    with pytest.raises(TextError, match="no words"):
+        train_words(["", " \t"])
 
 
 def test_unknown_words_are_dropped_and_cuts_count_them(tokenizer):
@@ -80,7 +79,6 @@ def test_equality_and_pickle(tokenizer):
         (b'["a", "b", "a"]', {}, "1 are there twice"),
         (b'["a", "\\ud800"]', {}, "surrogates"),
         (b'["a"]', {"lower_case": "no"}, "lower_case is 'no'"),
-        (b'["a"]', {"language": 3}, "language is 3"),
         (b'["a"]', {"splitter": "axe"}, "'axe' is not a valid"),
         (b'["a"]', {"stemming": True}, "stemming"),
     ],

@@ -115,7 +115,7 @@ struct Segmentation {
 class Unigram {
 public:
     // Read a ModelProto. Throws std::invalid_argument, with a reason in a few words, if it does not allow for words one
-    // by one (st_paragram/core/tokenizers/word_cache.py says when), or if sentencepiece might refuse it.
+    // by one (st_paragram/core/tokenizers/sentencepiece.py says when), or if sentencepiece might refuse it.
     explicit Unigram(std::string_view file);
 
     // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does. False if its cost is above kMostCost

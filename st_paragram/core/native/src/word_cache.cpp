@@ -1,5 +1,5 @@
 // Texts to sentencepiece ids, word by word: every word is segmented once. Why that is exact, and for which models, says
-// st_paragram/core/tokenizers/word_cache.py.
+// st_paragram/core/tokenizers/sentencepiece.py.
 #include "bindings.h"
 #include "threads.h"
 #include "unigram.h"
