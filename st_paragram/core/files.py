@@ -19,11 +19,8 @@ from st_paragram.errors import InUseError, ParagramError, TextError, one_line
 
 _Record = TypeVar("_Record")
 
-#: Standard input, where a file is asked for.
-STDIN = "-"
-#: The environment variable that names the folder for everything stored outside the named outputs.
-CACHE_VARIABLE = "ST_PARAGRAM_CACHE"
-
+STDIN = "-"  # standard input, where a file is asked for
+CACHE_VARIABLE = "ST_PARAGRAM_CACHE"  # names the folder for everything stored outside the named outputs
 _OLD = "old"  # name of a folder while it is being replaced
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 
@@ -173,15 +170,7 @@ def check_output(path: Path, overwrite: bool) -> None:
 def check_output_folder(
     path: Path, overwrite: bool, marker: str, kind: str, error: type[ParagramError] = ParagramError
 ) -> None:
-    """Refuse an output folder before any work is done for it.
-
-    Args:
-        path: The folder.
-        overwrite: Replace a folder that exists, if it is of the right kind.
-        marker: The file that every folder of this kind has.
-        kind: What it is, for messages: "model directory of st_paragram".
-        error: The error to raise.
-    """
+    """Refuse an output folder before any work is done for it; only a folder that has the `marker` is replaced."""
     if not path.name:
         raise error(f"{path}: the folder cannot be created; choose another place")
     if refusal := not_writable(path):
@@ -245,13 +234,8 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 def output_lock(output: Path, check: Callable[[], None] | None = None, wait: bool = False) -> Iterator[None]:
     """Keep an output, a file or a folder, to one run at a time; the lock goes with the process, however it ends.
 
-    What killed runs have left of the output is removed first. The thread that has the lock may take it again.
-
-    Args:
-        output: What is written; its folder is created if needed.
-        check: Refuses the output. It is called before anything is touched, and again under the lock, since another run
-            may have written the output meanwhile.
-        wait: Wait for another run that is writing the output, instead of raising `InUseError`.
+    What killed runs have left of the output is removed first. The thread that has the lock may take it again. `check`
+    refuses the output: before anything is touched, and again under the lock, as another run may have written meanwhile.
     """
     check = check or (lambda: None)
     check()
