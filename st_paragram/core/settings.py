@@ -4,7 +4,7 @@
     class Example:
         '''Settings of an example.'''
 
-        dim: int = setting(300, "components of an embedding", least=1)
+        dim: int = setting(300, "components of an embedding", ge=1)
         side: Literal["left", "right"] = setting("left", "side to read")
         fold: bool = setting(True, "ignore case", option="--keep-case", option_help="distinguish case")
 
@@ -48,32 +48,24 @@ def setting(
     default: Any,  # noqa: ANN401 - of the field's type
     help: str,
     *,
-    least: float | None = None,
-    most: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
     option: str | None = None,
     option_help: str | None = None,
     metavar: str | None = None,
+    **limits: float,
 ) -> Any:  # noqa: ANN401
     """A field of a class of settings.
 
     Args:
         default: Its default value; `...` if it must be given.
         help: What it is, for the command line and the docs.
-        least: Smallest value allowed.
-        most: Largest value allowed.
-        above: It must be larger than this.
-        below: It must be smaller than this.
         option: Its option on the command line if that is not its name with dashes, or several options with spaces
             between them. The option of a truth value inverts the default; `--no-NAME` by default for a default of True.
         option_help: What the option does, if `help` does not say it.
         metavar: Placeholder of the value in the help of the command line.
+        **limits: `ge`, `gt`, `le` and `lt`, as of `pydantic.Field`.
     """
-    limits: dict[str, Any] = {"ge": least, "le": most, "gt": above, "lt": below}
-    limits = {name: limit for name, limit in limits.items() if limit is not None}
     texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
-    return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)
+    return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)  # type: ignore[call-overload]
 
 
 @dataclass_transform(frozen_default=True)

@@ -35,16 +35,16 @@ class Example:
     """Every kind of setting once."""
 
     name: str
-    dim: int = setting(300, "components, 100 % of them", least=1, below=5000)
-    rate: float = setting(1e-3, "learning rate", above=0)
-    share: float | None = setting(None, "share of the rows", least=0.5, most=1)
+    dim: int = setting(300, "components, 100 % of them", ge=1, lt=5000)
+    rate: float = setting(1e-3, "learning rate", gt=0)
+    share: float | None = setting(None, "share of the rows", ge=0.5, le=1)
     kind: Literal["near", "far"] = setting("near", "which rows")
     side: Side = setting(Side.LEFT, "which side", option="--of")
     fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="tell cases apart")
     trim: bool = setting(True, "cut spaces off")
     loud: bool = setting(False, "say more")
     size: Annotated[int, pydantic.BeforeValidator(parse_size)] = setting(
-        "4K", "bytes", least=1024, option="-s --size", metavar="SIZE"
+        "4K", "bytes", ge=1024, option="-s --size", metavar="SIZE"
     )
     where: Path = setting(Path("data"), "folder")
 
@@ -149,7 +149,7 @@ def test_a_setting_without_a_default_must_be_given() -> None:
 def test_a_default_outside_its_own_range_is_refused() -> None:
     @settings
     class Wrong:
-        dim: int = setting(0, "components", least=1)
+        dim: int = setting(0, "components", ge=1)
 
     with pytest.raises(SettingsError, match="dim is 0; it must be greater than or equal to 1"):
         Wrong()
@@ -257,7 +257,7 @@ def test_the_table_has_a_row_a_setting() -> None:
 def test_settings_can_be_extended() -> None:
     @settings
     class More(Example):
-        extra: int = setting(1, "more", most=3)
+        extra: int = setting(1, "more", le=3)
 
     assert (More("x").dim, More("x", extra=2).extra) == (300, 2)
     with pytest.raises(SettingsError, match="extra is 4; it must be less than or equal to 3"):

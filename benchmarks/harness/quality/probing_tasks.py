@@ -40,14 +40,14 @@ class Balance(str, Enum):
 class ProbingSettings:
     """How large tasks are, and what is drawn at random."""
 
-    train: int = setting(10_000, "sentences a task trains on, at most", least=1)
-    valid: int = setting(1_000, "sentences that choose the regularisation, at most", least=1)
-    test: int = setting(2_000, "sentences that are scored, at most", least=1)
-    most_per_label: int = setting(20_000, "sentences of a label of the punctuation count, at most", least=1)
-    most_rows: int = setting(300_000, "rows of the bitext to draw tasks from, chosen at random", least=1)
-    words: int = setting(100, "labels of word content", least=2)
-    first_rank: int = setting(2_001, "rank by frequency of the first word of word content", least=1)
-    seed: int = setting(0, "of all that is drawn", least=0)
+    train: int = setting(10_000, "sentences a task trains on, at most", ge=1)
+    valid: int = setting(1_000, "sentences that choose the regularisation, at most", ge=1)
+    test: int = setting(2_000, "sentences that are scored, at most", ge=1)
+    most_per_label: int = setting(20_000, "sentences of a label of the punctuation count, at most", ge=1)
+    most_rows: int = setting(300_000, "rows of the bitext to draw tasks from, chosen at random", ge=1)
+    words: int = setting(100, "labels of word content", ge=2)
+    first_rank: int = setting(2_001, "rank by frequency of the first word of word content", ge=1)
+    seed: int = setting(0, "of all that is drawn", ge=0)
 
     @property
     def sizes(self) -> tuple[int, int, int]:

@@ -33,45 +33,45 @@ class GenerativeSettings:
         "attention+logit",
         "where latent variables enter a decoder: after its self-attention, at its logits, or both",
     )
-    latent_dim: int = setting(1024, "components of a sentence embedding, and of each language variable", least=1)
-    dim: int = setting(1024, "components of the transformer states", least=1)
-    ffn_dim: int = setting(1024, "feed-forward units of the transformers", least=1)
-    heads: int = setting(8, "attention heads of the transformers", least=1)
-    encoder_layers: int = setting(5, "layers of the encoders", least=1)
-    decoder_layers: int = setting(1, "layers of the decoders", least=1)
-    dropout: float = setting(0.3, "dropout probability", least=0, below=1)
-    max_length: int = setting(512, "maximum pieces per sentence, including the end marker", least=2)
-    label_smoothing: float = setting(0.1, "label smoothing of the translation losses", least=0, below=1)
+    latent_dim: int = setting(1024, "components of a sentence embedding, and of each language variable", ge=1)
+    dim: int = setting(1024, "components of the transformer states", ge=1)
+    ffn_dim: int = setting(1024, "feed-forward units of the transformers", ge=1)
+    heads: int = setting(8, "attention heads of the transformers", ge=1)
+    encoder_layers: int = setting(5, "layers of the encoders", ge=1)
+    decoder_layers: int = setting(1, "layers of the decoders", ge=1)
+    dropout: float = setting(0.3, "dropout probability", ge=0, lt=1)
+    max_length: int = setting(512, "maximum pieces per sentence, including the end marker", ge=2)
+    label_smoothing: float = setting(0.1, "label smoothing of the translation losses", ge=0, lt=1)
     translation_weight: float = setting(
-        1.0, "weight of the translation losses relative to the variational bound (ELBO)", least=0
+        1.0, "weight of the translation losses relative to the variational bound (ELBO)", ge=0
     )
     anneal_updates: int = setting(
         65536,
         "updates over which the weight of the divergence from the prior (KL) grows from 0 to 1; 0: 1 from the start",
-        least=0,
+        ge=0,
     )
     candidates: int = setting(
         0,
         "ids, sampled for each batch, that represent the rest of the vocabulary in the softmax; 0: softmax "
         "over the whole vocabulary",
-        least=0,
+        ge=0,
     )
-    learning_rate: float = setting(5e-4, "learning rate of Adam; with a schedule, its maximum", above=0)
+    learning_rate: float = setting(5e-4, "learning rate of Adam; with a schedule, its maximum", gt=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "inverse_sqrt",
         "learning rate schedule after warm-up: constant, falling to 0 at the last update (linear, cosine), "
         "or proportional to 1 / sqrt(update) (inverse_sqrt)",
     )
-    warmup_updates: int = setting(4000, "updates at the start over which the learning rate grows from 0", least=0)
-    weight_decay: float = setting(0.0, "decoupled weight decay (0.0001 in the paper's code)", least=0)
-    clip_norm: float = setting(0.0, "maximum gradient norm (25 in the paper's code); 0: no limit", least=0)
-    epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", above=0)
+    warmup_updates: int = setting(4000, "updates at the start over which the learning rate grows from 0", ge=0)
+    weight_decay: float = setting(0.0, "decoupled weight decay (0.0001 in the paper's code)", ge=0)
+    clip_norm: float = setting(0.0, "maximum gradient norm (25 in the paper's code); 0: no limit", ge=0)
+    epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", gt=0)
     batch_tokens: int = setting(
         25000,
         "maximum batch size: number of sentences times the pieces of the longest sentence, on the longer side",
-        least=1,
+        ge=1,
     )
-    accumulate: int = setting(1, "batches, of different lengths, whose gradients are combined in one update", least=1)
+    accumulate: int = setting(1, "batches, of different lengths, whose gradients are combined in one update", ge=1)
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto",
         "number type of matrix products; auto: bfloat16 on a GPU that supports it, otherwise float32",
@@ -81,15 +81,15 @@ class GenerativeSettings:
         "averaging model of `dim` components, whose rows initialize shared pieces in the semantic encoder",
         metavar="MODEL",
     )
-    seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
+    seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     held_out: int = setting(
         500,
         "pairs held out of training, at most a twentieth of all; the checkpoint with their lowest loss is "
         "saved; 0: none, and the last checkpoint is saved",
-        least=0,
+        ge=0,
     )
     evaluate_steps: int = setting(
-        0, "updates between evaluations on the development pairs; 0: at the end of each epoch", least=0
+        0, "updates between evaluations on the development pairs; 0: at the end of each epoch", ge=0
     )
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 

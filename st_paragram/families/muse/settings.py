@@ -23,14 +23,14 @@ class DualEncoderSettings:
         "encoder: convolutions, whose cost grows with text length, or a transformer, which is better and "
         "more expensive",
     )
-    dim: int = setting(512, "components of an embedding, for pieces and for sentences", least=1)
-    layers: int = setting(2, "layers of the encoder; a cnn has 1 or 2", least=1)
-    filters: int = setting(256, "filters of each of the four widths of a convolution", least=1)
-    heads: int = setting(8, "attention heads of the transformer", least=1)
-    ffn_dim: int = setting(2048, "feed-forward units of the transformer", least=1)
-    dropout: float = setting(0.1, "dropout probability", least=0, below=1)
-    max_length: int = setting(100, "maximum pieces per text, including its ends", least=4)
-    context_length: int = setting(256, "maximum pieces per answer context", least=1)
+    dim: int = setting(512, "components of an embedding, for pieces and for sentences", ge=1)
+    layers: int = setting(2, "layers of the encoder; a cnn has 1 or 2", ge=1)
+    filters: int = setting(256, "filters of each of the four widths of a convolution", ge=1)
+    heads: int = setting(8, "attention heads of the transformer", ge=1)
+    ffn_dim: int = setting(2048, "feed-forward units of the transformer", ge=1)
+    dropout: float = setting(0.1, "dropout probability", ge=0, lt=1)
+    max_length: int = setting(100, "maximum pieces per text, including its ends", ge=4)
+    context_length: int = setting(256, "maximum pieces per answer context", ge=1)
     keep_bag: bool = setting(
         True,
         "the mean of the piece embeddings (the bag) is part of a text's embedding",
@@ -38,41 +38,41 @@ class DualEncoderSettings:
         option_help="leave the mean of the piece embeddings out: the network alone, as in the paper",
     )
     gate: float = setting(
-        0.1, "initial weight of the network output relative to the mean; learned during training", above=0
+        0.1, "initial weight of the network output relative to the mean; learned during training", gt=0
     )
-    scale: float = setting(20.0, "factor for cosines in the softmax over a batch", above=0)
-    margin: float = setting(0.3, "margin subtracted from the cosine of a sentence and its translation", least=0)
-    qa_margin: float = setting(0.0, "margin subtracted from the cosine of a question and its answer", least=0)
-    translation_share: float = setting(0.4, "share of the steps on translations, if all tasks are present", least=0)
-    qa_share: float = setting(0.35, "share of the steps on questions and answers", least=0)
-    response_share: float = setting(0.1, "share of the steps on utterances and responses", least=0)
-    nli_share: float = setting(0.15, "share of the steps on inference", least=0)
+    scale: float = setting(20.0, "factor for cosines in the softmax over a batch", gt=0)
+    margin: float = setting(0.3, "margin subtracted from the cosine of a sentence and its translation", ge=0)
+    qa_margin: float = setting(0.0, "margin subtracted from the cosine of a question and its answer", ge=0)
+    translation_share: float = setting(0.4, "share of the steps on translations, if all tasks are present", ge=0)
+    qa_share: float = setting(0.35, "share of the steps on questions and answers", ge=0)
+    response_share: float = setting(0.1, "share of the steps on utterances and responses", ge=0)
+    nli_share: float = setting(0.15, "share of the steps on inference", ge=0)
     language_power: float = setting(
-        0.5, "exponent of a language's number of pairs, which sets its share of a task", least=0, most=1
+        0.5, "exponent of a language's number of pairs, which sets its share of a task", ge=0, le=1
     )
-    batch_size: int = setting(256, "pairs per batch, all of one task and language", least=2)
+    batch_size: int = setting(256, "pairs per batch, all of one task and language", ge=2)
     length_buckets: int = setting(
-        4, "number of length groups into which jointly drawn batches are sorted, to reduce padding", least=1
+        4, "number of length groups into which jointly drawn batches are sorted, to reduce padding", ge=1
     )
     similar_batches: int = setting(
         8,
         "batches of similar texts per length group, by the initial embeddings: harder negatives at no "
         "cost; 1: random batches",
-        least=1,
+        ge=1,
     )
     negatives: Literal["batch", "mined"] = setting(
         "batch",
         "negatives of a text: the other pairs of its batch; or, mined, also the most similar text among "
         "all batches drawn together (length_buckets times similar_batches), found with the current model",
     )
-    steps: int = setting(20_000, "total number of updates", least=1)
-    learning_rate: float = setting(1e-3, "maximum learning rate of Adam", above=0)
+    steps: int = setting(20_000, "total number of updates", ge=1)
+    learning_rate: float = setting(1e-3, "maximum learning rate of Adam", gt=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "linear", "learning rate schedule after warm-up"
     )
-    warmup_updates: int = setting(500, "updates at the start over which the learning rate grows from 0", least=0)
-    weight_decay: float = setting(0.0, "decoupled weight decay", least=0)
-    clip_norm: float = setting(1.0, "maximum gradient norm; 0: no limit", least=0)
+    warmup_updates: int = setting(500, "updates at the start over which the learning rate grows from 0", ge=0)
+    weight_decay: float = setting(0.0, "decoupled weight decay", ge=0)
+    clip_norm: float = setting(1.0, "maximum gradient norm; 0: no limit", ge=0)
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto", "number type of matrix products; auto: bfloat16 on a GPU that supports it, otherwise float32"
     )
@@ -83,9 +83,9 @@ class DualEncoderSettings:
         metavar="MODEL",
         option="--init --start-from",
     )
-    seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
+    seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     evaluate_steps: int = setting(
-        0, "updates between evaluations on the development pairs, with checkpoints; 0: ten per run", least=0
+        0, "updates between evaluations on the development pairs, with checkpoints; 0: ten per run", ge=0
     )
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 

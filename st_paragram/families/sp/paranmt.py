@@ -18,16 +18,16 @@ class ParanmtSettings:
 
     sim_low: float = setting(ParaphraseScore.low, "minimum score")
     sim_high: float = setting(ParaphraseScore.high, "maximum score")
-    overlap: float = setting(Overlap.max_overlap, "maximum share of word trigrams in common", least=0, most=1)
-    min_length: int = setting(5, "minimum words per side", least=1)
-    max_length: int = setting(40, "maximum words per side", least=1)
+    overlap: float = setting(Overlap.max_overlap, "maximum share of word trigrams in common", ge=0, le=1)
+    min_length: int = setting(5, "minimum words per side", ge=1)
+    max_length: int = setting(40, "maximum words per side", ge=1)
     columns: int | None = setting(
-        None, "number of columns of the texts; default: as many as the other options need", least=_TEXTS
+        None, "number of columns of the texts; default: as many as the other options need", ge=_TEXTS
     )
-    score_column: int = setting(3, "number of the score column", least=_TEXTS + 1)
+    score_column: int = setting(3, "number of the score column", ge=_TEXTS + 1)
     model: str | None = setting(None, "model (directory or name) to compute the scores with instead")
     label_column: int | None = setting(
-        None, "number of a language label column; only rows with the label --label stay", least=_TEXTS + 1
+        None, "number of a language label column; only rows with the label --label stay", ge=_TEXTS + 1
     )
     label: str = setting("en", "label that rows must have in --label-column")
     lid: bool = setting(False, "also drop rows in another language according to fastText (needs the extra lid)")

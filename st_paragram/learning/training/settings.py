@@ -39,35 +39,35 @@ class TrainingSettings:
         "embeddings (trigram), or the mean of the states of a bidirectional LSTM over sentencepiece pieces "
         "(blstm)",
     )
-    dim: int = setting(1024, "components of an embedding", least=1)
-    hidden_dim: int = setting(150, "LSTM units per direction; blstm embeddings have twice as many components", least=1)
+    dim: int = setting(1024, "components of an embedding", ge=1)
+    hidden_dim: int = setting(150, "LSTM units per direction; blstm embeddings have twice as many components", ge=1)
     scramble: float = setting(
         0.0,
         "probability of shuffling the pieces of a sentence in training, drawn again in each epoch; only "
         "for blstm, because a mean ignores order",
-        least=0,
-        most=1,
+        ge=0,
+        le=1,
     )
-    dropout: float = setting(0.0, "dropout probability of the components of a piece's embedding", least=0, below=1)
+    dropout: float = setting(0.0, "dropout probability of the components of a piece's embedding", ge=0, lt=1)
     margin: float = setting(
-        0.4, "margin of the loss: minimum difference between the cosine with a translation and with a negative", above=0
+        0.4, "margin of the loss: minimum difference between the cosine with a translation and with a negative", gt=0
     )
-    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, its maximum", above=0)
+    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, its maximum", gt=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "constant",
         "learning rate schedule after warm-up: constant, falling to 0 at the last step (linear, cosine), "
         "or proportional to 1 / sqrt(step) (inverse_sqrt)",
     )
     warmup: float = setting(
-        0.0, "share of the steps, at the start, over which the learning rate grows from 0", least=0, below=1
+        0.0, "share of the steps, at the start, over which the learning rate grows from 0", ge=0, lt=1
     )
-    epochs: float = setting(25.0, "passes over the pairs; fractions are allowed", above=0)
-    batch_size: int = setting(128, "pairs of a mini-batch", least=2)
-    megabatch_size: int = setting(60, "maximum M, the number of mini-batches that are searched for negatives", least=1)
+    epochs: float = setting(25.0, "passes over the pairs; fractions are allowed", gt=0)
+    batch_size: int = setting(128, "pairs of a mini-batch", ge=2)
+    megabatch_size: int = setting(60, "maximum M, the number of mini-batches that are searched for negatives", ge=1)
     anneal_interval: int = setting(
         150,
         "mini-batches after which M, which starts at 1, grows by one; 0: maximum M from the start",
-        least=0,
+        ge=0,
     )
     negatives: Literal["opposite", "both", "random"] = setting(
         "opposite",
@@ -101,14 +101,12 @@ class TrainingSettings:
         "folder of another model's embeddings of the store's sentences, which the student learns to match",
         metavar="FOLDER",
     )
-    teacher_weight: float = setting(
-        1.0, "weight of the teacher's loss, the mean of 1 - cosine with its vectors", above=0
-    )
+    teacher_weight: float = setting(1.0, "weight of the teacher's loss, the mean of 1 - cosine with its vectors", gt=0)
     teacher_every: int = setting(
-        1, "stride: every Nth pair of a mini-batch is compared with the teacher, which takes 1/N of the time", least=1
+        1, "stride: every Nth pair of a mini-batch is compared with the teacher, which takes 1/N of the time", ge=1
     )
     margin_weight: float = setting(
-        1.0, "weight of the margin loss; 0 with a teacher: only the teacher's loss, without negatives", least=0
+        1.0, "weight of the margin loss; 0 with a teacher: only the teacher's loss, without negatives", ge=0
     )
     matryoshka_dims: str = setting(
         "",
@@ -116,9 +114,9 @@ class TrainingSettings:
         "averaged over these prefixes and the full embedding",
         metavar="N,N",
     )
-    seed: int = setting(0, "seed of all random numbers", least=0, below=1 << 32)
+    seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     evaluate_steps: int = setting(
-        0, "steps between evaluations on the development pairs; 0: at the end of each epoch", least=0
+        0, "steps between evaluations on the development pairs; 0: at the end of each epoch", ge=0
     )
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 

@@ -18,7 +18,7 @@ class AlignmentSettings:
     k: int = setting(
         DEFAULT_K,
         "neighbors that form the background of a margin; fewer in a smaller document",
-        least=1,
+        ge=1,
         option="--neighbours",
     )
     skip: float | None = setting(

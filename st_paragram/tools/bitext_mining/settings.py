@@ -20,7 +20,7 @@ class MarginSettings(SearchSettings):
     k: int = setting(
         DEFAULT_K,
         "neighbors searched per sentence, which also form the background of a margin",
-        least=1,
+        ge=1,
         option="-k",
     )
     margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
@@ -45,7 +45,7 @@ class MiningSettings(MarginSettings):
     threshold: float | None = setting(None, "minimum score of a pair")
     paraphrase: bool = setting(False, "find paraphrases within one text")
     shard_rows: int = setting(
-        1 << 15, f"sentences that one task embeds, or searches for; rounded up to a multiple of {QUERY_BLOCK}", least=1
+        1 << 15, f"sentences that one task embeds, or searches for; rounded up to a multiple of {QUERY_BLOCK}", ge=1
     )
     with_ids: bool = setting(
         False, "lines are `id TAB sentence`, as in BUCC, and the output has ids instead of sentences", option="--ids"

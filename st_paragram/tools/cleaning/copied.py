@@ -31,7 +31,7 @@ class Copied(RowFilter):
     reasons: ClassVar[tuple[str, ...]] = (IDENTICAL, COPIED)
 
     max_share: float = setting(
-        0.8, "maximum share of words that both sides have; 1 drops only identical sides", least=0, most=1
+        0.8, "maximum share of words that both sides have; 1 drops only identical sides", ge=0, le=1
     )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:

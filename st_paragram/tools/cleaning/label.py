@@ -17,7 +17,7 @@ class Label(RowFilter):
     name: ClassVar[str] = "label"
     reasons: ClassVar[tuple[str, ...]] = ("other label",)
 
-    column: int = setting(..., "column of the label; 0: the first column after the two texts", least=0)
+    column: int = setting(..., "column of the label; 0: the first column after the two texts", ge=0)
     value: str = setting(..., "required label, compared exactly")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:

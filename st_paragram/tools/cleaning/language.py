@@ -64,12 +64,12 @@ class Language(RowFilter):
 
     languages: Languages
     sides: Sides = setting(Sides.BOTH, "sides to check")
-    min_probability: float = setting(0.1, "minimum probability of the right language", least=0, most=1)
+    min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
     min_other: float = setting(
-        0.7, "minimum probability of a wrong language; below it, the language is a guess", least=0, most=1
+        0.7, "minimum probability of a wrong language; below it, the language is a guess", ge=0, le=1
     )
     min_characters: int = setting(
-        30, "minimum length of a side to check; names and exclamations have no language", least=0
+        30, "minimum length of a side to check; names and exclamations have no language", ge=0
     )
     model: Path | None = setting(None, "model file; default: lid/lid.176.bin or .ftz in the cache folder")
 

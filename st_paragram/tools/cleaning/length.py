@@ -38,9 +38,9 @@ class Length(RowFilter):
     name: ClassVar[str] = "length"
     reasons: ClassVar[tuple[str, ...]] = (EMPTY, SHORT, LONG)
 
-    min_length: int = setting(3, "minimum words per side, or characters in a script without spaces", least=1)
-    max_length: int = setting(100, "maximum words per side", least=1)
-    max_characters: int = setting(200, "maximum characters per side in a script without spaces", least=1)
+    min_length: int = setting(3, "minimum words per side, or characters in a script without spaces", ge=1)
+    max_length: int = setting(100, "maximum words per side", ge=1)
+    max_characters: int = setting(200, "maximum characters per side in a script without spaces", ge=1)
     length_on: LengthOn = setting(
         LengthOn.BOTH,
         "sides whose length is checked; english is the first side; rows with an empty side are always dropped",

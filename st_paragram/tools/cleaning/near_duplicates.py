@@ -44,12 +44,10 @@ class NearDuplicates:
     name: ClassVar[str] = "near_duplicates"
 
     on: Key = setting(Key.PAIR, "sides to compare; pair: the words of both sides together")
-    threshold: float = setting(
-        0.8, "minimum share of shingles in common for rows to be near-duplicates", above=0, most=1
-    )
-    copies: int = setting(1, "rows of a family to keep", least=1)
-    shingle: int = setting(1, "words per shingle; a row with fewer words is never a near-duplicate", least=1)
-    bands: int = setting(6, "sorting passes to bring near-duplicates together; more find more", least=1)
+    threshold: float = setting(0.8, "minimum share of shingles in common for rows to be near-duplicates", gt=0, le=1)
+    copies: int = setting(1, "rows of a family to keep", ge=1)
+    shingle: int = setting(1, "words per shingle; a row with fewer words is never a near-duplicate", ge=1)
+    bands: int = setting(6, "sorting passes to bring near-duplicates together; more find more", ge=1)
 
     @property
     def minima(self) -> int:

@@ -29,7 +29,7 @@ class Overlap(RowFilter):
     name: ClassVar[str] = "overlap"
     reasons: ClassVar[tuple[str, ...]] = ("n-gram overlap",)
 
-    max_overlap: float = setting(0.7, "maximum share of word trigrams in common", least=0, most=1)
+    max_overlap: float = setting(0.7, "maximum share of word trigrams in common", ge=0, le=1)
     lower_case: bool = setting(True, "ignore case")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:

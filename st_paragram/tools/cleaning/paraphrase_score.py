@@ -36,7 +36,7 @@ class ParaphraseScore(RowFilter):
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
     column: int | None = setting(
-        0, "column of the score; 0: the first after the two texts; ignored if a model is given", least=0
+        0, "column of the score; 0: the first after the two texts; ignored if a model is given", ge=0
     )
     model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
 

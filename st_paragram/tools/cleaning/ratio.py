@@ -28,8 +28,8 @@ class Ratio(RowFilter):
     name: ClassVar[str] = "ratio"
     reasons: ClassVar[tuple[str, ...]] = (LENGTH_RATIO,)
 
-    max: float = setting(2.5, "maximum ratio of the two sides' numbers of words", least=1)
-    slack: float = setting(3.0, "words allowed on top of the ratio, for short sentences", least=0)
+    max: float = setting(2.5, "maximum ratio of the two sides' numbers of words", ge=1)
+    slack: float = setting(3.0, "words allowed on top of the ratio, for short sentences", ge=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""

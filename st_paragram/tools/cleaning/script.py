@@ -77,9 +77,7 @@ class Script(RowFilter):
     reasons: ClassVar[tuple[str, ...]] = (NO_LETTERS, WRONG_SCRIPT)
 
     languages: Languages
-    min_share: float = setting(
-        0.25, "minimum share of a side's letters in the scripts of its language", least=0, most=1
-    )
+    min_share: float = setting(0.25, "minimum share of a side's letters in the scripts of its language", ge=0, le=1)
 
     def __post_init__(self) -> None:
         """Warn, once, about a language that is not known here."""

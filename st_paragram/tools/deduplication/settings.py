@@ -59,22 +59,20 @@ class DeduplicationSettings:
         "are ignored",
     )
     threshold: float = setting(
-        0.8, "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common", above=0, most=1
+        0.8, "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common", gt=0, le=1
     )
     unit: Unit = setting(Unit.WORD, "minhash: unit of n-grams")
     ngram: int | None = setting(
-        None, "minhash: length of an n-gram (default: 1 for words, 5 for characters)", least=1, most=100
+        None, "minhash: length of an n-gram (default: 1 for words, 5 for characters)", ge=1, le=100
     )
     bands: int = setting(
         20,
         "minhash: keys per text; more keys save comparisons but take more disk space",
-        least=1,
-        most=200,
+        ge=1,
+        le=200,
     )
-    cosine: float = setting(0.95, "embeddings: minimum cosine of near-duplicates", above=0, most=1)
-    neighbors: int = setting(
-        16, "embeddings: nearest neighbors compared per sentence", least=1, option="-k --neighbors"
-    )
+    cosine: float = setting(0.95, "embeddings: minimum cosine of near-duplicates", gt=0, le=1)
+    neighbors: int = setting(16, "embeddings: nearest neighbors compared per sentence", ge=1, option="-k --neighbors")
 
     def __post_init__(self) -> None:
         """Check what a range cannot say.

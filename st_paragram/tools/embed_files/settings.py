@@ -26,7 +26,7 @@ class RowSettings:
         NumberType.FLOAT32,
         "number type on disk; int8 has one float32 scale per row and needs --sharded",
     )
-    dim: int | None = setting(None, "number of leading components to keep", least=1, metavar="D")
+    dim: int | None = setting(None, "number of leading components to keep", ge=1, metavar="D")
     normalize: bool = setting(False, "scale embeddings to length 1, after cutting to --dim components")
 
 
@@ -45,7 +45,7 @@ class CollectionSettings(RowSettings):
     )
     with_text: bool = setting(False, "keep each line with its embedding, as `text` of a Parquet table or of JSON lines")
     shard_lines: int = setting(
-        SHARD_LINES, "maximum lines per shard; each process embeds one shard at a time", least=1, most=100_000_000
+        SHARD_LINES, "maximum lines per shard; each process embeds one shard at a time", ge=1, le=100_000_000
     )
 
     def __post_init__(self) -> None:

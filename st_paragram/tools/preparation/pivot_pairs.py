@@ -16,21 +16,21 @@ from st_paragram.tools.cleaning.normalized_key import normalized_key
 class PivotSettings:
     """Which sentences that share a translation (the pivot) make pairs."""
 
-    min_words: int = setting(3, "minimum words per sentence", least=1)
+    min_words: int = setting(3, "minimum words per sentence", ge=1)
     min_pivot_letters: int = setting(
         12,
         "minimum letters, digits and marks of a translation (a Han character counts as 3), because a text "
         "like `Ja.` translates too many sentences",
-        least=1,
+        ge=1,
     )
     most_sentences: int = setting(
         20,
         "maximum different sentences with the same translation; a translation with more is too general or "
         "a mistake and gives no pairs",
-        least=2,
+        ge=2,
     )
-    most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", least=1)
-    seed: int = setting(0, "random seed for the sampling and for which sentence of a pair comes first", least=0)
+    most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", ge=1)
+    seed: int = setting(0, "random seed for the sampling and for which sentence of a pair comes first", ge=0)
 
 
 @dataclass

@@ -64,41 +64,41 @@ class PrepareSettings:
         1.0,
         "balance of several languages: each share is proportional to the number of pairs to the power of 1 "
         "/ temperature; rows of large languages are dropped, rows of small languages repeated; 1: no change",
-        least=1,
+        ge=1,
     )
     vocab_size: int | None = setting(
         None,
         "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that "
         "50,000 (as in the paper) or 12,000 per language, whichever is more; for words or trigrams, the "
         "200,000 most frequent; little text may give fewer",
-        least=8,
+        ge=8,
     )
     character_coverage: float | None = setting(
         None,
         "share of the text's characters that the vocabulary must cover; rarer characters are dropped; "
         "default: 0.9995, 0.9999 with Chinese or Japanese, 0.99995 with several languages other than "
         "English",
-        least=0.9,
-        most=1,
+        ge=0.9,
+        le=1,
     )
     sample_pairs: int = setting(
-        300_000, "random pairs on which the vocabulary is trained; 4 KB of memory per pair", least=1
+        300_000, "random pairs on which the vocabulary is trained; 4 KB of memory per pair", ge=1
     )
     vocab_sample: VocabSample = setting(
         "even",
         "training sample for a vocabulary of several languages: equally many sentences per language "
         "(even), or the first rows of the store (rows)",
     )
-    max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", least=16)
+    max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", ge=16)
     vocab_threads: int = setting(
-        8, "threads for vocabulary training; a different number gives slightly different pieces", least=1
+        8, "threads for vocabulary training; a different number gives slightly different pieces", ge=1
     )
     max_pieces: int = setting(
         100,
         "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut",
-        least=1,
+        ge=1,
     )
-    seed: int = setting(0, "seed of the shuffle and of the vocabulary", least=0, below=1 << 32)
+    seed: int = setting(0, "seed of the shuffle and of the vocabulary", ge=0, lt=1 << 32)
 
     def __post_init__(self) -> None:
         """Check the languages.

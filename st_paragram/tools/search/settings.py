@@ -57,7 +57,7 @@ class SearchSettings:
         "such as IVF2048,SQfp16 or HNSW32",
     )
     recall: float = setting(
-        0.9, "share of sampled sentences whose nearest neighbor an approximate index must find", above=0, most=1
+        0.9, "share of sampled sentences whose nearest neighbor an approximate index must find", gt=0, le=1
     )
     vector_type: VectorType = setting(VectorType.FLOAT16, "number type of stored embeddings", option="--precision")
     memory: Annotated[int, BeforeValidator(parse_memory)] = setting(
@@ -69,10 +69,10 @@ class SearchSettings:
         None,
         "maximum number of times that a sentence may occur; more frequent sentences, such as menus and "
         "headers, are left out",
-        least=1,
+        ge=1,
         option="--most-repeats --max-repeats",
     )
-    seed: int = setting(0, "seed of the samples", least=0)
+    seed: int = setting(0, "seed of the samples", ge=0)
 
     def __post_init__(self) -> None:
         """Check what a range cannot say.

@@ -20,15 +20,15 @@ class ServingSettings:
     max_body: Annotated[int, BeforeValidator(parse_memory)] = setting(
         Size(4 << 20), "maximum body of a request", metavar="SIZE"
     )
-    max_texts: int = setting(2048, "maximum texts per request; a pair has two", least=1)
-    max_characters: int = setting(20_000, "maximum characters per text", least=1)
-    max_hits: int = setting(100, "maximum sentences per search query", least=1)
-    max_waiting: int = setting(32_768, "maximum texts waiting to be encoded; further requests get status 503", least=1)
+    max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
+    max_characters: int = setting(20_000, "maximum characters per text", ge=1)
+    max_hits: int = setting(100, "maximum sentences per search query", ge=1)
+    max_waiting: int = setting(32_768, "maximum texts waiting to be encoded; further requests get status 503", ge=1)
     batch_texts: int = setting(
-        4096, "maximum texts encoded together; a request is never split, so a larger request is encoded alone", least=1
+        4096, "maximum texts encoded together; a request is never split, so a larger request is encoded alone", ge=1
     )
-    body_seconds: float = setting(30.0, "timeout in seconds for a request's header, and again for its body", above=0)
-    stop_seconds: int = setting(30, "seconds that a stopping server waits for pending requests", least=1)
+    body_seconds: float = setting(30.0, "timeout in seconds for a request's header, and again for its body", gt=0)
+    stop_seconds: int = setting(30, "seconds that a stopping server waits for pending requests", ge=1)
 
 
 @dataclass(frozen=True)

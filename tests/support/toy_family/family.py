@@ -14,10 +14,10 @@ class ToySettings:
 
     family: ClassVar[str] = "toy"
 
-    dim: int = setting(4, "components of an embedding", least=1)
-    epochs: int = setting(1, "passes over the pairs", least=1)
+    dim: int = setting(4, "components of an embedding", ge=1)
+    epochs: int = setting(1, "passes over the pairs", ge=1)
     init: str = setting("", "a model to begin with", metavar="MODEL")
-    seed: int = setting(0, "seed of all random numbers", least=0)
+    seed: int = setting(0, "seed of all random numbers", ge=0)
     device: str = setting("cpu", "torch device")
 
     @property

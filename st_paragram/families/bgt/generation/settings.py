@@ -17,11 +17,11 @@ NEEDED = "generate needs a directory made by `st-paragram train bgt`"
 class GenerationSettings:
     """How sentences are written; EMNLP 2020 has a beam of 5 and at most 200 pieces."""
 
-    beam: int = setting(5, "beam width: hypotheses kept at each step; 1: always the best next piece", least=1)
-    max_length: int = setting(200, "maximum pieces per generated sentence, limited by the model's positions", least=1)
+    beam: int = setting(5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1)
+    max_length: int = setting(200, "maximum pieces per generated sentence, limited by the model's positions", ge=1)
     length_penalty: float = setting(
         1.0,
         "length penalty: a sentence's log probability is divided by its length to this power; 0 favors short sentences",
-        least=0,
+        ge=0,
     )
-    batch_size: int = setting(64, "sentences generated together", least=1)
+    batch_size: int = setting(64, "sentences generated together", ge=1)

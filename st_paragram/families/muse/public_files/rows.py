@@ -19,12 +19,12 @@ _GENERIC_WORDS, _GENERIC_CHARACTERS = 3, 4  # a response with fewer says little
 class ConvertSettings:
     """Which rows public files give."""
 
-    most_per_answer: int = setting(3, "maximum rows with the same answer", least=1)
-    most_per_response: int = setting(5, "maximum rows with the same response", least=1)
+    most_per_answer: int = setting(3, "maximum rows with the same answer", ge=1)
+    most_per_response: int = setting(5, "maximum rows with the same response", ge=1)
     most_generic: int = setting(
-        2, "maximum rows with the same response of one or two words, because `OK.` suits everything", least=0
+        2, "maximum rows with the same response of one or two words, because `OK.` suits everything", ge=0
     )
-    context_words: int = setting(150, "maximum words of context around the answer", least=1)
+    context_words: int = setting(150, "maximum words of context around the answer", ge=1)
     id_prefix: str = setting(
         "",
         "prefix of the question ids to take, such as `arabic` in TyDi QA, which mixes all languages",

@@ -36,15 +36,15 @@ _STRETCH = 1 << 24  # bytes of a file of unknown size between two looks at the f
 class TransferSettings:
     """Limits of one transfer; a number that makes no sense raises `SettingsError`."""
 
-    timeout: float = setting(30.0, "timeout in seconds for the start of an answer and for each further byte", above=0)
-    tries: int = setting(6, "consecutive failures after which the file is given up", least=1)
-    first_wait: float = setting(1.0, "seconds before the second try; they double each time, varied at random", least=0)
-    longest_wait: float = setting(120.0, "maximum wait in seconds, even if a server asks for more", least=0)
-    least_rate: float = setting(1024.0, "minimum bytes per second; slower tries fail", least=0)
-    rate_window: float = setting(60.0, "seconds over which the rate is measured", above=0)
-    progress: int = setting(1 << 20, "new bytes after which the failure count restarts", least=1)
+    timeout: float = setting(30.0, "timeout in seconds for the start of an answer and for each further byte", gt=0)
+    tries: int = setting(6, "consecutive failures after which the file is given up", ge=1)
+    first_wait: float = setting(1.0, "seconds before the second try; they double each time, varied at random", ge=0)
+    longest_wait: float = setting(120.0, "maximum wait in seconds, even if a server asks for more", ge=0)
+    least_rate: float = setting(1024.0, "minimum bytes per second; slower tries fail", ge=0)
+    rate_window: float = setting(60.0, "seconds over which the rate is measured", gt=0)
+    progress: int = setting(1 << 20, "new bytes after which the failure count restarts", ge=1)
     overlap: int = setting(
-        1 << 16, "bytes before the end of a partial file that are fetched again and must match", least=1
+        1 << 16, "bytes before the end of a partial file that are fetched again and must match", ge=1
     )
     most_bytes: int | None = setting(None, "maximum file size in bytes; default: unlimited")
 
