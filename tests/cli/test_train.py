@@ -51,7 +51,7 @@ REFUSED = {
     "train bitext --lang es --dropout 1": "dropout is 1.0; it must be less than 1",
     "train bitext --lang es --config large": "config is 'large'; it must be one of demo, paper, paper_paraphrase, ",
     "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known are anneal_interval, ",
-    "train bitext --lang es --vocab-size 3": "vocab_size is 3; it must be at least 8",
+    "train bitext --lang es --vocab-size 3": "vocab_size is 3; it must be greater than or equal to 8",
     "train bitext --lang es --data none.tsv": "none.tsv: No such file",
     "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
