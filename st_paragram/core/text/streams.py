@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
+from itertools import count
 from pathlib import PurePath
 from typing import Any, Protocol
 
@@ -64,15 +65,14 @@ def unreadable(name: str) -> AbstractContextManager[None]:
 
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
     r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")`` gives rows."""
-    rest, begins = b"", _PACKED_BEGINS
-    while True:
+    rest = b""
+    for number in count():
         with unreadable(name):
             data = stream.read(BLOCK_BYTES)
         if not data:
             break
-        if data.startswith(begins):
+        if number == 0 and data.startswith(_PACKED_BEGINS):
             raise TextError(f"{name}: looks like a packed file; let its name end in {', '.join(PACKED)} or .zip")
-        begins = ()
         end = data.rfind(b"\n")
         if end >= 0:
             yield rest + data[:end]
