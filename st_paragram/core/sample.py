@@ -2,8 +2,7 @@
 
 `sample_data/pairs.tsv.xz` holds 10,000 simple sentences, one a row, in each language, and English paraphrases of them
 in the column `en2`. A phrase grammar made them: frames such as "{subject} {predicate} {place} {time}" were filled with
-some 340 phrases, inflected in each language, and drawn at random (seed 0) from the combinations that make sense, none
-twice. The file is the first 10,000 rows, packed with `lzma.compress(text, preset=9)`.
+some 340 phrases, inflected in each language, and drawn at random from the combinations that make sense, none twice.
 
 `tuples.tsv` holds 225 natural sentences, written for this purpose and never trained on. In ids such as `12a`, rows of
 one number share a topic, and `a` and `b` are paraphrases. `graded.tsv` grades pairs of them from 0 (unrelated) to 5
@@ -23,25 +22,17 @@ LANGUAGES = ("en", "ar", "de", "es", "fr", "ru", "tr", "zh")
 
 
 def sample_pairs(language: str, count: int | None = None) -> Iterator[tuple[str, str]]:
-    """Simple English sentences and their translations; for English, their paraphrases.
+    """Simple English sentences and their translations into one of `LANGUAGES`; for English, their paraphrases.
 
-    The English side is the same, row by row, for all other languages.
-
-    Args:
-        language: One of `LANGUAGES`.
-        count: How many, the first ones; None for all: 10,000, and 9,617 of paraphrases.
-
-    Raises:
-        SettingsError: There is no such language, or there are fewer pairs.
+    There are 10,000, with the same English side row by row, and 9,617 of paraphrases; `count` takes the first ones.
 
     Example:
         >>> from st_paragram import sample_pairs
         >>> english, spanish = next(sample_pairs("es", 1))
     """
-    english, other = _sentences("pairs.tsv.xz", "en"), _sentences("pairs.tsv.xz", language)
-    if language == "en":
-        other = _table("pairs.tsv.xz")["en2"]
-    pairs = [pair for pair in zip(english, other, strict=True) if pair[0] != pair[1]]
+    name = "pairs.tsv.xz"
+    other = _table(name)["en2"] if language == "en" else _sentences(name, language)
+    pairs = [pair for pair in zip(_sentences(name, "en"), other, strict=True) if pair[0] != pair[1]]
     if count is not None and not 0 <= count <= len(pairs):
         raise SettingsError(f"{count} built-in pairs of en and {language}; there are {len(pairs)}")
     return iter(pairs[:count])

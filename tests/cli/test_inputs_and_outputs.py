@@ -95,7 +95,7 @@ def test_rows_of_tables_are_those_of_plain_text(folder: Path, kind: str) -> None
     swapped = TextSource((f"t.{kind}",), ("es", "en"), swapped=True, columns=("spanish", "english"))
     assert list(read_rows(swapped)) == plain
     assert str(choose_data("es", [f"t.{kind}"], columns=[["english", "spanish"]])).startswith(f"t.{kind}: text")
-    with pytest.raises(TextError, match="no column 'nope'"):
+    with pytest.raises(TextError, match="column 'nope'"):
         choose_data("es", [f"t.{kind}"], columns=[["english", "nope"]])
 
 

@@ -200,7 +200,7 @@ def test_a_store_without_rows_is_refused(tmp_path, vocabulary):
         ({"pairs": [-1, 0]}, "below 3"),
         ({"pairs": [0, 1], "labels": None}, "labels for each of 2 rows"),
         ({"pairs": [0, 1], "labels": [0, 1, 2]}, "labels for each of 2 rows"),
-        ({"pairs": [0, 1], "labels": [0, 1.5]}, r"labels 0\.0\.\.1\.5: not all are finite numbers of the type int8"),
+        ({"pairs": [0, 1], "labels": [0, 1.5]}, r"labels 0\.0\.\.1\.5: not all are finite numbers of int8"),
         ({"pairs": [0, 1], "labels": [300, 1]}, r"labels 1\.\.300: not all"),
         ({"pairs": [0, 1], "labels": [0, np.nan]}, "not all are finite"),
         ({"pairs": [0, 1], "b_ids": [1, 70_000, 1, 1]}, r"side b: ids in 1\.\.70000, not in 0\.\."),
@@ -223,9 +223,7 @@ def test_a_writer_refuses_rows_and_goes_on(tmp_path, vocabulary, arguments, mess
     assert PairStore(tmp_path / "s.h5").row_languages(np.arange(2)) == [("en", "en"), ("en", "es")]
 
 
-def test_labels_must_be_numbers_and_have_a_type(tmp_path, vocabulary):
-    with pytest.raises(SettingsError, match="labels of the type <U3"):
-        PairStoreWriter(tmp_path / "s.h5", ("en", "xx"), vocabulary, labels="U3")
+def test_labels_must_have_a_type(tmp_path, vocabulary):
     side = vocabulary.encode(["ba"])
     with (
         pytest.raises(ValueError, match="labels for each of 1 rows"),
@@ -243,11 +241,11 @@ def test_an_error_leaves_nothing_and_the_old_file_as_it_was(path, vocabulary):
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
 
 
-def test_a_full_disk_is_an_os_error(tmp_path, monkeypatch, vocabulary):
+def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, vocabulary):
     side = vocabulary.encode(["ba"])
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with (
-        pytest.raises(OSError, match=r"No space left on device: .*x\.h5"),
+        pytest.raises(StoreError, match=r"x\.h5: not written, no space left on the disk; make room$"),
         PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary) as writer,
     ):
         writer.append(*side, *side)

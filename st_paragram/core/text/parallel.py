@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
-from st_paragram.core.files import STDIN
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
 from st_paragram.core.text.tables import BadRow, check_plain, open_columns
@@ -25,7 +24,6 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 # Every character besides \n and \r at which str.splitlines would cut.
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
-_TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # looked at once a run, however long it is
 _NUL, _INVALID = "\0", "\udcff"  # what stands for a line to drop
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
@@ -43,11 +41,6 @@ class TextSource:
     columns: tuple[str, ...] = ()  # names of the two, in the order of `languages`, if the file is a table
     weight: float = 1.0  # how many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be read side by side."""
-        if len(self.paths) == 2 and (self.columns or self.further_columns or self.paths == (STDIN, STDIN)):
-            raise SettingsError(f"{self.name}: a pair of files has a text each, one of standard input; give one file")
-
     @property
     def pair(self) -> tuple[str, str]:
         """The languages in the order in which texts come out."""
@@ -56,11 +49,11 @@ class TextSource:
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
         """`pair` in the codes of `languages`, see `parse_source`, where they differ by a region alone: zh for zh_cn."""
         wanted = [languages[0], *languages[1].split("-")]
-        first, second = (
-            code if code in wanted else next((known for known in wanted if _fits(code, known)), code)
-            for code in self.pair
-        )
-        return first, second
+
+        def known(code: str) -> str:
+            return code if code in wanted else next((each for each in wanted if _fits(code, each)), code)
+
+        return known(self.pair[0]), known(self.pair[1])
 
     @property
     def name(self) -> str:
@@ -85,11 +78,9 @@ class ReadCounts:
 def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     """Read a source specification ``[LANG-LANG:]FILE``.
 
-    Args:
-        spec: A file, ``-`` for standard input, or either behind the order of its columns, e.g. ``es-en:pairs.tsv``.
-            Paraphrases of the first language may be mixed in: ``en-en:paraphrases.tsv``.
-        languages: The languages wanted, in the order of the output, e.g. ``("en", "es")``; several with dashes
-            between, ``("en", "fr-es-de")``, for one store of many languages, where the prefix is needed.
+    The prefix is the order of its columns; paraphrases of the first language may be mixed in, ``en-en:FILE``. The
+    `languages` wanted come in the order of the output, ``("en", "es")``; several have dashes between,
+    ``("en", "fr-es-de")``, for one store of many languages, where the prefix is needed.
 
     Example:
         >>> from st_paragram import parse_source
@@ -102,12 +93,11 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
             raise SettingsError(f"{seen}; write {languages[0]}-{others[0]}:{spec}")
         return TextSource((spec,), languages)
     first, second, path = match.groups()
-    if _fits(first, languages[0]) and (any(_fits(second, other) for other in others) or first == second):
-        return TextSource((path,), (first, second))
-    if any(_fits(first, other) for other in others) and _fits(second, languages[0]):
-        return TextSource((path,), (first, second), swapped=True)
-    expected = "-".join(languages)
-    raise SettingsError(f"{spec}: columns {first}-{second}, but {expected} is expected; correct one of the two")
+    for one, two, swapped in ((first, second, False), (second, first, True)):
+        if _fits(one, languages[0]) and (any(_fits(two, other) for other in others) or one == two):
+            return TextSource((path,), (first, second), swapped)
+    seen = f"columns {first}-{second}, but {'-'.join(languages)} is expected"
+    raise SettingsError(f"{spec}: {seen}; correct one of the two")
 
 
 def _fits(code: str, language: str) -> bool:
@@ -140,30 +130,42 @@ def read_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
 
-    Args:
-        source: The text.
-        counts: Added to while reading; complete when the iterator is exhausted.
-        drop_invalid: Drop and count rows that are not UTF-8 or have a wrong number of columns instead of refusing the
-            text; None: refuse it, and do not advise to drop them, since that cannot be asked for.
+    With `drop_invalid`, rows that are not UTF-8 or have a wrong number of columns are dropped and counted instead of
+    being refused; False: the error advises to drop them; None: it does not, since that cannot be asked for.
     """
-    reader = _Reader(counts or ReadCounts(), drop_invalid)
-    before = reader.counts.rows
+    counts, expected = counts or ReadCounts(), 2 + source.further_columns
+    before, advice = counts.rows, "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
+
+    def drop(error: object) -> None:
+        if not drop_invalid:
+            raise TextError(f"{error}{advice}")
+        counts.rows += 1
+        counts.wrong_columns += 1
+
     with ExitStack() as stack:
-        opened = _open(source, stack, reader.drop_row)
-        texts = [(name, chain.from_iterable(reader.blocks(name, stream))) for name, stream in opened]
-        if len(texts) == 1:
-            rows = reader.columns(*texts[0], 2 + source.further_columns)
-        elif source.further_columns:
-            raise TextError(f"{source.name}: two files have no further columns; give one file of columns")
-        else:
-            rows = reader.side_by_side(*texts)
-        yield from ((second, first, *rest) for first, second, *rest in rows) if source.swapped else rows
-    if reader.counts.rows == before:
+        texts = _open(source, stack, drop)
+        names = [name for name, _ in texts]
+        lines = [chain.from_iterable(_blocks(*text, counts, bool(drop_invalid), advice)) for text in texts]
+        rows = _side_by_side(names, *lines) if len(lines) == 2 else (tuple(line.split("\t")) for line in lines[0])
+        for row, cells in enumerate(rows, 1):
+            if _NUL in cells:
+                counts.nul_rows += 1
+            elif _INVALID in cells:
+                counts.invalid_rows += 1
+            elif len(cells) == expected:
+                yield (cells[1], cells[0], *cells[2:]) if source.swapped else cells
+            elif not any(map(str.strip, cells)):
+                yield ("",) * expected
+            else:
+                drop(wrong_columns(names[0], row, "\t".join(cells), expected))
+                continue
+            counts.rows += 1
+    if counts.rows == before:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
 def _open(source: TextSource, stack: ExitStack, bad_row: BadRow) -> list[tuple[str, ByteStream]]:
-    """Open one stream of two columns, or two streams, of a pair of files or of zip members, with their names."""
+    """Open one stream of columns, or two streams, of a pair of files or of zip members, with their names."""
     path = source.paths[0]
     if source.columns:
         return [(source.name, open_columns(path, source.columns, stack, bad_row))]
@@ -188,78 +190,36 @@ def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
     raise TextError(f"{archive.filename}: {seen} {one_line(', '.join(files)) or 'none'}; {advice}")
 
 
-class _Reader:
-    def __init__(self, counts: ReadCounts, drop_invalid: bool | None) -> None:
-        self.counts, self._drop_invalid = counts, drop_invalid
-        self._advice = "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
+def _blocks(name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advice: str) -> Iterator[list[str]]:
+    """Decode blocks into cleaned lines; one that must be dropped becomes `_NUL` or `_INVALID`."""
+    row = 1
+    for block in streams.read_blocks(name, stream):
+        if row == 1 and block.startswith(BYTE_ORDER_MARK):
+            counts.byte_order_marks += 1
+            block = block[len(BYTE_ORDER_MARK) :]
+        try:
+            lines = _clean(streams.decode(name, block, row, advice), counts).split("\n")
+        except TextError:
+            if not drop:
+                raise
+            decoded = block.decode("utf-8", "surrogateescape").split("\n")
+            lines = [_INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded]
+        row += len(lines)
+        yield [_NUL if _NUL in line else line for line in lines] if b"\0" in block else lines
 
-    def drop_row(self, error: TextError) -> None:
-        """Count a row of a table that is left out, or refuse it."""
-        if not self._drop_invalid:
-            raise TextError(f"{error}{self._advice}") from error
-        self.counts.rows += 1
-        self.counts.wrong_columns += 1
 
-    def blocks(self, name: str, stream: ByteStream) -> Iterator[list[str]]:
-        """Decode blocks into cleaned lines; one that must be dropped becomes `_NUL` or `_INVALID`."""
-        row, counts = 0, self.counts
-        for block in streams.read_blocks(name, stream):
-            if row == 0 and block.startswith(BYTE_ORDER_MARK):
-                counts.byte_order_marks += 1
-                block = block[len(BYTE_ORDER_MARK) :]
-            try:
-                lines = _clean(streams.decode(name, block, row + 1, self._advice), counts).split("\n")
-            except TextError:
-                if not self._drop_invalid:
-                    raise
-                decoded = block.decode("utf-8", "surrogateescape").split("\n")
-                lines = [_INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded]
-            if b"\0" in block:
-                lines = [_NUL if _NUL in line else line for line in lines]
-            row += len(lines)
-            yield lines
-
-    def columns(self, name: str, lines: Iterator[str], expected: int) -> Iterator[tuple[str, ...]]:
-        """Yield the rows of a file of columns."""
-        counts = self.counts
-        for row, line in enumerate(lines, 1):
-            counts.rows += 1
-            columns = tuple(line.split("\t"))
-            if len(columns) == expected:
-                yield columns
-            elif line is _NUL:
-                counts.nul_rows += 1
-            elif line is _INVALID:
-                counts.invalid_rows += 1
-            elif not line.strip():
-                yield ("",) * expected
-            elif self._drop_invalid:
-                counts.wrong_columns += 1
-            else:
-                raise TextError(f"{wrong_columns(name, row, line, expected)}{self._advice}")
-
-    def side_by_side(
-        self, first: tuple[str, Iterator[str]], second: tuple[str, Iterator[str]]
-    ) -> Iterator[tuple[str, ...]]:
-        """Yield the rows of two files, each with its name."""
-        counts = self.counts
-        for row, (one, other) in enumerate(zip_longest(first[1], second[1])):
-            if one is None or other is None:
-                longer = row + 1 + sum(1 for _ in chain(first[1], second[1]))
-                raise unequal((first[0], second[0]), (row, longer) if one is None else (longer, row))
-            counts.rows += 1
-            if one is _NUL or other is _NUL:
-                counts.nul_rows += 1
-            elif one is _INVALID or other is _INVALID:
-                counts.invalid_rows += 1
-            else:
-                yield one, other
+def _side_by_side(names: Sequence[str], first: Iterator[str], second: Iterator[str]) -> Iterator[tuple[str, str]]:
+    for row, (one, other) in enumerate(zip_longest(first, second)):
+        if one is None or other is None:
+            longer = row + 1 + sum(1 for _ in chain(first, second))
+            raise unequal(names, (row, longer) if one is None else (longer, row))
+        yield one, other
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
     r"""Take carriage returns from line ends and make other line-ending characters spaces; ``\n`` stays."""
     if "\r" in text:
-        text, found = _TRAILING_RETURNS.subn("", text)
+        text, found = streams.TRAILING_RETURNS.subn("", text)
         counts.trailing_returns += found
         counts.inner_returns += text.count("\r")
         text = text.replace("\r", " ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import sys
 import zipfile
 import zlib
@@ -21,20 +22,8 @@ from st_paragram.errors import TextError, one_line, refused
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
-_FOREIGN = {
-    (b"\xff\xfe", b"\xfe\xff"): "UTF-16; convert it first with iconv -f UTF-16 -t UTF-8",
-    _PACKED: "a packed file; let its name end in .gz, .xz, .bz2, .zst or .zip, or unpack it first",
-}
-
-
-def _open_zstd(path: str, _: str) -> ByteStream:
-    stream: ByteStream = require("pyarrow", "parquet", f"{path}: zstd").input_stream(path, compression="zstd")
-    return stream
-
-
-#: What opens compressed files, by the endings of their names.
-PACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
+TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # looked at once a run, however long it is
+_PACKED_BEGINS = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 
 
 class ByteStream(Protocol):
@@ -42,6 +31,14 @@ class ByteStream(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Return up to `size` bytes, none at the end."""
+
+
+def _open_zstd(path: str, _: str) -> Any:  # noqa: ANN401
+    return require("pyarrow", "parquet", f"{path}: zstd").input_stream(path, compression="zstd")
+
+
+#: What opens compressed files, by the endings of their names.
+PACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
 
 
 def stream_name(path: str) -> str:
@@ -74,9 +71,8 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
             data = stream.read(BLOCK_BYTES)
         if not data:
             break
-        for starts, seen in _FOREIGN.items() if number == 0 else ():
-            if data.startswith(starts):
-                raise TextError(f"{name}: looks like {seen}")
+        if number == 0 and data.startswith(_PACKED_BEGINS):
+            raise TextError(f"{name}: looks like a packed file; let its name end in {', '.join(PACKED)} or .zip")
         end = data.rfind(b"\n")
         if end >= 0:
             yield rest + data[:end]
@@ -89,12 +85,12 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
 
 def read_lines(path: str) -> Iterator[str]:
     r"""Yield the lines of a text, split at ``\n`` alone, without byte order mark and carriage returns at their ends."""
-    name, first = stream_name(path), 1
+    name, first, mark = stream_name(path), 1, BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in read_blocks(name, open_stream(path, stack)):
-            lines = decode(name, block.removeprefix(BYTE_ORDER_MARK) if first == 1 else block, first).split("\n")
+            lines = decode(name, block.removeprefix(mark), first).split("\n")
             yield from (line.rstrip("\r") for line in lines) if b"\r" in block else lines
-            first += len(lines)
+            first, mark = first + len(lines), b""
 
 
 def decode(name: str, block: bytes, first: int, advice: str = "") -> str:

@@ -33,7 +33,7 @@ _Rows = Iterator[tuple[int, list[Any] | str]]
 
 TABBED, CSV, JSON, PARQUET = "tab-separated", "CSV", "JSON lines", "Parquet"
 _FORMS = {".csv": CSV, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
-_RETURNS, _BREAKS, _NOT_UTF8 = re.compile(r"\r+\n"), re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
+_BREAKS, _NOT_UTF8 = re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
 _ROWS_AT_A_TIME = 1024
 
 
@@ -49,29 +49,27 @@ def check_plain(path: str) -> None:
         raise TextError(f"{path}: is a table ({form}); name its columns with --columns NAME")
 
 
+def _refuse(error: TextError) -> None:
+    raise error
+
+
 def read_columns(
-    path: str, columns: Sequence[str], bad_row: BadRow | None = None, others: Sequence[str] = ()
+    path: str, columns: Sequence[str], bad_row: BadRow = _refuse, others: Sequence[str] = ()
 ) -> Generator[tuple[Any, ...], None, None]:
     """Yield the texts of some columns, row by row; an empty cell is an empty text, a blank line no row.
 
-    Args:
-        path: A file, or `-` for standard input.
-        columns: Names, or numbers from 1 where CSV or tab-separated text has no names, in the order wanted.
-        bad_row: Called with the error of a row that is damaged or has a value that is no text; if it returns, the row
-            is left out. None: the error is raised.
-        others: Further columns, whose values follow as they are, None where an object of JSON lacks them.
+    The values of `others` follow as they are, None where an object of JSON lacks them. The error of a damaged row is
+    raised, or given to `bad_row`; if that returns, the row is left out.
     """
     form = table_form(path)
     read = {JSON: _json_rows, PARQUET: _parquet_rows}.get(form, _cell_rows)
-    for number, values in read(path, columns, others):
+    for number, values in read(path, [*columns, *others]):
         wrong = values if isinstance(values, str) else _make_texts(values, columns)
         if wrong is None:
             yield tuple(values)
-            continue
-        error = TextError(f"{stream_name(path)}: {'row' if form == PARQUET else 'line'} {number} {wrong}")
-        if bad_row is None:
-            raise error
-        bad_row(error)
+        else:
+            place = f"{stream_name(path)}: {'row' if form == PARQUET else 'line'} {number}"
+            bad_row(TextError(f"{place} {wrong}"))
 
 
 def read_texts(path: str, column: str | None) -> Iterator[str]:
@@ -79,7 +77,7 @@ def read_texts(path: str, column: str | None) -> Iterator[str]:
     return streams.read_lines(path) if column is None else (text for (text,) in read_columns(path, [column]))
 
 
-def open_columns(path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow | None = None) -> ByteStream:
+def open_columns(path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow = _refuse) -> ByteStream:
     """Open columns of a table as tab-separated text without names, see `read_columns`; with no columns, plain text."""
     if not columns:
         return open_stream(path, stack)
@@ -125,30 +123,23 @@ def _lines(path: str) -> Iterator[str]:
     mark = streams.BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in streams.read_blocks(stream_name(path), open_stream(path, stack)):
-            text, mark = f"{block.removeprefix(mark).decode('utf-8', 'surrogateescape')}\n".replace("\r\n", "\n"), b""
+            text, mark = block.removeprefix(mark).decode("utf-8", "surrogateescape") + "\n", b""
             if "\r" in text:
-                text = _RETURNS.sub("\n", text).replace("\r", " ")
+                text = streams.TRAILING_RETURNS.sub("", text).replace("\r", " ")
             yield from io.StringIO(text, newline="\n")
 
 
-def _json_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Rows:
+def _json_rows(path: str, wanted: Sequence[str]) -> _Rows:
     for number, line in enumerate(_lines(path), 1):
-        if line.isspace():
-            continue
-        try:
-            value = json.loads(line)
-            yield number, [*(value[column] for column in columns), *map(value.get, others)]
-        except KeyError as error:
-            yield (
-                number,
-                f"has no column {error}, its columns are {one_line(', '.join(value))}; correct the name",
-            )
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            yield number, f"is not a JSON object ({one_line(error)}); correct it"
+        if not line.isspace():
+            try:
+                yield number, list(map(json.loads(line).get, wanted))
+            except (ValueError, AttributeError, RecursionError) as error:
+                yield number, f"is not a JSON object ({one_line(error)}); correct it"
 
 
-def _parquet_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Rows:
-    parquet, wanted = require("pyarrow.parquet", "parquet", f"{path}: a Parquet table"), [*columns, *others]
+def _parquet_rows(path: str, wanted: Sequence[str]) -> _Rows:
+    parquet = require("pyarrow.parquet", "parquet", f"{path}: a Parquet table")
     advice = "if it is damaged or packed, fetch it again or unpack it"
     with refused(TextError, path, "cannot be read as Parquet", advice), parquet.ParquetFile(path) as file:
         _places(path, file.schema_arrow.names, wanted)
@@ -157,10 +148,10 @@ def _parquet_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _
         yield from enumerate(map(list, chain.from_iterable(rows)), 1)
 
 
-def _cell_rows(path: str, columns: Sequence[str], others: Sequence[str]) -> _Rows:
+def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
     csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's own is 128 KiB
     form: dict[str, Any] = {} if table_form(path) == CSV else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-    reader, wanted = csv.reader(_lines(path), strict=True, **form), [*columns, *others]
+    reader = csv.reader(_lines(path), strict=True, **form)
     rows: Iterator[list[str]] = filter(None, reader)
     try:
         names = next(rows, [])
