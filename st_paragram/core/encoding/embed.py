@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.packing import Vectors
 from st_paragram.core.encoding.table import Table
 from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.errors import ModelDirectoryError, short
 
 #: Texts tokenized and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
 BATCH_SIZE = 4096
@@ -53,7 +55,13 @@ class Embedding:
             self.before_lookup(ids.astype(np.int64))
         if out.shape[1] == self.table.dimension:
             self.table.means(ids, offsets, out, self.unit_vectors or self.normalized, self.threads)
-            return
-        out[:] = self.table.means(ids, offsets, None, self.unit_vectors, self.threads)[:, : out.shape[1]]
-        if self.normalized:  # the mean of one row is the row itself, so the kernel only scales it
-            Table(out.copy()).means(np.arange(len(out)), np.arange(len(out) + 1), out, True, self.threads)
+        else:
+            out[:] = self.table.means(ids, offsets, None, self.unit_vectors, self.threads)[:, : out.shape[1]]
+            if self.normalized:  # the mean of one row is the row itself, so the kernel only scales it
+                Table(out.copy()).means(np.arange(len(out)), np.arange(len(out) + 1), out, True, self.threads)
+        # Integers with the scales that `map_table` lets in are finite. A dot product takes 1 % of the time of encoding.
+        if self.table.scale is None and not math.isfinite((flat := out.reshape(-1)).dot(flat)):
+            for text, row in zip(texts, out, strict=True):
+                if not np.isfinite(row).all():
+                    seen = f"the embedding of {short(text)} has NaN or infinite components"
+                    raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another")

@@ -66,6 +66,7 @@ _TENSORS = {  # table, scales, and the row of the unknown id
     TableType.INT8: ("embeddings", "weights", "unknown_embedding"),
     TableType.INT4: ("embedding.weight", "embedding.scale", None),
 }
+_LARGEST_SCALE = 1e15  # far above any scale, and no sum of so many integers is infinite, nor is its square
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
 # By their public aliases, not by their places inside sentence-transformers 6.
 _STOCK, _NORMALIZE = "sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"
@@ -264,6 +265,8 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
         if (table.dtype.name, table.shape) != stored:
             raise ValueError(f"a table of {table.dtype}, {table.shape}, expected {stored[0]}, {stored[1]}")
         scale = arrays[scale_name].astype(np.float32).reshape(rows) if scale_name else None
+        if scale is not None and not (np.abs(scale) < _LARGEST_SCALE).all():
+            raise ValueError("a scale is NaN, infinite or above 1e15")
         if unknown_name:
             unknown = arrays[unknown_name].reshape(dimension)
             table[unknown_id] = unknown if scale is None else to_int8(unknown, scale[unknown_id])
