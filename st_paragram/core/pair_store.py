@@ -400,7 +400,7 @@ def _digest(arrays: Mapping[str, list[Any]], tokenizers: Sequence[_Stored | Toke
     described = [[each.kind, each.options, hashlib.sha256(each.content).hexdigest()] for each in tokenizers]
     whole = {"arrays": arrays, "tokenizers": described, **values}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()  # damaged names are not UTF-8
 
 
 def _stored_tokenizers(file: h5py.File) -> list[_Stored]:

@@ -117,5 +117,5 @@ def test_a_damaged_file_is_refused_in_one_line_or_read_as_it_was(originals, tmp_
     for first in range(0, count, _CHUNK):
         found |= outcomes(range(first, min(first + _CHUNK, count)), originals, tmp_path)
     failed = {seed: said for seed, said in found.items() if "FAILED" in said}
-    print(*sorted(Counter(found.values()).items()), sep="\n")
+    print(*sorted(Counter(found.values()).items()), sep="\n")  # noqa: T201 - seen with `-s`
     assert len(found) == count and not failed, failed

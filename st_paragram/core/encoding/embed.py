@@ -1,10 +1,14 @@
-"""Texts to embeddings, batch by batch: the arithmetic of all averaging models, whichever class offers it."""
+"""Texts to embeddings, batch by batch: the arithmetic of all averaging models, whichever class offers it.
+
+Columns of pandas, polars, Arrow and datasets are known by their methods, so none of these libraries is imported.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, KeysView, Mapping, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +16,7 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.packing import Vectors
 from st_paragram.core.encoding.table import Table
 from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.errors import ModelDirectoryError, short
+from st_paragram.errors import ModelDirectoryError, SettingsError, short
 
 #: Texts tokenized and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
 BATCH_SIZE = 4096
@@ -49,8 +53,8 @@ class Embedding:
     def _fill(self, out: Vectors, texts: list[str]) -> None:
         if self.prompt:
             texts = [self.prompt + text for text in texts]
-        tokenizer = self.tokenizer  # some give ids of the type that the kernels read
-        ids, offsets = getattr(tokenizer, "encode_rows", tokenizer.encode)(texts, None, self.threads)
+        encode = getattr(self.tokenizer, "encode_rows", self.tokenizer.encode)  # ids of the type that the kernels read
+        ids, offsets = encode(texts, None, self.threads)
         if self.before_lookup is not None:
             self.before_lookup(ids.astype(np.int64))
         if out.shape[1] == self.table.dimension:
@@ -65,3 +69,30 @@ class Embedding:
                 if not np.isfinite(row).all():
                     seen = f"the embedding of {short(text)} has NaN or infinite components"
                     raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another")
+
+
+def list_of_texts(inputs: Any) -> list[str]:  # noqa: ANN401 - whatever users have
+    """The strings of a list, which is returned as it is, a one-dimensional array, a column, or any iterable."""
+    rows = as_list(inputs)
+    if set(map(type, rows)) - {str}:
+        for position, text in enumerate(rows):
+            if not isinstance(text, str):
+                seen = f"text {position} of {len(rows)} is {short(text)} ({type(text).__name__})"
+                raise SettingsError(f"{seen}; give strings only (counted from 0)")
+        rows = list(map(str, rows))  # subclasses, such as numpy.str_
+    return rows
+
+
+def as_list(inputs: Any) -> list[Any]:  # noqa: ANN401
+    """The values of a column, an array of one dimension or an iterable; a list is returned as it is."""
+    if type(inputs) is list:
+        return inputs
+    kind, shape = type(inputs).__name__, getattr(inputs, "shape", None)
+    unordered = isinstance(inputs, Mapping) or (isinstance(inputs, Set) and not isinstance(inputs, KeysView))
+    if isinstance(inputs, str | bytes | bytearray) or unordered or not hasattr(inputs, "__iter__"):
+        raise SettingsError(f"texts of type {kind}; give a string or a list of strings")
+    if isinstance(shape, tuple) and len(shape) != 1:
+        raise SettingsError(f"texts of type {kind}, shape {tuple(shape)}; give one column")
+    methods = ("to_pylist", "to_list", "tolist")  # Arrow's, those of polars and pandas, and NumPy's
+    convert = next((getattr(inputs, name) for name in methods if hasattr(inputs, name)), None)
+    return list(inputs if convert is None else convert())
