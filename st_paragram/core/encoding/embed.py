@@ -5,16 +5,14 @@ Columns of pandas, polars, Arrow and datasets are known by their methods, so non
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, KeysView, Mapping, Set
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.packing import Vectors
-from st_paragram.core.encoding.table import Table
+from st_paragram.core.encoding.table import Table, normalize
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, short
 
@@ -22,53 +20,45 @@ from st_paragram.errors import ModelDirectoryError, SettingsError, short
 BATCH_SIZE = 4096
 
 
-@dataclass(slots=True)  # frozen, it takes three times as long to make
-class Embedding:
-    """How texts become embeddings."""
+def embed(
+    texts: list[str],
+    tokenizer: Tokenizer,
+    table: Table,
+    unit_vectors: bool = False,  # whole vectors have length 1, before components are cut off
+    normalized: bool = False,  # results have length 1
+    truncate_dim: int | None = None,  # components of a result; all if None
+    prompt: str | None = None,  # put before each text
+    batch_size: int = BATCH_SIZE,  # texts at a time
+    threads: int = 1,  # of tokenizer and kernels
+    progress: bool = False,  # show a progress bar
+    before_lookup: Callable[[NDArray[np.int64]], object] | None = None,  # called with ids before their rows are read
+) -> Vectors:
+    """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
+    columns = len(range(table.dimension)[:truncate_dim])
+    # Ordinary memory: huge pages for every result would have to be found each time, which can take longer.
+    rows = np.empty((len(texts), columns), dtype=np.float32)
+    encode = getattr(tokenizer, "encode_rows", tokenizer.encode)  # the former gives ids of the kernels' type
+    steps: Iterable[int] = range(0, len(texts), batch_size)
+    if progress:
+        from tqdm.autonotebook import tqdm
 
-    tokenizer: Tokenizer
-    table: Table
-    unit_vectors: bool = False  # whole vectors have length 1, before components are cut off
-    normalized: bool = False  # results have length 1
-    truncate_dim: int | None = None  # components of a result; all if None
-    prompt: str | None = None  # put before each text
-    batch_size: int = BATCH_SIZE  # texts at a time
-    threads: int = 1  # of tokenizer and kernels
-    progress: bool = False  # show a progress bar
-    before_lookup: Callable[[NDArray[np.int64]], object] | None = None  # called with ids before their rows are read
-
-    def of(self, texts: list[str]) -> Vectors:
-        """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
-        # Ordinary memory: huge pages for every result would have to be found each time, which can take longer.
-        rows = np.empty((len(texts), len(range(self.table.dimension)[: self.truncate_dim])), dtype=np.float32)
-        steps: Iterable[int] = range(0, len(texts), self.batch_size)
-        if self.progress:
-            from tqdm.autonotebook import tqdm
-
-            steps = tqdm(steps, desc="Batches")
-        for first in steps:
-            self._fill(rows[first : first + self.batch_size], texts[first : first + self.batch_size])
-        return rows
-
-    def _fill(self, out: Vectors, texts: list[str]) -> None:
-        if self.prompt:
-            texts = [self.prompt + text for text in texts]
-        encode = getattr(self.tokenizer, "encode_rows", self.tokenizer.encode)  # ids of the type that the kernels read
-        ids, offsets = encode(texts, None, self.threads)
-        if self.before_lookup is not None:
-            self.before_lookup(ids.astype(np.int64))
-        if out.shape[1] == self.table.dimension:
-            self.table.means(ids, offsets, out, self.unit_vectors or self.normalized, self.threads)
-        else:
-            out[:] = self.table.means(ids, offsets, None, self.unit_vectors, self.threads)[:, : out.shape[1]]
-            if self.normalized:  # the mean of one row is the row itself, so the kernel only scales it
-                Table(out.copy()).means(np.arange(len(out)), np.arange(len(out) + 1), out, True, self.threads)
-        # Integers with the scales that `map_table` lets in are finite. A dot product takes 1 % of the time of encoding.
-        if self.table.scale is None and not math.isfinite((flat := out.reshape(-1)).dot(flat)):
-            for text, row in zip(texts, out, strict=True):
-                if not np.isfinite(row).all():
-                    seen = f"the embedding of {short(text)} has NaN or infinite components"
-                    raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another")
+        steps = tqdm(steps, desc="Batches")
+    for first in steps:
+        some, out = texts[first : first + batch_size], rows[first : first + batch_size]
+        ids, offsets = encode([prompt + text for text in some] if prompt else some, None, threads)
+        if before_lookup is not None:
+            before_lookup(ids.astype(np.int64))
+        cut = columns < table.dimension
+        whole = np.empty((len(some), table.dimension), np.float32) if cut else out
+        finite = table.fill_means(ids, offsets, whole, unit_vectors or (normalized and not cut), threads)
+        if cut:
+            out[:] = whole[:, :columns]
+            if normalized:
+                normalize(out)
+        if not finite and len(bad := np.flatnonzero(~np.isfinite(out).all(axis=1))):
+            seen = f"the embedding of {short(some[bad[0]])} has NaN or infinite components"
+            raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another")
+    return rows
 
 
 def list_of_texts(inputs: Any) -> list[str]:  # noqa: ANN401 - whatever users have

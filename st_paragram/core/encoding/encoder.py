@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding import directory, model_files
 from st_paragram.core.encoding.directory import AVERAGING, read_configuration
-from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding, list_of_texts
+from st_paragram.core.encoding.embed import BATCH_SIZE, embed, list_of_texts
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.encoding.model_files import SIMILARITIES, AveragingModel
 from st_paragram.core.encoding.packing import PRECISIONS, Vectors, quantize
@@ -116,7 +116,8 @@ class Encoder:
             raise SettingsError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
         model_files.check_dimension(truncate_dim)
         single = isinstance(texts, str)
-        embedding = Embedding(
+        rows = embed(
+            [texts] if single else list_of_texts(texts),
             self._tokenizer(language),
             self.model.table,
             self.model.unit_vectors,
@@ -127,7 +128,7 @@ class Encoder:
             self.num_threads,
             bool(show_progress_bar),
         )
-        result = quantize(embedding.of([texts] if single else list_of_texts(texts)), precision)
+        result = quantize(rows, precision)
         return result[0] if single else result
 
     def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -187,14 +188,8 @@ class Encoder:
     ) -> Path:
         """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
 
-        Args:
-            path: of the directory.
-            card: text of `README.md`; a note on a table of float16, int8 or int4 is added at its end.
-            overwrite: replace an existing model directory.
-            dtype: store the table as float32, float16, int8 or int4; as it is if not given.
-            truncate_dim: store the first components of each row only.
-            normalize: every reader is to give embeddings of length 1.
-            training: text of `training.json`.
+        Of the table, `truncate_dim` components are stored as `dtype`: float32, float16, int8 or int4. With `normalize`,
+        every reader gives embeddings of length 1. `card` and `training` are texts of `README.md` and `training.json`.
         """
         settings = {name: getattr(self, name) for name in model_files.PIPELINE_SETTINGS}
         model = replace(self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize)

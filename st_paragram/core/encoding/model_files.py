@@ -162,7 +162,7 @@ def table_type(folder: Path) -> TableType:
     """How the numbers of an averaging model's table are stored; refuses other models."""
     found = read_configuration(folder)
     if found.architecture != AVERAGING:
-        rule = "only averaging models have a table that can be stored in another type or with fewer components"
+        rule = "only averaging models have a table to store in another way"
         raise ModelDirectoryError(f"{folder}: a model of architecture {found.architecture!r}; {rule}")
     return checked(folder, found.values).table_type
 
@@ -215,9 +215,7 @@ def opens_in_stock(tokenizer: Tokenizer) -> bool:
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
     """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one."""
     if tokenizer.kind not in KINDS:
-        raise ModelDirectoryError(
-            f"no model can be saved with a tokenizer of kind {tokenizer.kind!r}; use one of {', '.join(KINDS)}"
-        )
+        raise ModelDirectoryError(f"no tokenizer of kind {tokenizer.kind!r} can be saved; use {', '.join(KINDS)}")
     if not opens_in_stock(tokenizer):
         return None
     from st_paragram.core.tokenizers import stock

@@ -104,24 +104,25 @@ class Table:
             raise SettingsError("components above 65,504 do not fit in float16; choose int8 or float32")
         return table
 
-    def means(
-        self, ids: Ids, offsets: Offsets, out: Vectors | None = None, normalized: bool = False, threads: int = 1
-    ) -> Vectors:
-        """Mean of the rows of each text, (N, D), or zero without an id, in `out` if given, which is C-contiguous.
+    def means(self, ids: Ids, offsets: Offsets, normalized: bool = False, threads: int = 1) -> Vectors:
+        """Mean of the rows of each text, float32 (N, D), see `fill_means`."""
+        out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
+        self.fill_means(ids, offsets, out, normalized, threads)
+        return out
 
-        Text i is ids[offsets[i]:offsets[i + 1]]. With `normalized`, each mean is scaled to length 1.
+    def fill_means(self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int) -> bool:
+        """Put the mean of the rows of each text into `out`, C-contiguous; returns whether all are finite.
+
+        Text i is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero. With `normalized`, each has length 1.
         """
-        if out is None:
-            out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
         native = kernels()
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):
             self._means_in_numpy(ids, offsets, out)
-            return normalize(out) if normalized else out
+            return bool(np.isfinite(normalize(out) if normalized else out).all())
         mean_rows = getattr(native, _KERNELS[self.kind])
         weight = self.weight.view(np.uint16) if self.kind is TableType.FLOAT16 else self.weight
         scales = () if self.scale is None else (self.scale,)
-        mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads)
-        return out
+        return bool(mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads))
 
     def _means_in_numpy(self, ids: Ids, offsets: Offsets, out: Vectors) -> None:
         """Each row that occurs is unpacked once, and texts of one length are averaged together."""
