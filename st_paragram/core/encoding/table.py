@@ -17,7 +17,8 @@ from st_paragram.errors import SettingsError
 
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
-Ids, Offsets = NDArray[np.integer[Any]], NDArray[np.int64]
+Ids = NDArray[np.integer[Any]]
+Offsets = NDArray[np.int64]
 
 
 class TableType(str, Enum):

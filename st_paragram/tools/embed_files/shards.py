@@ -79,8 +79,9 @@ def shard_writer(path: Path, shape: ShardShape) -> Iterator[Write]:
         writers = [stack.enter_context(write_array(file, *each)) for file, each in files]
 
         def write(packed: Packed, _: Sequence[str]) -> None:
-            for writer, numbers in zip(writers, (packed.numbers, packed.scales), strict=False):
-                writer(numbers)
+            writers[0](packed.numbers)
+            if packed.scales is not None:
+                writers[1](packed.scales)
 
         yield write
 
