@@ -15,7 +15,7 @@ from typing import Any
 
 from st_paragram.core.families import FAMILIES, entry_of_architecture
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, read_json, write_json, write_text
-from st_paragram.errors import ModelDirectoryError, refused, short
+from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"  # of a pipeline, besides its modules
@@ -80,7 +80,7 @@ def damaged(folder: Path, reason: object) -> ModelDirectoryError:
 def file_of(folder: Path, name: str) -> Path:
     """A file that a model directory must have."""
     if not (folder / name).is_file():
-        raise ModelDirectoryError(f"{folder}: {name} is missing; save the model again with st_paragram")
+        raise ModelDirectoryError(f"{folder}: {one_line(name)} is missing; save the model again with st_paragram")
     return folder / name
 
 

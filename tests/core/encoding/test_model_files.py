@@ -168,6 +168,7 @@ def test_a_file_that_was_cut_is_refused(folder, size):
         ({"table_type": "int2"}, "int2"),
         ({"vocabulary_size": 7}, "48000 ids, st_paragram.json says 7"),
         ({"tokenizer_kind": "word"}, r"word\.model is missing"),
+        ({"tokenizer_kind": "sent\ncepiece"}, r"sent cepiece\.model is missing"),
         ({"format_version": 2}, "version 2.* update it"),
     ],
 )
