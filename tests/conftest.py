@@ -29,6 +29,10 @@ def pytest_xdist_auto_num_workers():
     return min(4, usable_cores() + 1)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--examples", type=int, default=200, help="damaged files that reliability/test_damaged.py tries")
+
+
 def pytest_collection_modifyitems(items):
     """Slow tests first, so that no process is left with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -306,7 +306,11 @@ def _content_sha256(file: h5py.File) -> str:
         "arrays": {name: [data.dtype.str, len(data), _sha256(_mapped(data).data)] for name, data in arrays.items()},
         "tokenizers": [[kind, options, _sha256(content)] for kind, content, options in _stored_tokenizers(file)],
     }
-    return _sha256(json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode("utf-8"))
+    return _sha256(
+        json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "surrogateescape"
+        )
+    )
 
 
 def _sha256(data: bytes | memoryview) -> str:

@@ -1,7 +1,6 @@
 """Model directories as a whole: `st_paragram.json`, the files of each architecture, writing all or nothing.
 
-`st_paragram.json` makes a folder a model directory. It names the `architecture`; the other entries are the
-architecture's own.
+`st_paragram.json` makes a folder a model directory: it names the `architecture`, whose own the other entries are.
 """
 
 from __future__ import annotations
@@ -16,15 +15,12 @@ from typing import Any
 
 from st_paragram.core.families import FAMILIES, entry_of_architecture
 from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, read_json, write_json, write_text
-from st_paragram.errors import ModelDirectoryError, refused, short
+from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
-#: What sentence-transformers keeps of a pipeline besides its modules.
-STOCK_CONFIG_FILE = "config_sentence_transformers.json"
-#: The embedding table of an averaging model; other architectures may have more weights.
-WEIGHTS_FILE = "model.safetensors"
-#: The record of the training run.
-TRAINING_FILE = "training.json"
+STOCK_CONFIG_FILE = "config_sentence_transformers.json"  # of a pipeline, besides its modules
+WEIGHTS_FILE = "model.safetensors"  # the table of an averaging model; other architectures may have more weights
+TRAINING_FILE = "training.json"  # the record of the training run
 FORMAT_VERSION = 3
 AVERAGING, STOCK, OWN_MODULES = "averaging", "stock", "modules"
 
@@ -33,31 +29,20 @@ _PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 FILES = {AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE), STOCK: _PIPELINE_FILES, OWN_MODULES: _PIPELINE_FILES}
 
 _TABLE_NOTES = {
-    "float16": """
-## Table of float16
-
-Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer` computes and returns
-float16.
-""",
-    "int8": """
-## Table of int8
-
-A quarter of the size of float32: 8-bit integers with one scale a row. `st_paragram.load` keeps them as they are in
-memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one stops with
-an error about tensors that "can require gradients".
-""",
-    "int4": """
-## Table of int4
-
-An eighth of the size of float32: 4-bit integers, two a byte, with one scale a row. `st_paragram.load` keeps them as
-they are in memory. `SentenceTransformer` opens the model where st_paragram is installed, with `trust_remote_code=True`.
-""",
+    "float16": """Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer`
+computes and returns float16.""",
+    "int8": """A quarter of the size of float32: 8-bit integers with one scale a row. `st_paragram.load` keeps them as
+they are in memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one
+stops with an error about tensors that "can require gradients".""",
+    "int4": """An eighth of the size of float32: 4-bit integers, two a byte, with one scale a row. `st_paragram.load`
+keeps them as they are in memory. `SentenceTransformer` opens the model where st_paragram is installed, with
+`trust_remote_code=True`.""",
 }
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The contents of `st_paragram.json`: an architecture, of `FILES` or of a family, and its JSON values."""
+    """What `st_paragram.json` says: an architecture, of `FILES` or of a family, and its JSON values."""
 
     architecture: str
     values: dict[str, Any]
@@ -83,8 +68,8 @@ def read_configuration(folder: Path) -> Configuration:
 
 def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager[None]:
     """A `with` block that reads what `st_paragram.json` says, see `refused`."""
-    what = "not a configuration of st_paragram"
-    return refused(ModelDirectoryError, folder / CONFIG_FILE, what, "save the model again", *others)
+    where, what = folder / CONFIG_FILE, "not a configuration of st_paragram"
+    return refused(ModelDirectoryError, where, what, "save the model again", *others)
 
 
 def damaged(folder: Path, reason: object) -> ModelDirectoryError:
@@ -95,24 +80,24 @@ def damaged(folder: Path, reason: object) -> ModelDirectoryError:
 def file_of(folder: Path, name: str) -> Path:
     """A file that a model directory must have."""
     if not (folder / name).is_file():
-        raise ModelDirectoryError(f"{folder}: {name} is missing; save the model again with st_paragram")
+        raise ModelDirectoryError(f"{folder}: {one_line(name)} is missing; save the model again with st_paragram")
     return folder / name
 
 
-def check_architecture(name: str, folder: Path) -> None:
-    """Refuse an architecture that this version does not have."""
-    if name not in FILES and entry_of_architecture(name) is None:
-        known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
-        seen = f"architecture {short(name)}, this version of st_paragram knows {known}"
-        raise ModelDirectoryError(f"{folder}: {seen}; update it")
+def check_architecture(name: str, folder: Path) -> tuple[str, ...]:
+    """Patterns of the files of an architecture; refuses one that this version does not have."""
+    if name in FILES:
+        return FILES[name]
+    if entry := entry_of_architecture(name):
+        return entry.files
+    known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
+    seen = f"architecture {short(name)}, this version of st_paragram knows {known}"
+    raise ModelDirectoryError(f"{folder}: {seen}; update it")
 
 
 def files_of(folder: Path) -> tuple[str, ...]:
     """Patterns of the files that make the model in a folder."""
-    architecture = read_configuration(folder).architecture
-    check_architecture(architecture, folder)
-    entry = entry_of_architecture(architecture)
-    return FILES[architecture] if entry is None else entry.files
+    return check_architecture(read_configuration(folder).architecture, folder)
 
 
 def fingerprint(folder: Path) -> str:
@@ -131,18 +116,16 @@ def weights_size(folder: Path) -> int:
 
 
 def save(path: str | Path, write: Callable[[Path], None], card: str, training: str | None, overwrite: bool) -> Path:
-    """Make a model directory, all of it or nothing; `write` writes the model into a folder that it makes.
+    """Make a model directory, all of it or nothing: what `write` writes into a folder that it makes, and texts.
 
-    `card`, to which a note on a table of float16, int8 or int4 is added, is for `README.md`, and `training` for
-    `training.json`. An existing model directory is replaced if `overwrite` is True.
+    `card`, with a note on a table of float16, int8 or int4, is for `README.md`, and `training` for `training.json`.
     """
     path = Path(path)
     with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
         write(new)
-        note = table_note(read_configuration(new).values.get("table_type"))
-        if not (note and note in card):  # in place of that on int4 which the original may have
-            card = card.replace(_TABLE_NOTES["int4"], "") + note
-        if card:
+        for kind in _TABLE_NOTES:  # which the original may have had
+            card = card.replace(table_note(kind), "")
+        if card := card + table_note(read_configuration(new).values.get("table_type")):
             write_text(new / "README.md", card.lstrip("\n"))
         if training:
             write_text(new / TRAINING_FILE, training)
@@ -150,10 +133,11 @@ def save(path: str | Path, write: Callable[[Path], None], card: str, training: s
 
 
 def check_free(path: str | Path, overwrite: bool = False) -> None:
-    """Refuse early, before hours of training, a place that `save` would refuse."""
+    """Refuse, before hours of training, a place that `save` would refuse."""
     check_output_folder(Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
 
 def table_note(table_type: str | None) -> str:
     """What readers should know of a table of this type; empty for float32, or for models without a table."""
-    return _TABLE_NOTES.get(table_type or "", "")
+    note = _TABLE_NOTES.get(table_type or "")
+    return f"\n## Table of {table_type}\n\n{note}\n" if note else ""

@@ -7,17 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding import directory, model_files
 from st_paragram.core.encoding.directory import AVERAGING, read_configuration
-from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
+from st_paragram.core.encoding.embed import BATCH_SIZE, embed, list_of_texts
 from st_paragram.core.encoding.find import SHIPPED, find
-from st_paragram.core.encoding.model_files import AveragingModel
+from st_paragram.core.encoding.model_files import SIMILARITIES, AveragingModel
 from st_paragram.core.encoding.packing import PRECISIONS, Vectors, quantize
-from st_paragram.core.encoding.similarity import similarity
-from st_paragram.core.encoding.table import TableType
-from st_paragram.core.encoding.texts import list_of_texts
+from st_paragram.core.encoding.table import TableType, normalize
 from st_paragram.core.threads import usable_threads
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
@@ -47,12 +46,10 @@ class Encoder:
         truncate_dim: int | None = None,
         num_threads: int | None = None,
     ) -> None:
-        """Open a model.
+        """Open a model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or the parts.
 
-        Args:
-            model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or the parts.
-            truncate_dim: keep the first components of each embedding only; no others are kept in memory.
-            num_threads: threads that encode; as many as `OMP_NUM_THREADS` says if None, or as cores.
+        Of embeddings, `truncate_dim` components are kept, in memory, too. If `num_threads` is None, as many threads
+        encode as `OMP_NUM_THREADS` says, or as there are cores.
         """
         if num_threads is not None and num_threads < 1:
             raise SettingsError(f"num_threads is {num_threads}; use at least 1")
@@ -66,12 +63,10 @@ class Encoder:
                 seen = f"a model of architecture {configuration.architecture!r}, which needs torch"
                 raise ModelDirectoryError(f"{folder}: {seen}; open it with st_paragram.load")
             self.model = model_files.read(folder, configuration.values, truncate_dim)
-        #: Threads that encode.
         self.num_threads = num_threads or usable_threads()
         settings = self.model.settings
-        prompts = {name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()}
-        #: Texts to put before other texts, by name.
-        self.prompts: dict[str, str] = model_files.PROMPTS | prompts
+        stored = {name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()}
+        self.prompts: dict[str, str] = model_files.PROMPTS | stored  # put before texts, by name
         self.default_prompt_name: str | None = settings.get("default_prompt_name")
         self.similarity_fn_name: str = settings.get("similarity_fn_name") or "cosine"
         self.truncate_dim: int | None = settings.get("truncate_dim")
@@ -87,7 +82,7 @@ class Encoder:
         return len(range(self.model.table.dimension)[: self.truncate_dim])
 
     def get_embedding_dimension(self) -> int:
-        """Components of an embedding, D, under the name that sentence-transformers has for it."""
+        """Components of an embedding, D, as sentence-transformers calls it."""
         return self.dimension
 
     def encode(
@@ -121,7 +116,8 @@ class Encoder:
             raise SettingsError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
         model_files.check_dimension(truncate_dim)
         single = isinstance(texts, str)
-        rows = Embedding(
+        rows = embed(
+            [texts] if single else list_of_texts(texts),
             self._tokenizer(language),
             self.model.table,
             self.model.unit_vectors,
@@ -131,21 +127,41 @@ class Encoder:
             batch_size,
             self.num_threads,
             bool(show_progress_bar),
-        ).of([texts] if single else list_of_texts(texts))
+        )
         result = quantize(rows, precision)
         return result[0] if single else result
 
     def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
         """Embed questions: `encode` with the prompt "query", unless another one is given."""
-        return self.encode(texts, **self._with_prompt(options, ("query",)))
+        if options.get("prompt") is None and options.get("prompt_name") is None:
+            options["prompt_name"] = "query"
+        return self.encode(texts, **options)
 
     def encode_document(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
         """Embed what is searched: `encode` with the prompt "document", "passage" or "corpus", whichever there is."""
-        return self.encode(texts, **self._with_prompt(options, _DOCUMENT_PROMPTS))
+        if options.get("prompt") is None and options.get("prompt_name") is None:
+            options["prompt_name"] = next(name for name in _DOCUMENT_PROMPTS if name in self.prompts)
+        return self.encode(texts, **options)
 
     def similarity(self, a: Any, b: Any) -> Vectors:  # noqa: ANN401
-        """The model's similarity, usually the cosine, of all rows of `a`, (n, D), with all of `b`, (m, D): (n, m)."""
-        return similarity(a, b, self.similarity_fn_name)
+        """The model's similarity, usually the cosine, of all rows of `a`, (n, D), with all of `b`, (m, D): (n, m).
+
+        `similarity_fn_name` may also be dot, euclidean or manhattan; the last two are distances with a minus sign.
+        """
+        if self.similarity_fn_name not in SIMILARITIES:
+            raise SettingsError(f"unknown similarity {self.similarity_fn_name!r}; choose {', '.join(SIMILARITIES)}")
+        a, b = (np.atleast_2d(np.asarray(each, dtype=np.float32)) for each in (a, b))
+        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+            raise SettingsError(f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension")
+        if self.similarity_fn_name == "manhattan":
+            return np.array([-np.abs(b - row).sum(axis=1) for row in a], np.float32).reshape(len(a), len(b))
+        if self.similarity_fn_name == "cosine":
+            a, b = normalize(a.copy()), normalize(b.copy())
+        products: Vectors = a @ b.T
+        if self.similarity_fn_name != "euclidean":
+            return products
+        squares = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("md,md->m", b, b)
+        return -np.sqrt(np.maximum(squares - 2 * products, 0))
 
     def tokenize(self, texts: Any) -> list[list[str]]:  # noqa: ANN401
         """The pieces of each text that have an embedding; a single string counts as one text."""
@@ -172,21 +188,10 @@ class Encoder:
     ) -> Path:
         """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
 
-        Args:
-            path: of the directory.
-            card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is added at its end.
-            overwrite: replace an existing model directory.
-            dtype: store the table as float32, float16, int8 or int4; as it is if not given.
-            truncate_dim: store the first components of each row only.
-            normalize: every reader is to give embeddings of length 1.
-            training: text of `training.json`.
+        Of the table, `truncate_dim` components are stored as `dtype`: float32, float16, int8 or int4. With `normalize`,
+        every reader gives embeddings of length 1. `card` and `training` are texts of `README.md` and `training.json`.
         """
-        settings = {
-            "prompts": self.prompts,
-            "default_prompt_name": self.default_prompt_name,
-            "similarity_fn_name": self.similarity_fn_name,
-            "truncate_dim": self.truncate_dim,
-        }
+        settings = {name: getattr(self, name) for name in model_files.PIPELINE_SETTINGS}
         model = replace(self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize)
         write = partial(model_files.write, model, dtype=dtype, dim=truncate_dim)
         return directory.save(path, write, card, training, overwrite)
@@ -204,18 +209,11 @@ class Encoder:
         return tokenizer.in_language(language)
 
     def _prompt(self, prompt: str | None, name: str | None) -> str | None:
-        if prompt is not None:
-            if name is not None:
-                raise SettingsError("prompt and prompt_name are both given; give only one")
-            return prompt
+        if prompt is not None and name is not None:
+            raise SettingsError("prompt and prompt_name are both given; give only one")
         name = self.default_prompt_name if name is None else name
-        if name is None:
-            return None
+        if prompt is not None or name is None:
+            return prompt
         if name not in self.prompts:
             raise SettingsError(f"no prompt {name!r}; this model has {', '.join(self.prompts)}")
         return self.prompts[name]
-
-    def _with_prompt(self, options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-        if options.get("prompt") is None and options.get("prompt_name") is None:
-            return options | {"prompt_name": next(name for name in names if name in self.prompts)}
-        return options

@@ -11,23 +11,15 @@ from st_paragram.errors import ModelDirectoryError, one_line, short
 
 logger = logging.getLogger(__name__)
 
-#: The model that is taken where none is named.
-SHIPPED = "p-sp-mini"
-#: The models that come with the package, the smallest first.
-SHIPPED_MODELS = (SHIPPED, "p-sp-base")
+SHIPPED = "p-sp-mini"  # taken where no model is named
+SHIPPED_MODELS = (SHIPPED, "p-sp-base")  # they come with the package
 _ADVICE = f"give a path, take {SHIPPED}, train a model with `st-paragram train`, or name one of the hub as owner/name"
-#: A repository of the hub, and perhaps a revision.
 HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def find(name: str | Path) -> Path:
-    """The directory of a model.
-
-    Args:
-        name: a path, `p-sp-mini` or `p-sp-base`, which come with the package, or a hub id `owner/name`, which may name
-            a revision (a branch, a tag or a commit): `owner/name@v1`.
-    """
+    """The directory of a model: a path, `p-sp-mini`, `p-sp-base`, or a hub id, `owner/name`, perhaps `@revision`."""
     return find_here(name) or _from_hub(str(name))
 
 
@@ -46,7 +38,7 @@ def find_here(name: str | Path) -> Path | None:
 
 
 def shipped_folder(name: str = SHIPPED) -> Path:
-    """The folder of one of `SHIPPED_MODELS`: what `load` reads, without the files for plain sentence-transformers."""
+    """The folder of one of `SHIPPED_MODELS`, without the files for plain sentence-transformers."""
     return Path(__file__).with_name("shipped") / name
 
 
@@ -72,8 +64,7 @@ def _from_hub(name: str) -> Path:
     repository, _, revision = name.partition("@")
     try:
         folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=[CONFIG_FILE]))
-        commit = commit_of(folder)
-        patterns = [*files_of(folder), STOCK_CONFIG_FILE, "README.md"]
+        patterns, commit = [*files_of(folder), STOCK_CONFIG_FILE, "README.md"], commit_of(folder)
         folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
         raise ModelDirectoryError(f"{name} is on the hub, but is not a model of st_paragram: {error}") from error

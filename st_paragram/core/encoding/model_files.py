@@ -1,22 +1,21 @@
 """The files of an averaging model: one directory for two readers.
 
 Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, perhaps `Normalize`), `tokenizer.json`,
-`config_sentence_transformers.json` and `model.safetensors`; this package `st_paragram.json` and the tokenizer's own
-file (`sentencepiece.model`, `word.model`) next to the same weights. Where `opens_in_stock` says no, only this package
-reads a model. With a table of int4, `modules.json` names modules of this package, which sentence-transformers imports
-if it is called with `trust_remote_code=True`.
+`config_sentence_transformers.json` and `model.safetensors`, if `opens_in_stock`; this package `st_paragram.json` and
+the tokenizer's own file (`sentencepiece.model`, `word.model`) next to the same weights. With a table of int4,
+`modules.json` names modules of this package, which sentence-transformers imports with `trust_remote_code=True`.
 
 | table | tensors of `model.safetensors` |
 |---|---|
 | float32, float16 | `embedding.weight` (V, D) |
 | int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by, as in model2vec |
-| int4 | `embedding.weight`, uint8 (V, D / 2), see `nibbles`, and `embedding.scale`, float32 (V,), the same |
+| int4 | `embedding.weight`, uint8 (V, D / 2), see `packing`, and `embedding.scale`, float32 (V,), the same |
 
 But for int4, the row of the unknown id is in `unknown_embedding`, float32 (D,), and zero in the table, as
 `StaticEmbedding` averages over unknown tokens, which are dropped here; so it gives the same directions.
 
 Tables are mapped, not read: processes that open one model share one copy. The mapping is private, so that the row of
-the unknown id can be put back; only that page is copied. Saving replaces the file, and leaves mappings of the old one.
+the unknown id can be put back. Saving replaces the file, and leaves mappings of the old one.
 """
 
 from __future__ import annotations
@@ -26,12 +25,11 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding import nibbles
 from st_paragram.core.encoding.directory import (
     AVERAGING,
     STOCK_CONFIG_FILE,
@@ -42,8 +40,7 @@ from st_paragram.core.encoding.directory import (
     read_configuration,
     write_configuration,
 )
-from st_paragram.core.encoding.packing import to_int8
-from st_paragram.core.encoding.similarity import SIMILARITIES
+from st_paragram.core.encoding.packing import check_even, to_int8
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
@@ -53,10 +50,9 @@ if TYPE_CHECKING:
     import tokenizers
 
 MODULES_FILE = "modules.json"
-#: What `config_sentence_transformers.json` says of a pipeline, besides its modules.
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
-#: Prompts that every model has; sentence-transformers adds them, too.
-PROMPTS = {"query": "", "document": ""}
+PROMPTS = {"query": "", "document": ""}  # of every model, as sentence-transformers has it
 
 _SAVE_AGAIN = "save the model again"
 _FLOATS = ("embedding.weight", None, "unknown_embedding")
@@ -66,6 +62,7 @@ _TENSORS = {  # table, scales, and the row of the unknown id
     TableType.INT8: ("embeddings", "weights", "unknown_embedding"),
     TableType.INT4: ("embedding.weight", "embedding.scale", None),
 }
+_TOO_LARGE = 1e15  # for scales: with smaller ones, neither sums nor their squares are infinite
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
 # By their public aliases, not by their places inside sentence-transformers 6.
 _STOCK, _NORMALIZE = "sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"
@@ -109,12 +106,8 @@ def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = Non
 def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
     """Write the files of both readers, or of this package's alone, into a folder that is made; see `stored_table`."""
     table, tokenizer = stored_table(model.table, dtype, dim), model.tokenizer
-    first = {
-        "embedding_dimension": table.dimension,
-        "tokenizer_kind": tokenizer.kind,
-        "tokenizer_options": tokenizer.options,
-        "dropout": model.dropout,
-    }
+    first = {"embedding_dimension": table.dimension, "tokenizer_kind": tokenizer.kind}
+    first |= {"tokenizer_options": tokenizer.options, "dropout": model.dropout}
     stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
     folder.mkdir(parents=True, exist_ok=True)
     if stock is not None:
@@ -155,11 +148,11 @@ def tokenizer_file(kind: str) -> str:
 
 
 def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
-    """What `st_paragram.json` says of an averaging model."""
+    """The values, if they are those of an averaging model."""
     with configured(folder, SettingsError):
         stored = AveragingValues(**{**values, "table_type": TableType.of(values.get("table_type", ""))})
         if stored.table_type is TableType.INT4:
-            nibbles.check_even(stored.embedding_dimension)
+            check_even(stored.embedding_dimension)
         if not 0 <= stored.dropout < 1:
             raise ValueError(f"dropout is {stored.dropout}; it must be at least 0 and below 1")
         return stored
@@ -167,15 +160,15 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
 
 def table_type(folder: Path) -> TableType:
     """How the numbers of an averaging model's table are stored; refuses other models."""
-    configuration = read_configuration(folder)
-    if configuration.architecture != AVERAGING:
-        rule = "only averaging models have a table that can be stored in another type or with fewer components"
-        raise ModelDirectoryError(f"{folder}: a model of architecture {configuration.architecture!r}; {rule}")
-    return checked(folder, configuration.values).table_type
+    found = read_configuration(folder)
+    if found.architecture != AVERAGING:
+        rule = "only averaging models have a table to store in another way"
+        raise ModelDirectoryError(f"{folder}: a model of architecture {found.architecture!r}; {rule}")
+    return checked(folder, found.values).table_type
 
 
 def read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
-    """The tokenizer of a folder."""
+    """The tokenizer in a folder."""
     path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
     with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
         tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
@@ -191,20 +184,17 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
         return {}
     with refused(ModelDirectoryError, path, "not readable", _SAVE_AGAIN, SettingsError):
         stored = read_json(path)
-        settings = {name: stored[name] for name in PIPELINE_SETTINGS if stored.get(name) is not None}
-        prompts, default = settings.get("prompts", {}), settings.get("default_prompt_name")
+        settings = {name: value for name in PIPELINE_SETTINGS if (value := stored.get(name)) is not None}
         if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
             raise ValueError(f"similarity_fn_name is {short(name)}; choose {', '.join(SIMILARITIES)}")
-        if wrong := [prompt for prompt in prompts.values() if not isinstance(prompt, str | None)]:
+        if wrong := [prompt for prompt in settings.get("prompts", {}).values() if not isinstance(prompt, str | None)]:
             raise ValueError(f"a prompt is {short(wrong[0])}; a text is expected")
-        if default not in (None, *PROMPTS, *prompts):
-            raise ValueError(f"default_prompt_name is {short(default)}; there is no prompt of this name")
         check_dimension(settings.get("truncate_dim"))
         return settings
 
 
 def check_dimension(truncate_dim: int | None) -> None:
-    """Refuse a number of components below 1."""
+    """Refuse to keep less than one component."""
     if truncate_dim is not None and truncate_dim < 1:
         raise SettingsError(f"truncate_dim is {truncate_dim}; give at least 1")
 
@@ -225,15 +215,13 @@ def opens_in_stock(tokenizer: Tokenizer) -> bool:
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
     """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one."""
     if tokenizer.kind not in KINDS:
-        seen = f"a tokenizer of kind {tokenizer.kind!r}, which st_paragram.load cannot make"
-        raise ModelDirectoryError(f"{seen}; it knows {', '.join(KINDS)}")
+        raise ModelDirectoryError(f"no tokenizer of kind {tokenizer.kind!r} can be saved; use {', '.join(KINDS)}")
     if not opens_in_stock(tokenizer):
         return None
     from st_paragram.core.tokenizers import stock
 
-    if tokenizer.kind == "word":
-        return stock.convert_words(tokenizer)  # type: ignore[arg-type]
-    return stock.convert_tokenizer(tokenizer)  # type: ignore[arg-type]
+    convert: Any = stock.convert_words if tokenizer.kind == "word" else stock.convert_tokenizer
+    return cast("tokenizers.Tokenizer", convert(tokenizer))
 
 
 def write_table(path: Path, table: Table, unknown_id: int) -> None:
@@ -253,7 +241,7 @@ def write_table(path: Path, table: Table, unknown_id: int) -> None:
 
 
 def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int) -> Table:
-    """Map what `write_table` wrote: a table of V x D numbers of a type, with the row of the unknown id put back."""
+    """Map what `write_table` wrote, of a shape (V, D) and a type; the row of the unknown id is put back."""
     table_name, scale_name, unknown_name = _TENSORS[kind]
     with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
         arrays, (rows, dimension) = _mapped(path), shape
@@ -263,6 +251,9 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
         stored = ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
         if (table.dtype.name, table.shape) != stored:
             raise ValueError(f"a table of {table.dtype}, {table.shape}, expected {stored[0]}, {stored[1]}")
+        for name in filter(None, (scale_name, unknown_name)):
+            if not (np.abs(arrays[name]) < _TOO_LARGE).all():
+                raise ValueError(f"{name} has NaN, infinite or huge numbers")
         scale = arrays[scale_name].astype(np.float32).reshape(rows) if scale_name else None
         if unknown_name:
             unknown = arrays[unknown_name].reshape(dimension)
@@ -273,8 +264,7 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:
     """The tensors of a safetensors file, writable without changing the file; the library would copy them.
 
-    Format: the length of a JSON header (uint64, little-endian), the header, the numbers; the header has for each tensor
-    `dtype`, `shape` and `data_offsets`, which count from its end.
+    It begins with the length of its JSON header, uint64; `data_offsets` there count from the end of the header.
     """
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

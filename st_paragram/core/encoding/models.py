@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from st_paragram.core.encoding.directory import AVERAGING, read_configuration
 from st_paragram.core.encoding.embed import BATCH_SIZE
@@ -31,8 +31,7 @@ def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncode
         return Encoder(folder, num_threads=num_threads)
     if num_threads is not None:
         importlib.import_module("torch").set_num_threads(num_threads)
-    model: TextEncoder = importlib.import_module(f"{_MODELS}.directory").load(folder)
-    return model
+    return cast("TextEncoder", importlib.import_module(f"{_MODELS}.directory").load(folder))
 
 
 def batch_size(model: TextEncoder) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,11 +19,6 @@ class Correlation:
 
     pearson: float
     spearman: float
-
-    @property
-    def defined(self) -> bool:
-        """Whether there is a correlation at all."""
-        return math.isfinite(self.pearson) and math.isfinite(self.spearman)
 
 
 @dataclass(frozen=True)
@@ -81,6 +75,6 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
 
 
 def training_text(directory: str | Path) -> str | None:
-    """The record kept in a model directory, as text to keep in a copy; None if it has none."""
+    """The same as text, for a copy."""
     record = read_training_record(directory)
     return None if record is None else record.as_json()

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding import nibbles
-from st_paragram.core.encoding.packing import BLOCK, NumberType, Packed, Vectors, pack, unpack
+from st_paragram.core.encoding import packing
+from st_paragram.core.encoding.packing import BLOCK, NumberType, Packed, Vectors, unpack
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 
-_BLOCK_NUMBERS = 1 << 18  # gathered at a time without compiled kernels: they stay in the cache
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
 Ids = NDArray[np.integer[Any]]
+Offsets = NDArray[np.int64]
 
 
 class TableType(str, Enum):
@@ -49,7 +49,7 @@ def for_any_reader(kind: TableType) -> TableType:
 class Table:
     """A table of V rows to look up."""
 
-    weight: NDArray[Any]  # float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2), see `nibbles`; C-contiguous
+    weight: NDArray[Any]  # float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2)
     scale: NDArray[np.float32] | None = None  # (V,), what each row of integers is multiplied by; None for floats
 
     @cached_property
@@ -71,21 +71,16 @@ class Table:
         return self
 
     def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
-        """Rows as float32, for ids of any shape (...): (..., D)."""
+        """Rows, float32 (..., D), for ids of any shape (...)."""
         rows = Packed(self.weight, self.scale)[ids]
-        return unpack(Packed(nibbles.unpack(rows.numbers), rows.scales) if self.kind is TableType.INT4 else rows)
+        return unpack(Packed(packing.from_int4(rows.numbers), rows.scales) if self.kind is TableType.INT4 else rows)
 
     def is_finite(self) -> bool:
-        """Whether no component is infinite or NaN; a finite sum shows it without a second array."""
-        numbers = self.weight if self.scale is None else self.scale
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isfinite(numbers.sum(dtype=np.float32)) or np.isfinite(numbers).all())
+        """Whether no component is infinite or NaN."""
+        return bool(np.isfinite(self.weight if self.scale is None else self.scale).all())
 
     def truncated(self, dimension: int | None) -> Table:
-        """The first components of all rows, copied; the table itself for None or its own dimension.
-
-        An odd number of components of an int4 table becomes int8, with the same numbers.
-        """
+        """The first components of all rows, copied; of int4, an odd number of them becomes int8, the same numbers."""
         if dimension is None or dimension >= self.dimension:
             return self
         if self.kind is TableType.INT4:
@@ -95,73 +90,51 @@ class Table:
         return Table(np.ascontiguousarray(self.weight[:, :dimension]), self.scale)
 
     def converted(self, kind: TableType) -> Table:
-        """The table stored in another type, see `packing.pack` and `nibbles`; the table itself for its own.
-
-        int4 becomes int8 without rounding: the integers and scales are the same.
-        """
+        """The table stored in another type; int4 becomes int8 without rounding, the same integers and scales."""
         if kind is self.kind:
             return self
         if self.kind is TableType.INT4:
-            return Table(nibbles.unpack(self.weight), self.scale).converted(kind)
+            return Table(packing.from_int4(self.weight), self.scale).converted(kind)
         if kind is TableType.INT4:
-            nibbles.check_even(self.dimension)
-            parts = [nibbles.pack(self.rows(slice(at, at + BLOCK))) for at in range(0, len(self), BLOCK)]
+            packing.check_even(self.dimension)
+            parts = [packing.to_int4(self.rows(slice(at, at + BLOCK))) for at in range(0, len(self), BLOCK)]
             return Table(*map(np.concatenate, zip(*parts, strict=True)))
-        packed = pack(Packed(self.weight, self.scale), NumberType(kind.value))
+        packed = packing.pack(Packed(self.weight, self.scale), NumberType(kind.value))
         table = Table(packed.numbers, packed.scales)
         if kind is TableType.FLOAT16 and not table.is_finite():
             raise SettingsError("components above 65,504 do not fit in float16; choose int8 or float32")
         return table
 
-    def means(
-        self,
-        ids: Ids,
-        offsets: NDArray[np.int64],
-        out: Vectors | None = None,
-        normalized: bool = False,
-        threads: int = 1,
-    ) -> Vectors:
-        """Mean of the rows of each text, float32 (N, D), by the compiled kernel where there is one.
+    def means(self, ids: Ids, offsets: Offsets, normalized: bool = False, threads: int = 1) -> Vectors:
+        """Mean of the rows of each text, float32 (N, D), see `fill_means`."""
+        out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
+        self.fill_means(ids, offsets, out, normalized, threads)
+        return out
 
-        Args:
-            ids: integers (total,).
-            offsets: int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero.
-            out: C-contiguous, for the result.
-            normalized: scale each mean to length 1.
-            threads: of the kernel.
+    def fill_means(self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int) -> bool:
+        """Put the mean of the rows of each text into `out`, C-contiguous; returns whether all are finite.
+
+        Text i is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero. With `normalized`, each has length 1.
         """
-        if out is None:
-            out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
         native = kernels()
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):
             self._means_in_numpy(ids, offsets, out)
-            return normalize(out) if normalized else out
+            return bool(np.isfinite(normalize(out) if normalized else out).all())
         mean_rows = getattr(native, _KERNELS[self.kind])
         weight = self.weight.view(np.uint16) if self.kind is TableType.FLOAT16 else self.weight
         scales = () if self.scale is None else (self.scale,)
-        mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads)
-        return out
+        return bool(mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads))
 
-    def _means_in_numpy(self, ids: Ids, offsets: NDArray[np.int64], out: Vectors) -> None:
+    def _means_in_numpy(self, ids: Ids, offsets: Offsets, out: Vectors) -> None:
         """Each row that occurs is unpacked once, and texts of one length are averaged together."""
-        counts = np.diff(offsets)
-        if len(counts) and (offsets[0] != 0 or offsets[-1] != len(ids) or counts.min() < 0):
-            raise ValueError("offsets do not increase from 0 to the number of ids")
-        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self):
-            raise ValueError(f"ids from {ids.min()} to {ids.max()}, and a table of {len(self)} rows")
-        occurs = np.zeros(len(self), bool)
-        occurs[ids] = True
-        distinct = np.flatnonzero(occurs)
-        rows, places = self.rows(distinct), np.empty(len(self), np.int64)
-        places[distinct] = np.arange(len(distinct))
-        places = places[ids]
+        distinct, places = np.unique(ids, return_inverse=True)
+        if len(ids) and not 0 <= distinct[0] <= distinct[-1] < len(self):
+            raise ValueError(f"ids from {distinct[0]} to {distinct[-1]}, and a table of {len(self)} rows")
+        rows, counts = self.rows(distinct), np.diff(offsets)
         out[counts == 0] = 0
         for count in np.unique(counts[counts > 0]):
             texts = np.flatnonzero(counts == count)
-            step = max(1, _BLOCK_NUMBERS // (count * self.dimension))
-            for first in range(0, len(texts), step):
-                some = texts[first : first + step]
-                out[some] = rows[places[offsets[some, None] + np.arange(count)]].mean(axis=1)
+            out[texts] = rows[places[offsets[texts, None] + np.arange(count)]].mean(axis=1)
 
 
 def normalize(vectors: Vectors) -> Vectors:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from torch import Tensor
 
-from st_paragram.core.encoding.texts import as_list, list_of_texts
+from st_paragram.core.encoding.embed import as_list, list_of_texts
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # What may be a row next to texts, or one input: ids, messages, other modalities. The base class knows.

@@ -21,7 +21,7 @@ from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
-from st_paragram.core.encoding.embed import BATCH_SIZE, Embedding
+from st_paragram.core.encoding.embed import BATCH_SIZE, embed
 from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS
 from st_paragram.core.encoding.table import for_any_reader
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
@@ -230,7 +230,8 @@ class ParagramEncoder(SentenceTransformer):
         if any(module.training for module in (self, *self.children())):
             self.eval()
         hook = tokens.before_lookup
-        rows = Embedding(
+        rows = embed(
+            texts,
             tokens.tokenizer,
             in_numpy(tokens.embedding),
             averaging.gives_unit_vectors(self),
@@ -241,7 +242,7 @@ class ParagramEncoder(SentenceTransformer):
             tokens.num_threads or torch.get_num_threads(),
             call.shows_progress,
             None if hook is None else lambda ids: hook(torch.from_numpy(ids)[None]),
-        ).of(texts)
+        )
         return torch.from_numpy(rows)
 
 

@@ -36,7 +36,7 @@ def row_means(
     if kernel_serves(embedding):
         out = torch.empty(len(offsets) - 1, embedding.embedding_dim) if out is None else out
         arrays = (ids.contiguous().numpy(), offsets.contiguous().numpy(), out.numpy())
-        in_numpy(embedding).means(*arrays, normalized, torch.get_num_threads())
+        in_numpy(embedding).fill_means(*arrays, normalized, torch.get_num_threads())
         return out
     if isinstance(embedding, CompactEmbedding):
         every_token = torch.arange(len(ids), device=ids.device)

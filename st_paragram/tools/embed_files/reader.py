@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from st_paragram.core.encoding.packing import unpack
-from st_paragram.errors import DAMAGED, StoreError, one_line
+from st_paragram.core.encoding.packing import Packed, unpack
+from st_paragram.errors import DAMAGED, SettingsError, StoreError, one_line
 from st_paragram.tools.embed_files.description import Description, read_description
-from st_paragram.tools.embed_files.shards import NpyShard, ParquetShard, ShardedRows, shard_reader
+from st_paragram.tools.embed_files.shards import ParquetShard, ShardedRows, shard_reader
 
 _OPEN_SHARDS = 64
 _BLOCK = 1 << 16  # rows
@@ -96,10 +97,12 @@ class StoredEmbeddings(ShardedRows):
             SettingsError: They were not kept with the embeddings.
             StoreError: A shard is missing or damaged.
         """
+        if not self.description.with_text:
+            raise SettingsError("these embeddings have no lines; embed with --format parquet --with-text")
         lines: list[str] = []
         for shard, rows in self.overlaps(_first(begin), min(end, len(self))):
             with self._in_one_line(shard):
-                lines += self._opened(shard).texts(rows)
+                lines += cast("ParquetShard", self._opened(shard)).texts(rows)
         return lines
 
     def fill(self, out: NDArray[np.float32], shard: int, rows: slice | NDArray[np.int64]) -> None:
@@ -109,7 +112,7 @@ class StoredEmbeddings(ShardedRows):
             StoreError: The shard is missing or damaged.
         """
         with self._in_one_line(shard):
-            unpack(self._opened(shard).take(rows), out)
+            unpack(self._opened(shard)[rows], out)
 
     @contextmanager
     def _in_one_line(self, shard: int) -> Iterator[None]:
@@ -119,7 +122,7 @@ class StoredEmbeddings(ShardedRows):
             path = self.folder / self.description.shards[shard].file
             raise StoreError(f"{path}: missing or damaged ({one_line(error)}); make the embeddings again") from error
 
-    def _open(self, shard: int) -> NpyShard | ParquetShard:
+    def _open(self, shard: int) -> Packed | ParquetShard:
         described = self.description.shards[shard]
         return shard_reader(self.folder / described.file, self.description.shape(described))
 

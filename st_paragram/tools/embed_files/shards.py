@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.packing import NumberType, Packed, Vectors
 from st_paragram.core.extras import require
 from st_paragram.core.files import atomic
-from st_paragram.errors import SettingsError
 
 #: Writes the next vectors of a shard, with the lines that they are of.
 Write = Callable[[Packed, Sequence[str]], None]
@@ -74,14 +74,14 @@ def shard_writer(path: Path, shape: ShardShape) -> Iterator[Write]:
         if path.suffix == ".parquet":
             yield stack.enter_context(_write_parquet(path, shape))
             return
-        first, *second = shard_files(path, shape.dtype)
-        numbers = stack.enter_context(write_array(first, shape.dtype.value, (shape.rows, shape.dimension)))
-        scales = [stack.enter_context(write_array(file, "float32", (shape.rows,))) for file in second]
+        shapes = (shape.dtype.value, (shape.rows, shape.dimension)), ("float32", (shape.rows,))
+        files = zip(shard_files(path, shape.dtype), shapes, strict=False)
+        writers = [stack.enter_context(write_array(file, *each)) for file, each in files]
 
         def write(packed: Packed, _: Sequence[str]) -> None:
-            numbers(packed.numbers)
+            writers[0](packed.numbers)
             if packed.scales is not None:
-                scales[0](packed.scales)
+                writers[1](packed.scales)
 
         yield write
 
@@ -89,22 +89,18 @@ def shard_writer(path: Path, shape: ShardShape) -> Iterator[Write]:
 @contextmanager
 def _write_parquet(path: Path, shape: ShardShape) -> Iterator[Write]:
     """Open a Parquet table; each batch that is written becomes a row group."""
-    pa, parquet, schema = _arrow(), _arrow("parquet"), _schema(shape)
+    pa, schema = _arrow(), _schema(shape)
     options = {
         # Parquet stores 8-bit integers in 32 bits, except through a dictionary, which then has at most 255 entries.
         "use_dictionary": shape.dtype is NumberType.INT8,
         "compression": {"text": "zstd"} if shape.with_text else "none",
         "write_statistics": False,
     }
-    with atomic(path) as file, parquet.ParquetWriter(file, schema, **options) as writer:
+    with atomic(path) as file, _arrow("parquet").ParquetWriter(file, schema, **options) as writer:
 
         def write(packed: Packed, texts: Sequence[str]) -> None:
-            numbers = pa.array(packed.numbers.reshape(-1))
-            columns = {
-                "text": texts,
-                "embedding": pa.FixedSizeListArray.from_arrays(numbers, type=schema.field("embedding").type),
-                "scale": packed.scales,
-            }
+            rows = pa.FixedSizeListArray.from_arrays(packed.numbers.reshape(-1), type=schema.field("embedding").type)
+            columns = {"text": texts, "embedding": rows, "scale": packed.scales}
             writer.write_table(pa.table([columns[name] for name in schema.names], schema=schema))
 
         yield write
@@ -116,36 +112,19 @@ def _arrow(module: str = "") -> Any:  # noqa: ANN401 - pyarrow has no types
 
 def _schema(shape: ShardShape) -> Any:  # noqa: ANN401 - pyarrow has no types
     pa = _arrow()
-    numbers = {"float32": pa.float32(), "float16": pa.float16(), "int8": pa.int8()}[shape.dtype.value]
-    fields = [pa.field("embedding", pa.list_(pa.field("element", numbers, nullable=False), shape.dimension), False)]
-    if shape.with_text:
-        fields.insert(0, pa.field("text", pa.string(), False))
-    if shape.dtype is NumberType.INT8:
-        fields.append(pa.field("scale", pa.float32(), False))
-    return pa.schema(fields)
+    number = pa.field("element", pa.from_numpy_dtype(shape.dtype.value), nullable=False)
+    text, scale = pa.field("text", pa.string(), False), pa.field("scale", pa.float32(), False)
+    fields = [text] * shape.with_text + [pa.field("embedding", pa.list_(number, shape.dimension), False)]
+    return pa.schema(fields + [scale] * (shape.dtype is NumberType.INT8))
 
 
-def shard_reader(path: Path, shape: ShardShape) -> NpyShard | ParquetShard:
-    """Open a shard, `.npy` or `.parquet`, for reading; OSError or ValueError where it holds something else."""
-    return NpyShard(path, shape) if path.suffix == ".npy" else ParquetShard(path, shape)
-
-
-class NpyShard:
-    """A mapped matrix, and the scales of its rows."""
-
-    def __init__(self, path: Path, shape: ShardShape) -> None:
-        """Map it."""
-        first, *second = shard_files(path, shape.dtype)
-        numbers = map_array(first, shape.dtype.value, (shape.rows, shape.dimension))
-        self._packed = Packed(numbers, map_array(second[0], "float32", (shape.rows,)) if second else None)
-
-    def take(self, rows: slice | NDArray[Any]) -> Packed:
-        """Neighboring rows, or rows by their numbers."""
-        return self._packed[rows]
-
-    def texts(self, rows: slice) -> list[str]:
-        """Refuse: a matrix holds numbers alone."""
-        raise SettingsError("these embeddings have no lines; embed with --format parquet --with-text")
+def shard_reader(path: Path, shape: ShardShape) -> Packed | ParquetShard:
+    """Open a shard to take rows by `[...]`; OSError or ValueError where it holds something else."""
+    if path.suffix == ".parquet":
+        return ParquetShard(path, shape)
+    first, *second = shard_files(path, shape.dtype)
+    numbers = map_array(first, shape.dtype.value, (shape.rows, shape.dimension))
+    return Packed(numbers, map_array(second[0], "float32", (shape.rows,)) if second else None)
 
 
 class ParquetShard:
@@ -153,33 +132,32 @@ class ParquetShard:
 
     def __init__(self, path: Path, shape: ShardShape) -> None:
         """Open it."""
-        self._file = _arrow("parquet").ParquetFile(path, memory_map=True)
-        self._shape, metadata = shape, self._file.metadata
-        found, wanted = (self._file.schema_arrow, metadata.num_rows), (_schema(shape), shape.rows)
-        if found != wanted:
-            columns = ", ".join(f"{field.name}: {field.type}" for field in found[0])
-            raise ValueError(f"{found[1]} rows of columns ({columns}) where {shape} is expected")
+        self._file, self._shape = _arrow("parquet").ParquetFile(path, memory_map=True), shape
+        found, metadata = self._file.schema_arrow, self._file.metadata
+        if (found, metadata.num_rows) != (_schema(shape), shape.rows):
+            columns = ", ".join(f"{field.name}: {field.type}" for field in found)
+            raise ValueError(f"{metadata.num_rows} rows of columns ({columns}) where {shape} is expected")
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])
 
-    def take(self, rows: slice | NDArray[Any]) -> Packed:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Packed:
         """Embeddings of neighboring rows, or of rows by their numbers."""
         wanted, scaled = np.arange(self._shape.rows)[rows], self._shape.dtype is NumberType.INT8
         numbers = np.empty((len(wanted), self._shape.dimension), self._shape.dtype.value)
         scales = np.empty(len(wanted), np.float32) if scaled else None
         for places, part in self._parts(wanted, ["embedding", "scale"] if scaled else ["embedding"]):
-            values = part.column("embedding").combine_chunks().flatten().to_numpy()
-            numbers[places] = values.reshape(-1, self._shape.dimension)
+            numbers[places] = part["embedding"].combine_chunks().flatten().to_numpy().reshape(len(places), -1)
             if scales is not None:
-                scales[places] = part.column("scale").to_numpy()
+                scales[places] = part["scale"].to_numpy()
         return Packed(numbers, scales)
 
     def texts(self, rows: slice) -> list[str]:
         """The lines of neighboring rows."""
-        if not self._shape.with_text:
-            raise SettingsError("these embeddings have no lines; embed with --with-text")
-        wanted = np.arange(self._shape.rows)[rows]
-        return [line for _, part in self._parts(wanted, ["text"]) for line in part.column("text").to_pylist()]
+        return [
+            line
+            for _, part in self._parts(np.arange(self._shape.rows)[rows], ["text"])
+            for line in part["text"].to_pylist()
+        ]
 
     def _parts(self, wanted: NDArray[np.int64], columns: list[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         """Wanted rows of each row group that has some: where they are in `wanted`, and their columns."""
@@ -215,8 +193,8 @@ class ShardedRows(ABC):
         """The rows `begin` to `end`, which is at most n: float32 (end - begin, D)."""
         result = np.empty((max(0, end - begin), self.dim), np.float32)
         for shard, rows in self.overlaps(begin, end):
-            first = int(self.starts[shard]) + rows.start - begin
-            self.fill(result[first : first + rows.stop - rows.start], shard, rows)
+            first = int(self.starts[shard]) - begin
+            self.fill(result[first + rows.start : first + rows.stop], shard, rows)
         return result
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
@@ -232,8 +210,6 @@ class ShardedRows(ABC):
 
     def overlaps(self, begin: int, end: int) -> Iterator[tuple[int, slice]]:
         """The numbers of the shards that have some of the rows `begin` to `end`, and the rows within each."""
-        shard = int(np.searchsorted(self.starts, begin, side="right")) - 1
-        while begin < end:
-            start, stop = int(self.starts[shard]), min(end, int(self.starts[shard + 1]))
-            yield shard, slice(begin - start, stop - start)
-            begin, shard = stop, shard + 1
+        for shard, (start, stop) in enumerate(pairwise(self.starts.tolist())):
+            if max(begin, start) < min(end, stop):
+                yield shard, slice(max(begin, start) - start, min(end, stop) - start)

@@ -96,6 +96,36 @@ def test_numbers_that_no_mean_has_are_not_saved(folder, tmp_path, kind, number):
     assert not (tmp_path / "n").exists() and np.isfinite(Encoder(folder).encode("station")).all()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+@pytest.mark.parametrize("options", [{}, {"normalize_embeddings": True}, {"truncate_dim": 2}])
+def test_a_vector_that_is_not_finite_never_comes_out(tmp_path, kind, value, options):
+    folder = Encoder(shipped_folder()).save(tmp_path / "m", dtype=kind, truncate_dim=4)
+    (ids, _), texts = Encoder(folder).tokenizer.encode(["station"]), ["a town", "the station"]
+    tensors = load_file(folder / "model.safetensors")
+    tensors["embedding.weight"][ids[0], 1] = value
+    save_file(tensors, folder / "model.safetensors")
+    encoder = Encoder(folder)
+    assert np.isfinite(encoder.encode(texts[:1], **options)).all()
+    for given in (texts, texts[1]):
+        with pytest.raises(ModelDirectoryError, match=r"^the embedding of 'the station' has NaN or infinite") as caught:
+            encoder.encode(given, **options)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("int8", "weights"), ("int4", "embedding.scale"), ("int8", "unknown_embedding")]
+)
+def test_scales_that_are_not_finite_are_refused(tmp_path, kind, name, value):
+    folder = Encoder(shipped_folder()).save(tmp_path / "m", dtype=kind, truncate_dim=12)
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name][9] = value
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(ModelDirectoryError, match=f"{name} has NaN, infinite or huge numbers"):
+        Encoder(folder)
+
+
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
@@ -138,6 +168,7 @@ def test_a_file_that_was_cut_is_refused(folder, size):
         ({"table_type": "int2"}, "int2"),
         ({"vocabulary_size": 7}, "48000 ids, st_paragram.json says 7"),
         ({"tokenizer_kind": "word"}, r"word\.model is missing"),
+        ({"tokenizer_kind": "sent\ncepiece"}, r"sent cepiece\.model is missing"),
         ({"format_version": 2}, "version 2.* update it"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from st_paragram.core.encoding import nibbles
+from st_paragram.core.encoding.packing import from_int4, to_int4
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import SettingsError
 
@@ -19,13 +19,13 @@ _INTEGERS = arrays(
 
 def test_packing_by_hand():
     rows = np.array([[7, -7, 1, 0], [-2, 3.4, 14, -14], [0, 0, 0, 0]], np.float32)
-    packed, scales = nibbles.pack(rows)
+    packed, scales = to_int4(rows)
     # 7 and -7 (binary 1001): 0x97; 1 and 0: 0x01. In the second row, steps of 2: -1, 2, 7, -7.
     assert packed.tolist() == [[0x97, 0x01], [0x2F, 0x97], [0, 0]]
     best = (2 + 2 * 3.4 + 7 * 14 * 2) / (1 + 4 + 49 * 2)
     np.testing.assert_allclose(scales, [1, best, 0], rtol=1e-6)
-    assert nibbles.unpack(packed).tolist() == [[7, -7, 1, 0], [-1, 2, 7, -7], [0, 0, 0, 0]]
-    assert nibbles.unpack(np.array([0x80, 0x08], np.uint8)).tolist() == [0, -8, -8, 0]
+    assert from_int4(packed).tolist() == [[7, -7, 1, 0], [-1, 2, 7, -7], [0, 0, 0, 0]]
+    assert from_int4(np.array([0x80, 0x08], np.uint8)).tolist() == [0, -8, -8, 0]
 
 
 @settings(max_examples=100, deadline=None)
@@ -35,11 +35,11 @@ def test_what_fits_is_kept(numbers, scale):
     if numbers.size:
         numbers[:, 0] = 7
     rows = numbers * np.float32(scale)
-    packed, scales = nibbles.pack(rows)
-    np.testing.assert_array_equal(nibbles.unpack(packed), numbers)
+    packed, scales = to_int4(rows)
+    np.testing.assert_array_equal(from_int4(packed), numbers)
     if numbers.size:
         np.testing.assert_allclose(scales, np.float32(scale), rtol=2e-6)
-        again, same = nibbles.pack(nibbles.unpack(packed) * scales[:, None])
+        again, same = to_int4(from_int4(packed) * scales[:, None])
         np.testing.assert_array_equal(again, packed)
         np.testing.assert_allclose(same, scales, rtol=2e-6)
 
@@ -47,8 +47,8 @@ def test_what_fits_is_kept(numbers, scale):
 @settings(max_examples=100, deadline=None)
 @given(arrays(np.float32, st.tuples(st.integers(1, 6), st.just(10)), elements=st.floats(-(2.0**60), 2.0**60, width=32)))
 def test_the_error_is_at_most_that_of_the_largest_component_over_seven(rows):
-    packed, scales = nibbles.pack(rows)
-    found = nibbles.unpack(packed).astype(np.float64) * scales[:, None]
+    packed, scales = to_int4(rows)
+    found = from_int4(packed).astype(np.float64) * scales[:, None]
     steps = np.abs(rows).max(axis=1, keepdims=True).astype(np.float64) / 7
     plain = np.rint(rows / np.where(steps > 0, steps, 1)) * steps
     squares = (rows.astype(np.float64) ** 2).sum(axis=1)
@@ -59,8 +59,8 @@ def test_the_error_is_at_most_that_of_the_largest_component_over_seven(rows):
 def test_the_scale_is_the_best_of_those_tried(rng):
     """And rows like those of trained tables lose a quarter less than with the largest component over seven."""
     rows = rng.standard_normal((200, 300)).astype(np.float32)
-    packed, scales = nibbles.pack(rows)
-    found = ((nibbles.unpack(packed) * scales[:, None] - rows) ** 2).sum(axis=1)
+    packed, scales = to_int4(rows)
+    found = ((from_int4(packed) * scales[:, None] - rows) ** 2).sum(axis=1)
     step = np.abs(rows).max(axis=1, keepdims=True) / 7
     fine = np.stack(
         [
@@ -73,13 +73,13 @@ def test_the_scale_is_the_best_of_those_tried(rng):
 
 
 def test_products_of_scales_and_integers_are_exact(rng):
-    _, scales = nibbles.pack(rng.standard_normal((500, 8)).astype(np.float32))
+    _, scales = to_int4(rng.standard_normal((500, 8)).astype(np.float32))
     exact = scales.astype(np.float64)[:, None] * np.arange(-8, 8)
     np.testing.assert_array_equal(exact.astype(np.float32), exact)
 
 
 def test_tiny_rows_are_zero():
-    packed, scales = nibbles.pack(np.array([[1e-26, -1e-26], [1e-23, 0], [1e-45, 0]], np.float32))
+    packed, scales = to_int4(np.array([[1e-26, -1e-26], [1e-23, 0], [1e-45, 0]], np.float32))
     assert packed.tolist() == [[0], [7], [0]] and scales[0] == scales[2] == 0 < scales[1]
 
 

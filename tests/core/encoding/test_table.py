@@ -52,7 +52,7 @@ def test_means_against_plain_arithmetic(texts, kind, normalized, dimension, nati
     ids = np.array([each for text in texts for each in text], np.int64)
     offsets = np.cumsum([0, *map(len, texts)])
     if native:
-        found = table.means(ids, offsets, None, normalized, 2)
+        found = table.means(ids, offsets, normalized, 2)
     else:
         found = np.empty((len(texts), dimension), np.float32)
         table._means_in_numpy(ids, offsets, found)

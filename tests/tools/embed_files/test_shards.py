@@ -71,7 +71,7 @@ def test_a_shard_is_read_as_it_was_written(tmp_path, kind, form):
     assert sorted(tmp_path.iterdir()) == sorted(shard_files(path, kind))
     shard = shard_reader(path, shape)
     for rows in (slice(3, 7), np.array([8, 0, 5])):
-        np.testing.assert_array_equal(unpack(shard.take(rows)), unpack(packed[rows]))
+        np.testing.assert_array_equal(unpack(shard[rows]), unpack(packed[rows]))
     if form == "parquet":
         assert shard.texts(slice(4, 6)) == ["e", "f"]
     with pytest.raises(ValueError, match="expected"):

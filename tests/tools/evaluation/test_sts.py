@@ -364,7 +364,7 @@ def test_constant_and_broken_scores_are_reported_not_averaged():
     broken = score_sts(Words(broken=True), data)
     assert broken.sets["2012/MSRpar"].undefined == "NaN" and math.isnan(broken.papers()["2012"])
     assert "| NaN |" in "\n".join(sts_report(StsRun({"broken": sts_result(broken, "broken")})))
-    assert not correlation([1, 2, math.inf], [1, 2, 3]).defined
+    assert math.isnan(correlation([1, 2, math.inf], [1, 2, 3]).pearson)
 
 
 def test_bootstrap_of_sets_and_means():

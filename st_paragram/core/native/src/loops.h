@@ -57,6 +57,8 @@ struct Loops {
                     float* out);
     // Scale to length 1, as torch.nn.functional.normalize does: what is shorter than 1e-12 stays short.
     void (*normalize)(float* row, int64_t dim);
+    // Whether no component is infinite or NaN.
+    bool (*is_finite)(const float* row, int64_t dim);
 
     void (*move)(float* row, const float* moment, const float* square, int64_t dim, const SleptMove& slept);
     void (*decay)(float* moment, float* square, int64_t dim, const Decay& decay);

@@ -226,6 +226,17 @@ void normalize(float* __restrict row, int64_t dim) {
     for (int64_t d = 0; d < dim; ++d) row[d] *= scale;
 }
 
+bool is_finite(const float* row, int64_t dim) {
+    int32_t largest = 0;  // as integers, absolute values have the same order, which one instruction compares
+    for (int64_t d = 0; d < dim; ++d) {
+        int32_t bits;
+        __builtin_memcpy(&bits, row + d, sizeof bits);
+        bits &= 0x7fffffff;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest < 0x7f800000;
+}
+
 void move(float* __restrict row, const float* __restrict moment, const float* __restrict square, int64_t dim,
           const SleptMove& slept) {
     const float weight0 = slept.weight[0], node0 = slept.node[0], weight1 = slept.weight[1], node1 = slept.node[1];

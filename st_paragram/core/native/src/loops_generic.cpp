@@ -8,7 +8,7 @@ namespace st_paragram {
 
 #include "loops_body.h"
 
-extern const Loops loops_generic = {"generic", mean_f32, mean_f16, mean_i8, mean_i4, normalize, move, decay,
+extern const Loops loops_generic = {"generic", mean_f32, mean_f16, mean_i8, mean_i4, normalize, is_finite, move, decay,
     adam, sum_kept, pair_loss, quantize, nullptr, scan, first_above, first_better, product_f32, product_f16, product_i8, ask_for};
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -4,6 +4,7 @@
 #include "threads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -31,9 +32,9 @@ void check_ids(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t
     }
 }
 
-// Means by one of the loops. A number of the table holds `kPerCell` components; scales are one a row, or absent.
+// Means by one of the loops; returns whether they are finite, of tables without scales. A number of the table holds `kPerCell` components; scales are one a row, or absent.
 template <auto kMean, int64_t kPerCell, class Number, class... Scales>
-void mean_rows(const Array<Number>& table, const Scales&... scales, const Array<int32_t>& ids,
+bool mean_rows(const Array<Number>& table, const Scales&... scales, const Array<int32_t>& ids,
                const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads) {
     check_shape(table, "table", {-1, -1});
     (check_shape(scales, "scales", {table.shape(0)}), ...);
@@ -45,13 +46,16 @@ void mean_rows(const Array<Number>& table, const Scales&... scales, const Array<
     const int32_t* id = ids.data();
     const int64_t* o = offsets.data();
     const auto mean = loops().*kMean;
+    std::atomic<bool> finite{true};
     const py::gil_scoped_release release;
     parallel_for(n, kGrain, threads, [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i) {
             mean(rows, scales.data()..., dim, id + o[i], o[i + 1] - o[i], result + i * dim);
             if (normalized) loops().normalize(result + i * dim, dim);
+            if (sizeof...(Scales) == 0 && !loops().is_finite(result + i * dim, dim)) finite = false;
         }
     });
+    return finite;
 }
 
 }  // namespace
@@ -62,7 +66,8 @@ void bind_mean_rows(py::module_& module) {
     const auto offsets = "offsets"_a.noconvert(), out = "out"_a.noconvert();
     module.def("mean_rows", &mean_rows<&Loops::mean_f32, 1, float>, table, ids, offsets, out, "normalized"_a, "threads"_a,
                "Fill out, float32 (N, D), with means of rows of table, float32 (V, D): row i is the mean of the rows "
-               "ids[offsets[i]:offsets[i + 1]]; ids int32 (total,), offsets int64 (N + 1,).");
+               "ids[offsets[i]:offsets[i + 1]]; ids int32 (total,), offsets int64 (N + 1,). Returns whether all are finite, "
+               "which is looked at without scales only.");
     module.def("mean_rows_f16", &mean_rows<&Loops::mean_f16, 1, uint16_t>, table, ids, offsets, out, "normalized"_a,
                "threads"_a, "mean_rows for a table of float16, given as uint16.");
     module.def("mean_rows_i8", &mean_rows<&Loops::mean_i8, 1, int8_t, Array<float>>, table, scales, ids, offsets, out,

@@ -43,7 +43,7 @@ class SetScores:
     @property
     def undefined(self) -> str:
         """Why there is no correlation: "constant" scores, or "NaN" among them; empty if there is one."""
-        if self.correlation.defined:
+        if np.isfinite(self.correlation.pearson + self.correlation.spearman):
             return ""
         return "constant" if np.isfinite(self.cosines).all() else "NaN"
 
