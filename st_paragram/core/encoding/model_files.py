@@ -215,7 +215,7 @@ def opens_in_stock(tokenizer: Tokenizer) -> bool:
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
     """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one."""
     if tokenizer.kind not in KINDS:
-        raise ModelDirectoryError(f"no tokenizer of kind {tokenizer.kind!r} can be saved; use {', '.join(KINDS)}")
+        raise ModelDirectoryError(f"a tokenizer of kind {tokenizer.kind!r}; st_paragram.load knows {', '.join(KINDS)}")
     if not opens_in_stock(tokenizer):
         return None
     from st_paragram.core.tokenizers import stock
