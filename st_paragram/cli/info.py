@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,8 @@ def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
     """The kind of thing that a name is, and its description, with what a check of it has found."""
     kind, path, describe, check_content = _kind(name)
     found = describe(path)
-    values = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
+    values = {**(found if isinstance(found, dict) else asdict(found))}
+    values["files"] = {name: file if isinstance(file, dict) else asdict(file) for name, file in values["files"].items()}
     return kind, values | {"checked": check_content(path)} if check else values
 
 
@@ -99,7 +100,7 @@ def _describe_store(path: Path) -> dict[str, Any]:
         "seed": store.seed,
         "settings": store.settings,
         "content_sha256": store.digest,
-        "files": {name: asdict(file) for name, file in describe_files(path).items()},
+        "files": describe_files(path),
     }
 
 

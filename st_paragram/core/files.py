@@ -292,15 +292,6 @@ class FileDescription:
     sha256: str
 
 
-@dataclass(frozen=True)
-class FolderDescription:
-    """What a folder's description holds: its name, JSON values by name, and its files by their names."""
-
-    name: str
-    properties: dict[str, Any]
-    files: dict[str, FileDescription]
-
-
 def describe_files(path: Path) -> dict[str, FileDescription]:
     """A file by its name, or all files of a folder by their paths within it."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())

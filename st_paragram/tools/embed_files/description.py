@@ -11,7 +11,6 @@ import pydantic
 from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import (
     FileDescription,
-    FolderDescription,
     check_files,
     file_for_folder,
     read_json,
@@ -164,7 +163,7 @@ def _check(description: Description) -> None:
             raise ValueError(f"{shard.file}: not the checksums of its files")
 
 
-def describe_embeddings(folder: Path) -> FolderDescription:
+def describe_embeddings(folder: Path) -> dict[str, Any]:
     """Describe a folder of embeddings; no shard is read.
 
     Raises:
@@ -176,7 +175,7 @@ def describe_embeddings(folder: Path) -> FolderDescription:
         files = {name: FileDescription((folder / name).stat().st_size, sha256) for name, sha256 in written.items()}
     except OSError as error:
         raise StoreError(f"{folder}: a shard is missing ({one_line(error)}); {_AGAIN}") from error
-    return FolderDescription(folder.resolve().name, properties, files)
+    return {"name": folder.resolve().name, "properties": properties, "files": files}
 
 
 def check_embeddings(folder: Path) -> str:
@@ -186,5 +185,5 @@ def check_embeddings(folder: Path) -> str:
         StoreError: see `describe_embeddings`; or a shard holds something else, or cannot be read.
     """
     summary = describe_embeddings(folder)
-    check_files(folder, summary.files, StoreError, _AGAIN)
+    check_files(folder, summary["files"], StoreError, _AGAIN)
     return f"{summary.properties['rows']:,} embeddings, and all shards are what was written"

@@ -22,7 +22,6 @@ from typing import Any, get_origin, get_type_hints
 
 from st_paragram.core.files import (
     FileDescription,
-    FolderDescription,
     atomic,
     check_files,
     content_digest,
@@ -274,7 +273,7 @@ def _instead(folder: Path) -> str:
     return "no such index folder"
 
 
-def describe_index(folder: Path) -> FolderDescription:
+def describe_index(folder: Path) -> dict[str, Any]:
     """Describe an index folder.
 
     Raises:
@@ -289,7 +288,7 @@ def describe_index(folder: Path) -> FolderDescription:
         properties |= {"lines": metadata.all_lines, "sentences": metadata.rows - metadata.deleted}
         properties |= {"deleted": metadata.deleted, "segments": len(metadata.all_segments)}
         properties |= {"changes": metadata.generation, "fields": kinds}
-    return FolderDescription(folder.resolve().name, properties, describe_files(folder))
+    return {"name": folder.resolve().name, "properties": properties, "files": describe_files(folder)}
 
 
 def check_index(folder: Path) -> str:

@@ -140,12 +140,12 @@ def test_a_first_build_keeps_its_format_and_a_changed_one_says_what_it_is(tmp_pa
     index = SearchIndex.build(["one two three", "four five six"], tmp_path / "i", "p-sp-mini")
     values = json.loads((tmp_path / "i/index.json").read_text())
     assert values["format_version"] == 3 and "generation" not in values
-    assert describe_index(tmp_path / "i").properties["sentences"] == 2
+    assert describe_index(tmp_path / "i")["properties"]["sentences"] == 2
     index.add(["seven eight nine"], {"lang": "en"})
     index.delete(lines=[1])
     values = json.loads((tmp_path / "i/index.json").read_text())
     assert values["format_version"] == 4
-    properties = describe_index(tmp_path / "i").properties
+    properties = describe_index(tmp_path / "i")["properties"]
     assert (properties["sentences"], properties["deleted"], properties["segments"]) == (2, 1, 2)
     assert properties["fields"] == {"lang": "text"} and properties["changes"] == 2
     assert check_index(tmp_path / "i").startswith("2 sentences")
