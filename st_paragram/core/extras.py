@@ -16,28 +16,16 @@ def missing_from_light(error: ImportError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package not in _FULL:
         return None
-    return (
-        f"{package.replace('_', '-')} is not installed, which the light installation leaves out; for a full "
-        "installation in a clone: pip install -e ."
-    )
+    seen = f"{package.replace('_', '-')} is not installed, which the light installation leaves out"
+    return f"{seen}; for a full installation in a clone: pip install -e ."
 
 
 def require(package: str, extra: str, purpose: str = "") -> ModuleType:
-    """Import an optional package, or one of its modules.
-
-    Args:
-        package: what to import, e.g. "faiss" or "datatrove.executor.ray".
-        extra: of setup.cfg that brings it.
-        purpose: what needs it, for the message.
-
-    Raises:
-        MissingExtraError: it cannot be imported; the message gives the install line.
-    """
+    """Import an optional package, or one of its modules, that an `extra` of setup.cfg brings and a `purpose` needs."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
         missing = (error.name or package).partition(".")[0]
         needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
-        raise MissingExtraError(
-            f'{needs}, which cannot be imported ({error}); pip install "st_paragram[{extra}]"'
-        ) from error
+        advice = f'pip install "st_paragram[{extra}]"'
+        raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {advice}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pydantic
 
@@ -186,4 +187,4 @@ def check_embeddings(folder: Path) -> str:
     """
     summary = describe_embeddings(folder)
     check_files(folder, summary["files"], StoreError, _AGAIN)
-    return f"{summary.properties['rows']:,} embeddings, and all shards are what was written"
+    return f"{summary['properties']['rows']:,} embeddings, and all shards are what was written"
