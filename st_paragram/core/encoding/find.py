@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from st_paragram.core.encoding.directory import CONFIG_FILE, STOCK_CONFIG_FILE, files_of
-from st_paragram.errors import ModelDirectoryError, one_line, short
+from st_paragram.errors import ModelDirectoryError, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def find_here(name: str | Path) -> Path | None:
         raise ModelDirectoryError(f"{path} is a file, where a model directory is expected; name its folder")
     if HUB_ID.fullmatch(name):
         return None
-    raise ModelDirectoryError(f"no model {short(name)}: no such folder; {_ADVICE}")
+    raise ModelDirectoryError(f"no model '{one_line(name)}': no such folder; {_ADVICE}")
 
 
 def shipped_folder(name: str = SHIPPED) -> Path:
@@ -70,6 +70,6 @@ def _from_hub(name: str) -> Path:
         raise ModelDirectoryError(f"{name} is on the hub, but is not a model of st_paragram: {error}") from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
         reason = one_line(str(error).strip().split("\n")[0], 300)
-        raise ModelDirectoryError(f"no model {short(name)}: no such folder, nor on the hub ({reason})") from error
+        raise ModelDirectoryError(f"no model '{one_line(name)}': no such folder, nor on the hub ({reason})") from error
     logger.info("%s: commit %s of the hub", repository, commit or "unknown")
     return folder

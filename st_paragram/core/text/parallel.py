@@ -63,7 +63,7 @@ class TextSource:
 
 @dataclass
 class ReadCounts:
-    """Rows read, dropped ones included; rows dropped; characters mended in the others; byte order marks removed."""
+    """Rows read, dropped ones included; rows dropped; characters replaced in the others; byte order marks removed."""
 
     rows: int = 0
     nul_rows: int = 0  # have a NUL
@@ -136,10 +136,10 @@ def read_rows(
     counts, expected = counts or ReadCounts(), 2 + source.further_columns
     before, advice = counts.rows, "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
 
-    def drop(error: object) -> None:
+    def drop(error: object, read: int = 1) -> None:
         if not drop_invalid:
             raise TextError(f"{error}{advice}")
-        counts.rows += 1
+        counts.rows += read
         counts.wrong_columns += 1
 
     with ExitStack() as stack:
@@ -148,6 +148,7 @@ def read_rows(
         lines = [chain.from_iterable(_blocks(*text, counts, bool(drop_invalid), advice)) for text in texts]
         rows = _side_by_side(names, *lines) if len(lines) == 2 else (tuple(line.split("\t")) for line in lines[0])
         for row, cells in enumerate(rows, 1):
+            counts.rows += 1
             if _NUL in cells:
                 counts.nul_rows += 1
             elif _INVALID in cells:
@@ -157,9 +158,7 @@ def read_rows(
             elif not any(map(str.strip, cells)):
                 yield ("",) * expected
             else:
-                drop(wrong_columns(names[0], row, "\t".join(cells), expected))
-                continue
-            counts.rows += 1
+                drop(wrong_columns(names[0], row, "\t".join(cells), expected), 0)
     if counts.rows == before:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 

@@ -115,7 +115,7 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
     """Make the tokenizer that has this content and these options; a `SettingsError` if they are refused."""
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
-    with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "make it anew"):
+    with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "make it again"):
         if wrong := [name for name in ("lower_case", "trigrams") if not isinstance(options.get(name, True), bool)]:
             raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}; true or false is expected")
         tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)

@@ -1,4 +1,4 @@
-"""The fields of a sentencepiece model file that sentencepiece's own API does not tell, and the rounding of scores.
+"""The fields of a sentencepiece model file that sentencepiece's own API does not give, and the rounding of scores.
 
 The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader that sentencepiece
 brings along wants one version of the protobuf package, so the little that is needed is read here.

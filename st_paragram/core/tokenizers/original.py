@@ -39,7 +39,7 @@ class OriginalTokenizer(StringListTokenizer):
         self._cased = str.lower if lower_case else str
         self._normalize = normalizer(lower_case, Segmentation(segmentation))
         self._moses = None if moses is None else splitting(Splitter.MOSES, moses)
-        with refused(SettingsError, f"{len(content):,} bytes", "not the surfaces of a checkpoint", "import it anew"):
+        with refused(SettingsError, f"{len(content):,} bytes", "not the surfaces of a checkpoint", "import it again"):
             values = json.loads(content)
             surfaces, packed = checked_strings(values["surfaces"]), values["sentencepiece"]
             model = None if packed is None else base64.b64decode(packed, validate=True)

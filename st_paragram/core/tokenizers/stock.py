@@ -23,7 +23,7 @@ _UNKNOWN_WORD = "<unknown word>"  # no splitter leaves a space in a word
 # Fields with the values that can be converted, the default first, and what another one means.
 _CONVERTIBLE = {
     (PIECE, 3): ([b""], "has user-defined symbols"),
-    (TRAINER, 3): ([b"\x01"], "is no unigram model"),
+    (TRAINER, 3): ([b"\x01"], "is not a unigram model"),
     (TRAINER, 24): ([b"\x00"], "puts spaces behind words"),
     (TRAINER, 35): ([b"\x00"], "uses byte fallback"),
     (NORMALIZER, 1): ([b"nmt_nfkc", b"nfkc", b"identity"], "normalizes by other rules than nmt_nfkc or nfkc"),

@@ -61,7 +61,7 @@ def write_strings(strings: Sequence[str]) -> bytes:
 
 def read_strings(content: bytes, what: str) -> list[str]:
     """The list that `write_strings` wrote; `what` the strings are, as "words", is for the message."""
-    with refused(SettingsError, f"{len(content):,} bytes", f"not a list of {what}", "make the vocabulary anew"):
+    with refused(SettingsError, f"{len(content):,} bytes", f"not a list of {what}", "make the vocabulary again"):
         return checked_strings(json.loads(content))
 
 

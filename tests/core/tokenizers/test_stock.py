@@ -123,7 +123,7 @@ def test_other_convertible_models(options):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"model_type": "bpe"}, "is no unigram model"),
+        ({"model_type": "bpe"}, "is not a unigram model"),
         ({"byte_fallback": True, "vocab_size": 900}, "byte fallback"),
         ({"user_defined_symbols": ["<x>"]}, "user-defined"),
         ({"add_dummy_prefix": False}, "dummy prefix"),

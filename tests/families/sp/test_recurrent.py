@@ -201,4 +201,4 @@ def test_damaged_settings_of_the_pipeline_are_refused(unsealed):
     edit(unsealed / "config_sentence_transformers.json", prompts={"query": 5})
     refused(unsealed, "config_sentence_transformers.json")
     edit(unsealed / "config_sentence_transformers.json", prompts={}, default_prompt_name="nothing")
-    refused(unsealed, "there is no prompt of this name")
+    refused(unsealed, "not found in the configured prompts")

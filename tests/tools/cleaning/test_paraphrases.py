@@ -153,7 +153,7 @@ def test_scores_of_a_column() -> None:
     [
         {"low": 0.9, "high": 0.1},
         {"low": float("nan")},
-        {"high": "1"},
+        {"high": "x"},
         {"column": None},
         {"column": -1},
         {"column": 0.5},
