@@ -130,7 +130,7 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
         sentence_iterator=texts, model_writer=bpe, model_type="bpe", vocab_size=100, minloglevel=2
     )
     model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
-    with pytest.raises(ModelDirectoryError, match="no unigram model"):
+    with pytest.raises(ModelDirectoryError, match="not a unigram model"):
         model_directory.check_savable(model)
 
 
@@ -357,9 +357,9 @@ def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
 
 def test_a_tokenizer_without_a_stock_form_is_refused_early(tmp_path):
     model = pipeline(TokenEmbedding(WordTokenizer(b"ba\nce"), 4), device="cpu")
-    with pytest.raises(ModelDirectoryError, match="no tokenizer of kind 'words-of-tests'"):
+    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
         model_directory.check_savable(model)
-    with pytest.raises(ModelDirectoryError, match="no tokenizer of kind 'words-of-tests'"):
+    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
         model_directory.save(model, tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
