@@ -266,7 +266,7 @@ def test_an_inexact_index_finds_k_behind_deletions_and_filters(tmp_path):
 CHANGES = """
 import sys
 from st_paragram import SearchIndex
-index = SearchIndex(sys.argv[1], compare=False)
+index = SearchIndex(sys.argv[1])
 print("ready", flush=True)
 number = 0
 while True:
