@@ -23,7 +23,7 @@ from st_paragram.tools.inspection.scan import inspect
 from st_paragram.tools.inspection.statistics import QUANTILES, LabelUse
 from st_paragram.tools.inspection.text import render
 
-SCRIPT = Path(__file__).parents[2] / "data_prep" / "inspect_store.py"
+SCRIPT = Path(__file__).parents[3] / "data_prep" / "inspect_store.py"
 
 
 def pieces(store: PairStore, side: str) -> list[list[int]]:
