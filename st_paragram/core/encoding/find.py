@@ -28,11 +28,6 @@ def find(name: str | Path) -> Path:
         name: a path, `p-sp-mini` or `p-sp-base`, which come with the package, or a hub id `owner/name`, which may name
             a revision (a branch, a tag or a commit): `owner/name@v1`.
     """
-    return find_here(name) or _from_hub(str(name))
-
-
-def find_here(name: str | Path) -> Path | None:
-    """The directory of a model, as `find` gives it, without asking the hub: None for a hub id."""
     name, path = str(name), Path(name).expanduser()
     if path.is_dir():
         return path
@@ -41,7 +36,7 @@ def find_here(name: str | Path) -> Path | None:
     if path.is_file():
         raise ModelDirectoryError(f"{path} is a file, where a model directory is expected; name its folder")
     if HUB_ID.fullmatch(name):
-        return None
+        return _from_hub(name)
     raise ModelDirectoryError(f"no model {short(name)}: no such folder; {_ADVICE}")
 
 
