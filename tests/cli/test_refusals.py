@@ -85,7 +85,8 @@ def folder(tmp_path_factory, pairs):
     (folder / "empty.txt").write_text("")
     (folder / "old").write_text("old")
     (folder / "nli.jsonl").write_text("{}\n")
-    (folder / "empty").mkdir()
+    for name in ("empty", "nli"):
+        (folder / name).mkdir()
     (folder / "qa").mkdir()
     (folder / "qa" / "en.tsv").write_text("who\tshe\n")
     (folder / "eval" / "tatoeba").mkdir(parents=True)
@@ -94,8 +95,9 @@ def folder(tmp_path_factory, pairs):
 
 
 def contents(folder):
-    """All files of a folder, with what is in them."""
-    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+    """All files of a folder, with what is in them; `bitext` keeps its work in `data`."""
+    found = (path for path in folder.rglob("*") if "data" not in path.relative_to(folder).parts)
+    return {path: path.is_file() and path.read_bytes() for path in found}
 
 
 @pytest.mark.parametrize("command", REFUSED, ids=" ".join)
