@@ -13,10 +13,8 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.options.common import (
     add_model_option,
-    add_plan_option,
     check_input,
     model_name,
-    print_plan,
     say,
 )
 
@@ -61,7 +59,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for intermediate results; later runs redo only what has changed",
     )
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,12 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
     documents = _documents(arguments)
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
     work = Work(arguments.work, arguments.work is not None, executor=LocalExecutor(arguments.workers))
-    if arguments.plan:
-        from st_paragram.tools.options.plans import planned_model
-        from st_paragram.tools.options.search_plans import documents_plan
-
-        planned, output = planned_model(arguments.model), Path(arguments.output)
-        return print_plan(documents_plan("align", documents, output, planned, settings, arguments.overwrite, work))
     model = model_name(arguments)
     report = mine_documents(documents, arguments.output, model, settings, arguments.overwrite, work)
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
     check_texts,
-    preparation_plan,
     settings_from,
     vocabulary_from,
     work_from,
@@ -24,12 +20,7 @@ from st_paragram.tools.options.preparation import (
 from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
 if TYPE_CHECKING:
-    from st_paragram.core.plan import Plan
-    from st_paragram.core.text.parallel import TextSource
-    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
-    from st_paragram.tools.preparation.prepare import PrepareWork
-    from st_paragram.tools.preparation.settings import PrepareSettings
 
 DESCRIPTION = (
     "Download parallel text, clean it, and turn it into a pair store for `st-paragram train bitext`. The "
@@ -101,8 +92,6 @@ def run(arguments: argparse.Namespace) -> int:
     files = [] if arguments.no_download else _files(arguments)
     if not files and not sources:
         raise SettingsError("no text: --no-download needs --text or --moses")
-    if arguments.plan:
-        return print_plan(_plan(arguments, files, sources, output, settings, vocabulary, work))
     if files:
         sources = [*map(text_source, download(files, arguments.folder, arguments.parallel)), *sources]
     check_texts(arguments, sources)
@@ -120,26 +109,3 @@ def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
         for pair in language_pairs(arguments.lang)
         for file in corpora_for(pair, arguments.corpus, arguments.mirror)
     ]
-
-
-def _plan(
-    arguments: argparse.Namespace,
-    files: Sequence[CorpusFile],
-    sources: Sequence[TextSource],
-    output: Path,
-    settings: PrepareSettings,
-    vocabulary: SentencePieceTokenizer | None,
-    work: PrepareWork,
-) -> Plan:
-    """What would be downloaded and prepared."""
-    from st_paragram.tools.corpora.fetching.download import Fetched, check_download
-    from st_paragram.tools.corpora.text_sources import text_source
-
-    if files:
-        check_download(files, arguments.folder, arguments.parallel)
-    texts = {file: text_source(Fetched(file, arguments.folder / file.filename, False, "")) for file in files}
-    there = [text for text in texts.values() if Path(text.paths[0]).is_file()]
-    coming = {text: file.source for file, text in texts.items() if text not in there}
-    check_texts(arguments, [*there, *sources])
-    plan = preparation_plan(arguments, [*there, *sources], output, settings, vocabulary, work, coming)
-    return dataclasses.replace(plan, work="download parallel text and prepare a pair store") if coming else plan

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from st_paragram.core.files import cache_folder, locked, size
-from st_paragram.core.plan import size as in_words
+from st_paragram.core.words import size_in_words
 
 DESCRIPTION = "List what st_paragram has stored in its cache, or clear what it can rebuild."
 EPILOG = """\
@@ -39,11 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
     root = cache_folder()
     for folder in sorted(path for path in root.glob("*") if path.is_dir()):
         if arguments.action == "list":
-            print(f"{folder.name:10}  {in_words(size(folder)):>10}")
+            print(f"{folder.name:10}  {size_in_words(size(folder)):>10}")
         elif folder.name in _REBUILT:
             amount = size(folder)
             _clear(folder)
-            print(f"{folder.name:10}  {in_words(amount):>10} removed")
+            print(f"{folder.name:10}  {size_in_words(amount):>10} removed")
     print(root)
     return 0
 

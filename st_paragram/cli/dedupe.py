@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import STDIN, atomic, check_output, output_files, temporary_folder
-from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.tables import check_plain
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
 from st_paragram.tools.options.columns import add_columns_option
 from st_paragram.tools.options.common import (
     STDOUT,
     add_model_option,
-    add_plan_option,
     check_input,
     is_standard_output,
     model_folder,
     output_name,
-    print_plan,
     say,
     standard_output,
 )
@@ -95,7 +92,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model_option(group)
     add_setting_options(group, SearchSettings, only=("index", "recall", "vector_type", "memory"))
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -115,8 +111,6 @@ def run(arguments: argparse.Namespace) -> int:
             check_plain(text)
     for path in (*outputs, *([arguments.removed] if arguments.removed else [])):
         check_output(path, arguments.overwrite)
-    if arguments.plan:
-        return print_plan(_plan(arguments, paths, settings, search))
     model = model_folder(arguments) if Method.EMBEDDINGS in settings.methods else Path()
     with _work(outputs, arguments) as folder:
         from st_paragram.tools.deduplication.deduplicate import deduplicate
@@ -186,25 +180,3 @@ def _write(found: Deduplicated, outputs: list[Path], removed: Path | None) -> No
     with ExitStack() as stack:
         files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
         found.write(files, stack.enter_context(atomic(removed)) if removed else None)
-
-
-def _plan(
-    arguments: argparse.Namespace, paths: list[str], settings: DeduplicationSettings, search: SearchSettings
-) -> Plan:
-    """What would be done."""
-    from st_paragram.core.text.parallel import TextSource
-    from st_paragram.tools.options.deduplication_plans import deduplication_plan
-    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_pairs
-
-    columns = _columns(arguments)
-    names = tuple(arguments.columns or ())
-    if columns == 2:
-        text = planned_pairs(TextSource(tuple(paths), ("first", "second"), columns=names))
-    else:
-        text = planned_lines(paths[0], *names)
-    if text.rows == 0:
-        raise TextError(f"{paths[0]}: empty; give a text with at least one line")
-    model = planned_model(arguments.model) if Method.EMBEDDINGS in settings.methods else None
-    makes = [f"{output_name(path)}: the {'pairs' if columns == 2 else 'lines'} that stay" for path in arguments.output]
-    makes += [f"{arguments.removed}: what was removed"] if arguments.removed else []
-    return deduplication_plan(text, columns, makes, settings, search, model, arguments.workers)

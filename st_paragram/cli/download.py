@@ -7,10 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.plan import Needs, Plan
-from st_paragram.core.words import counted, listed
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_plan_option, print_plan
 
 if TYPE_CHECKING:
     from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
@@ -70,7 +67,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "this option, the terms are shown"
     )
     add("--accept-msr-terms", action="store_true", help=terms)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,8 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
     sts = "sts" in arguments.sets
     if not files and not sts:
         raise SettingsError("nothing to fetch; name languages with --lang, or files with --sets")
-    if arguments.plan:
-        return print_plan(_plan(arguments, files))
     if files:
         sys.stdout.write(f"{table(files)}\n")
     if arguments.list:
@@ -96,32 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
         fresh = sum(got.fresh for got in fetched)
         sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} already downloaded\n")
     return _sts(arguments) if sts else 0
-
-
-def _plan(arguments: argparse.Namespace, files: list[CorpusFile]) -> Plan:
-    """What would be fetched; no server is asked for it."""
-    from st_paragram.tools.corpora.fetching.download import check_download
-    from st_paragram.tools.options.plans import total
-
-    folder: Path = arguments.folder
-    check_download(files, folder, arguments.parallel)
-    missing = [file for file in files if not (folder / file.filename).is_file()]
-    reads = [file.source for file in missing]
-    makes = [f"{folder / file.filename}: {file.name} {file.version}, {file.licence}" for file in missing]
-    how = [f"{arguments.parallel} files at a time; interrupted downloads are resumed"]
-    if "sts" in arguments.sets:
-        from st_paragram.tools.evaluation.fetch import missing_data
-
-        sts = missing_data(folder, ["sts"], accept_msr_terms=arguments.accept_msr_terms)
-        reads += sts.addresses
-        if sts.addresses:
-            makes.append(f"{folder}: the sets of STS")
-        if sts.refused:
-            how.append(f"without {listed(sts.refused)}, whose terms were not accepted")
-    if kept := len(files) - len(missing):
-        makes.append(f"{folder}: {counted(kept, 'file')} already there, not fetched again")
-    known = [file.size or file.about for file in missing]
-    return Plan("download files", reads, makes, how, Needs(disk=total(known) or None, depends_on="the network"))
 
 
 def _files(arguments: argparse.Namespace) -> list[CorpusFile]:

@@ -7,21 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output
-from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
 from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
     add_model_option,
-    add_plan_option,
     check_input,
     is_standard_output,
     model_folder,
     model_name,
     output_name,
-    print_plan,
     say,
     standard_output,
 )
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from st_paragram.tools.embed_files import EncodingReport
-    from st_paragram.tools.stages.work import Work
 
 DESCRIPTION = (
     "Turn each line of FILE (plain, gz, xz, bz2, or - for standard input) into a vector: a row of a .npy "
@@ -89,7 +85,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="folder for intermediate results; later runs embed only files that have changed",
     )
     add_executor_options(parser)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,8 +103,6 @@ def run(arguments: argparse.Namespace) -> int:
     json_lines = _is_json(arguments)
     if not is_standard_output(arguments.output):
         check_output(Path(arguments.output), arguments.overwrite)
-    if arguments.plan:
-        return print_plan(_plan_one(arguments, columns, settings, json_lines))
     report = _run_one(arguments, settings, columns[0], json_lines)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     lines = f"{counted(report.lines, 'line')}{resumed}"
@@ -156,86 +149,12 @@ def _run_sharded(arguments: argparse.Namespace, columns: Sequence[str | None]) -
     check_collection(arguments.files, output, settings, arguments.overwrite)
     executor = executor_from(arguments, arguments.work)
     work = Work(arguments.work, arguments.work is not None, executor=executor)
-    if arguments.plan:
-        return print_plan(_plan_sharded(arguments, columns, settings, work))
     model = model_name(arguments)
     report = embed_collection(arguments.files, output, model, settings, arguments.overwrite, work, columns)
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     made = f"{counted(report.lines, 'line')} to {counted(report.shards, 'shard')}{resumed}, {report.bytes:,} bytes"
     say(f"{output}: {made}; {report.blank:,} blank (they have the unknown embedding)")
     return 0
-
-
-def _plan_one(
-    arguments: argparse.Namespace, columns: Sequence[str | None], settings: RowSettings, json_lines: bool
-) -> Plan:
-    from st_paragram.tools.embed_files.one_file import check_one_file
-
-    check_one_file(settings)
-    output = Path(arguments.output)
-    if is_standard_output(arguments.output):
-        return _plan(arguments, columns, settings, ["standard output: JSON lines"], on_disk=False)
-    part = output.with_name(f"{output.name}.part")
-    form = "JSON lines" if json_lines else "a matrix"
-    makes = [f"{output}: {form}", f"{part}: the rows, while they are made{', resumed' if part.exists() else ''}"]
-    return _plan(arguments, columns, settings, makes, on_disk=not json_lines)
-
-
-def _plan_sharded(
-    arguments: argparse.Namespace, columns: Sequence[str | None], settings: CollectionSettings, work: Work
-) -> Plan:
-    from st_paragram.tools.options.plans import planned_work
-
-    output = Path(arguments.output)
-    form = f"a folder of shards of at most {settings.shard_lines:,} lines, {settings.format.value}"
-    text = ", with the text" if settings.with_text else ""
-    makes = [f"{output}: {form}{text}", planned_work(work, output)]
-    return _plan(arguments, columns, settings, makes, work)
-
-
-def _plan(
-    arguments: argparse.Namespace,
-    columns: Sequence[str | None],
-    settings: RowSettings,
-    makes: Sequence[str],
-    work: Work | None = None,
-    on_disk: bool = True,
-) -> Plan:
-    """What would be done; a shard is moved into its folder, so that the numbers are on disk once.
-
-    `on_disk`: the output has the bytes of the numbers, and not their digits.
-    """
-    import numpy as np
-
-    from st_paragram.core.encoding.model_files import check_components
-    from st_paragram.tools.options.plans import planned_lines, planned_model, planned_workers, total
-
-    texts, model = list(map(planned_lines, arguments.files, columns)), planned_model(arguments.model)
-    workers, lines = 1 if work is None else work.workers, total(text.rows for text in texts)
-    if lines == 0:
-        raise TextError(f"{', '.join(arguments.files)}: empty; give a text with at least one line")
-    dim = settings.dim or model.dimension
-    if model.dimension is not None:
-        check_components(settings.dim, model.dimension)
-    row = None if dim is None or not on_disk else dim * np.dtype(settings.dtype.value).itemsize
-    how = ", ".join(
-        [
-            *([] if dim is None else [counted(dim, "component")]),
-            settings.dtype.value,
-            *(["scaled to length 1"] if settings.normalize else []),
-        ]
-    )
-    return Plan(
-        "embed lines",
-        [*(text.line for text in texts), model.line],
-        makes,
-        [how, planned_workers(work.executor if work else None, arguments.files)],
-        Needs(
-            model.seconds(lines),
-            model.memory(workers),
-            None if row is None or lines is None else row * lines,
-        ),
-    )
 
 
 def _check_one(arguments: argparse.Namespace) -> None:

@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.plan import Needs, Plan
-from st_paragram.core.words import counted, listed
+from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
-from st_paragram.tools.options.common import add_plan_option, print_plan
 
 if TYPE_CHECKING:
-    from st_paragram.tools.evaluation.fetch import Missing
+    pass
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On "
@@ -130,7 +128,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the results to this file, one record per benchmark",
     )
-    add_plan_option(parser)
 
 
 def _add_own_data(parser: argparse.ArgumentParser) -> None:
@@ -169,8 +166,6 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     if _on_benchmarks(arguments):
         os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
-    if arguments.plan:
-        return print_plan(_plan(arguments))
     benchmarks = _benchmarks(arguments) if _on_benchmarks(arguments) else []
 
     from st_paragram.core.files import output_files
@@ -314,64 +309,15 @@ def _found(arguments: argparse.Namespace) -> list[str]:
     return [benchmark for benchmark in found if benchmark not in skipped]
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
-    """What would be fetched and scored."""
-    from st_paragram.core.plan import size
-    from st_paragram.tools.options.plans import planned_model
-
-    models = [planned_model(name).line for name in dict.fromkeys(arguments.models)]
-    own = [f"{path}: {size(path.stat().st_size)}" for path in dict.fromkeys(_own_files(arguments))]
-    makes = ["tables, printed"]
-    makes += [f"{arguments.json}: the results"] if arguments.json else []
-    reads, fetched, how = _planned_benchmarks(arguments) if _on_benchmarks(arguments) else ([], [], [])
-    how = [*(["your own data: 95 % intervals, and differences to the first model"] if own else []), *how]
-    needs = Needs(depends_on="the data and the models")
-    return Plan("score models", [*models, *own, *reads], [makes[0], *fetched, *makes[1:]], how, needs)
-
-
-def _planned_benchmarks(arguments: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
-    """Of the benchmarks what would be read and fetched, and which they are."""
-    asked = _asked(arguments)
-    reads = [f"{arguments.data or 'the Hugging Face hub'}: evaluation data"]
-    missing = _missing(arguments, asked) if arguments.fetch else None
-    if missing:
-        reads += [*missing.addresses, *(file.source for file in missing.translations)]
-    if not missing or not missing.anything:
-        asked = asked or _found(arguments)
-        _check_there(asked, arguments)
-    fetched = [f"{missing.folder}: what is fetched"] if missing and missing.anything else []
-    how = f"benchmarks: {listed(asked)}" if asked else "benchmarks: all that there are data of then"
-    return reads, fetched, [how]
-
-
-def _check_there(benchmarks: list[str], arguments: argparse.Namespace) -> None:
-    """Refuse a benchmark that there are no data of; those that mteb has are only looked at by mteb."""
-    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS
-
-    for name in benchmarks:
-        if name == "mteb" or (arguments.hub and BENCHMARKS[name].on_hub):
-            continue
-        if not BENCHMARKS[name].load().has_data(arguments.data):
-            raise EvaluationError(
-                f"{arguments.data}: no data of {name}; `st-paragram evaluate --help` describes its content"
-            )
-
-
-def _missing(arguments: argparse.Namespace, asked: list[str]) -> Missing:
-    from st_paragram.tools.evaluation.benchmarks import missing_package
-    from st_paragram.tools.evaluation.fetch import FETCHABLE, missing_data
-
-    wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
-    return missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
-
-
 def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
-    from st_paragram.tools.evaluation.fetch import fetch
+    from st_paragram.tools.evaluation.benchmarks import missing_package
+    from st_paragram.tools.evaluation.fetch import FETCHABLE, fetch, missing_data
     from st_paragram.tools.evaluation.models import find_models
     from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS
 
     find_models(arguments.models)  # before anything is fetched in vain
-    missing = _missing(arguments, asked)
+    wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
+    missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
     if text := missing.describe():
         print(text, file=sys.stderr)
         fetch(missing, arguments.accept_msr_terms)

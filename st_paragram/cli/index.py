@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output_folder
-from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
 from st_paragram.errors import MiningError
 from st_paragram.tools.options.columns import add_columns_option, columns_of
-from st_paragram.tools.options.common import add_model_option, add_plan_option, model_name, print_plan, say
+from st_paragram.tools.options.common import add_model_option, model_name, say
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 
 if TYPE_CHECKING:
@@ -85,7 +84,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--overwrite", action="store_true", help="replace an existing index")
     add_setting_options(parser, SearchSettings)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -105,8 +103,6 @@ def _build(arguments: argparse.Namespace, settings: SearchSettings) -> int:
 
     check_build(arguments)
     check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "search index", MiningError)
-    if arguments.plan:
-        return print_plan(_plan(arguments, settings))
     model, source = model_name(arguments), _source(arguments)
     built = SearchIndex.build(source, arguments.output, model, settings, arguments.overwrite, arguments.answers)
     _say(built, settings)
@@ -145,8 +141,6 @@ def _change(arguments: argparse.Namespace, settings: SearchSettings) -> int:
     from st_paragram.tools.options import index_changes as changes
 
     changes.check(arguments)
-    if arguments.plan:
-        return print_plan(changes.plan(arguments, settings))
     index = changes.opened(arguments, settings)
     if arguments.add_to:
         changes.add(index, _source(arguments), settings)
@@ -155,25 +149,3 @@ def _change(arguments: argparse.Namespace, settings: SearchSettings) -> int:
     else:
         changes.compact(index, settings)
     return 0
-
-
-def _plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
-    """What would be done."""
-    from st_paragram.core.encoding.models import load_encoder
-    from st_paragram.tools.options.plans import planned_model
-    from st_paragram.tools.options.search_plans import planned_sentences, search_in_words, search_needs
-    from st_paragram.tools.search.content import Content
-    from st_paragram.tools.search.index_folder import USUAL_QUERIES
-
-    (column,) = columns_of(arguments.columns, [arguments.file])
-    text, model = planned_sentences(arguments.file, settings, column=column), planned_model(arguments.model)
-    if arguments.answers and model.fast and model.folder:
-        Content.ANSWERS.check(load_encoder(model.folder), model.name)
-    what = "answers" if arguments.answers else "sentences"
-    return Plan(
-        "make a text searchable",
-        [text.line, model.line],
-        [f"{arguments.output}: an index of {what}, at most as many as there are lines"],
-        [search_in_words(settings, USUAL_QUERIES, text.rows, model)],
-        search_needs(settings, 0, text.rows, model, texts=1),
-    )

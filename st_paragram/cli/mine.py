@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from st_paragram.core.plan import Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
@@ -17,12 +16,10 @@ from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
     add_model_option,
-    add_plan_option,
     check_input,
     is_standard_output,
     model_name,
     output_name,
-    print_plan,
     say,
     standard_output,
 )
@@ -91,7 +88,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "damaged: sentences, embed, index, effort, search or pairs",
     )
     add_executor_options(parser)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -105,9 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
     with TemporaryDirectory(prefix="st-paragram-") as folder:
         output = Path(folder) / "pairs.tsv"
         status = _run(arguments, output)
-        if not arguments.plan:
-            with standard_output() as stream, output.open("rb") as pairs:
-                shutil.copyfileobj(pairs, stream)
+        with standard_output() as stream, output.open("rb") as pairs:
+            shutil.copyfileobj(pairs, stream)
     return status
 
 
@@ -123,8 +118,6 @@ def _run(arguments: argparse.Namespace, output: Path) -> int:
     executor = executor_from(arguments, arguments.work)
     temporary = arguments.work is None and is_standard_output(arguments.output)
     work = Work(arguments.work, arguments.work is not None, arguments.force, executor, temporary=temporary)
-    if arguments.plan:
-        return print_plan(_plan(arguments, output, texts, columns, settings, work))
     model = model_name(arguments)
     if arguments.documents:
         return _mine_documents(arguments, output, model, settings, work)
@@ -149,50 +142,6 @@ def _mine_documents(
     seen = f"{counted(report.documents, 'pair')} of documents with {report.source:,} and {report.target:,} sentences"
     say(f"{seen}\n{output_name(arguments.output)}: {counted(report.pairs, 'pair')}")
     return 0
-
-
-def _plan(
-    arguments: argparse.Namespace,
-    output: Path,
-    texts: list[str],
-    columns: list[str | None],
-    settings: MiningSettings,
-    work: Work,
-) -> Plan:
-    """What would be done; `output` is a temporary file where standard output is wanted."""
-    from st_paragram.tools.bitext_mining.miner import check_mining
-    from st_paragram.tools.bitext_mining.search_plan import neighbours_of
-    from st_paragram.tools.options.plans import planned_model, planned_work, planned_workers
-    from st_paragram.tools.options.search_plans import documents_plan, planned_sentences, search_in_words, search_needs
-
-    model = planned_model(arguments.model)
-    if arguments.documents:
-        return documents_plan("mine", str(arguments.documents), output, model, settings, arguments.overwrite, work)
-    check_mining(texts, output, settings, arguments.overwrite, work, model.folder, columns)
-    planned = [
-        planned_sentences(path, settings, settings.with_ids, column)
-        for path, column in zip(texts, columns, strict=True)
-    ]
-    for path, text in reversed(list(zip(texts, planned, strict=True))):  # in the order of the searches
-        if text.counted and text.rows is not None:
-            neighbours_of(path, text.rows, settings.k, within=settings.paraphrase)
-    sizes = [text.rows for text in planned]
-    corpus = (sizes[0], sizes[-1])
-    return Plan(
-        f"mine {'paraphrases' if settings.paraphrase else 'translations'}",
-        [*(text.line for text in planned), model.line],
-        [
-            f"{output_name(arguments.output)}: rows `score TAB source TAB target`, best pairs first",
-            planned_work(work, output),
-        ],
-        [
-            search_in_words(settings, *corpus, model),
-            f"margin {settings.margin.value}, {settings.k} neighbors, candidates {settings.candidates.value}, "
-            f"{'no threshold' if settings.threshold is None else f'threshold {settings.threshold:g}'}",
-            planned_workers(work.executor, texts),
-        ],
-        search_needs(settings, *corpus, model, texts=len(texts), workers=work.workers),
-    )
 
 
 def _texts(arguments: argparse.Namespace) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_no_checks, add_plan_option, print_plan
+from st_paragram.tools.options.common import add_no_checks
 from st_paragram.tools.options.preparation import check_texts
 from st_paragram.tools.options.text import add_cleaning_options, cleaning_from
 
@@ -27,7 +27,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram mix talks.tsv.xz manual.tsv forum.tsv --lang es --dev stsb-dev.tsv --output mixture.yaml
-  st-paragram mix en-es:talks.tsv en-de:manual.tsv en-de:forum.tsv --lang de-es --output mixture.yaml --plan
+  st-paragram mix en-es:talks.tsv en-de:manual.tsv en-de:forum.tsv --lang de-es --output mixture.yaml
   st-paragram mix --sources texts.yaml --dev stsb-dev.tsv --seeds 5 --work mix.work --output mixture.yaml
   st-paragram prepare --lang es --sources mixture.yaml --output data/en-es.h5
 
@@ -93,7 +93,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_cleaning_options(parser, "length alone")
     add_no_checks(parser)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -106,8 +105,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     asked = _run_from(arguments)
     check_texts(arguments, [each.source for each in asked.sources])
-    if arguments.plan:
-        return print_plan(asked.plan())
     from st_paragram.mixing.report import notes, table
 
     found = mix(asked)

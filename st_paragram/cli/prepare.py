@@ -6,12 +6,10 @@ import argparse
 from pathlib import Path
 
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
     check_texts,
-    preparation_plan,
     settings_from,
     vocabulary_from,
     work_from,
@@ -71,8 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("no text; give at least one with --text, --moses or --sources")
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
     check_texts(arguments, sources)
-    if arguments.plan:
-        return print_plan(preparation_plan(arguments, sources, arguments.output, settings, vocabulary, work))
     prepared = prepare(sources, arguments.output, settings, vocabulary, arguments.overwrite, work)
     write_report(prepared, arguments.output)
     return 0

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output, output_files
-from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
@@ -20,12 +19,10 @@ from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings
 from st_paragram.tools.options.common import (
     add_model_option,
-    add_plan_option,
     check_input,
     is_standard_output,
     model_folder,
     output_name,
-    print_plan,
     say,
     standard_output,
 )
@@ -105,7 +102,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="share of good pairs that a threshold must reach (default: %(default)s)",
     )
     add("--plot", type=Path, metavar="FILE.png", help="file for a histogram of the scores")
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -116,8 +112,6 @@ def run(arguments: argparse.Namespace) -> int:
     """
     settings = _settings(arguments)
     labelled = _check_files(arguments)
-    if arguments.plan:
-        return print_plan(_plan(arguments, settings))
     folder = model_folder(arguments)
     with output_files(_file(arguments), arguments.plot, overwrite=arguments.overwrite):
         return _score(arguments, settings, labelled, folder)
@@ -174,50 +168,6 @@ def _score(
         plot(scores, arguments.plot, label, cuts, sample, labelled.right if labelled else None)
         say(f"{arguments.plot}: histogram of {counted(len(scores), 'score')}")
     return 0
-
-
-def _plan(arguments: argparse.Namespace, settings: MarginSettings) -> Plan:
-    """What would be done."""
-    from st_paragram.tools.bitext_mining.background import check_pairs, check_texts
-    from st_paragram.tools.options.plans import planned_model, planned_pairs
-    from st_paragram.tools.options.search_plans import planned_sentences, search_in_words, search_needs
-
-    source, model = _source(arguments), planned_model(arguments.model)
-    named = [path for path in (arguments.background_source, arguments.background_target) if path]
-    if arguments.background:
-        check_pairs(source)
-    if named:
-        check_texts(named[0], named[-1], model.folder, settings)
-    pairs = planned_pairs(source)
-    background = [planned_sentences(path, settings) for path in named if not Path(path).is_dir()]
-    reads = [pairs.line, *(text.line for text in background), model.line]
-    reads += [f"{path}: an index" for path in named if Path(path).is_dir()]
-    makes = [
-        f"{output_name(arguments.output)}: rows `score TAB first TAB second`{', best first' if arguments.sort else ''}"
-    ]
-    makes += [f"{arguments.plot}: a histogram"] if arguments.plot else []
-    seconds = model.seconds(None if pairs.rows is None else 2 * pairs.rows)
-    # The score in front of a row takes nine bytes; with --sort, the rows are on disk a second time.
-    disk = None if pairs.bytes is None or pairs.rows is None else (1 + arguments.sort) * (pairs.bytes + 9 * pairs.rows)
-    if not _has_background(arguments):
-        return Plan("score pairs", reads, makes, ["cosine"], Needs(seconds, model.memory(), disk))
-    sizes = (pairs.rows, pairs.rows)
-    if named:
-        sizes = (background[0].rows, background[-1].rows) if len(background) == len(named) else (None, None)
-    more = search_needs(settings, *sizes, model, texts=2)
-    output = _file(arguments)
-    work = "a temporary folder" if output is None else str(_work(output))
-    return Plan(
-        "score pairs against a background",
-        reads,
-        [*makes, f"{work}: the vectors of the background, removed at the end"],
-        [f"margin {settings.margin.value}, {settings.k} neighbors", search_in_words(settings, *sizes, model)],
-        Needs(
-            None if seconds is None or more.seconds is None else seconds + more.seconds,
-            more.memory,
-            None if disk is None or more.disk is None else disk + more.disk,
-        ),
-    )
 
 
 def _check_files(arguments: argparse.Namespace) -> LabelledPairs | None:

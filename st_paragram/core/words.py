@@ -41,6 +41,15 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
+def size_in_words(count: float) -> str:
+    """Bytes in words: "1.2 GB"."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: "a, b and c"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

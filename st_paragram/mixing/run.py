@@ -8,27 +8,20 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output, digest, folder_for_file, is_pipe, remove_unfinished
-from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.mixing import report
 from st_paragram.mixing.development import Development, read_development
 from st_paragram.mixing.samples import draw, hold_out, without_development
 from st_paragram.mixing.search import Result, most_trainings, search
 from st_paragram.mixing.settings import MixSettings
 from st_paragram.mixing.stores import stores, vocabulary
-from st_paragram.mixing.trainings import CONFIG, Trainings, quiet
+from st_paragram.mixing.trainings import Trainings, quiet
 from st_paragram.tools.cleaning.config import Cleaning, only_length
 from st_paragram.tools.corpora.mixture import MixtureSource
-from st_paragram.tools.options.plans import planned_pairs, planned_work, total
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.stages.work import Work, work_folder
-
-# Seconds beyond the steps: of a training, and of a pair that is read, prepared and put into stores (AMD EPYC, Zen 4).
-_EACH_TRAINING, _EACH_PAIR = 3.0, 100e-6
 
 
 @dataclass(frozen=True)
@@ -95,32 +88,6 @@ class MixRun:
         size = self.settings.vocab_size
         return PrepareSettings(
             languages=self.languages, cleaning=self.cleaning, vocab_size=size, seed=self.settings.seed
-        )
-
-    def plan(self) -> Plan:
-        """What would be done; errors as of `check`."""
-        self.check()
-        settings, groups = self.settings, len({each.group for each in self.sources})
-        fewest, most = most_trainings(groups, settings.seeds, settings.method, len(self.temperatures))
-        texts = [planned_pairs(each.source) for each in self.sources]
-        pairs = total(None if text.rows is None else min(text.rows, settings.sample) for text in texts)
-        family = family_named(TrainingSettings.family)
-        training = family.read_settings(CONFIG, settings.training(0))
-        needs = family.needs(training, pairs, None if pairs is None else self.preparation().pieces(pairs))
-        seconds = None
-        if pairs is not None and needs.seconds is not None:
-            seconds = fewest * (needs.seconds + _EACH_TRAINING + pairs * _EACH_PAIR / 10) + pairs * _EACH_PAIR
-        outputs = [f"{self.output}: the mixture", *([f"{self.json}: all figures"] if self.json else [])]
-        how = [
-            f"{fewest} trainings of {training.extent}, {settings.seeds} of each mixture; up to {most} if sources hurt",
-            f"{settings.method}, at most {settings.sample:,} pairs of each source, {settings.dim} components",
-        ]
-        return Plan(
-            "find out which texts help",
-            [f"{each.name}: {text.line}" for each, text in zip(self.sources, texts, strict=True)],
-            [*outputs, planned_work(self.work, self.output)],
-            how,
-            Needs(seconds, needs.memory, needs.disk),
         )
 
 

@@ -149,7 +149,7 @@ def test_suspicious_text_is_reported_and_the_store_is_the_same(
     rows = (f"{other}\t{one}\n" for one, other in held_out_pairs("en", "es"))
     path.write_text("".join(rows), encoding="utf-8", newline="\n")
     arguments = ["--lang", "es", "--text", path, "--output"]
-    for more, lines in (([], 1), (["--plan"], 1), (["--no-checks"], 0), (["--no-checks", "--plan"], 0)):
+    for more, lines in (([], 1), (["--no-checks"], 0)):
         caplog.clear()
         command(*arguments, tmp_path / f"{lines}.h5", "--overwrite", *more)
         seen = [line for line in caplog.messages if line.startswith("WARNING: ")]
@@ -171,5 +171,5 @@ def test_other_preparations_report_it_too(
     Path("scored.tsv").write_text("\n".join(f"{row}\t0.7" for row in rows), encoding="utf-8")
     for more, lines in ([], 1), (["--no-checks"], 0):
         caplog.clear()
-        assert main([*commanded.split(), "--plan", *more]) == 0
+        assert main([*commanded.split(), "--vocab-size", "60", "--overwrite", *more]) == 0
         assert sum("Spanish where English" in line for line in caplog.messages) == lines

@@ -216,8 +216,6 @@ def test_scores_and_pairs_on_standard_output(folder: Path, capfdbinary: pytest.C
         assert main([*command, "--output", "-"]) == 0
         out, err = capfdbinary.readouterr()
         assert out == wanted and b"standard output: " in err
-        assert main([*command, "--plan", "--output", "-"]) == 0
-        assert b"standard output: " in capfdbinary.readouterr().out
     assert main(["score", "t.tsv", *MODEL]) == 0
     assert not Path("-").exists() and not [path for path in folder.iterdir() if path.name.startswith(".")]
 

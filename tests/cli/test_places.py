@@ -90,8 +90,8 @@ OUTPUTS = {
 }
 # Where a folder is expected that is written.
 OUTPUT_FOLDERS = {
-    "bitext --folder": "bitext --lang es --corpus Tanzil --folder {} --output o.h5 --plan",
-    "download --folder": "download --lang es --corpus Tanzil --folder {} --plan",
+    "bitext --folder": "bitext --lang es --corpus Tanzil --folder {} --output o.h5",
+    "download --folder": "download --lang es --corpus Tanzil --folder {}",
     "prepare --rejects": "prepare --lang es --text pairs.tsv --vocab-size 60 --rejects {} --output o.h5",
     "prepare --keep-text": "prepare --lang es --text pairs.tsv --vocab-size 60 --keep-text {} --output o.h5",
     "train": "train bitext --lang es --data pairs.tsv --output {}",

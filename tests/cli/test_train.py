@@ -278,27 +278,25 @@ def test_examples_in_help_are_commands(monkeypatch):
                 parser.parse_args(words[2:])
 
 
-def test_a_plan_says_what_is_read_made_and_needed_and_does_nothing(folder, capsys):
+def test_a_plan_says_what_is_read_and_made_and_does_nothing(folder, capsys):
     command = ["train", "bitext", "--lang", "es", "--data", "built-in", "--dim", "100", "--plan"]
     assert main(command) == 0
-    lines = capsys.readouterr().out.split("\n")
-    assert lines[:3] == [
+    assert capsys.readouterr().out.splitlines() == [
         "train a model of the family psp (es)",
         "reads  the built-in bitext of es: 9,000 pairs, a demonstration",
         "makes  p-sp-es: the model directory",
+        "       p-sp-es.checkpoints: checkpoints, removed when the model is saved",
+        "with   configuration demo, 20 epochs",
+        "       dim 100",
     ]
-    assert "with   configuration demo, 20 epochs" in lines and "       dim 100" in lines
-    # 8,000 pieces x 100 components x 4 bytes, and two moments: 9.6 MB, twice on disk
-    assert lines[-2].startswith("needs  about ") and "510 MB of memory, 19 MB on disk (a guess)" in lines[-2]
     assert [path.name for path in folder.iterdir()] == ["pairs.tsv"]
     assert main([*command[:-1], "--dim", "0", "--plan"]) == 1
     assert "dim is 0" in capsys.readouterr().err
 
 
-def test_a_plan_of_text_cannot_tell_the_time(folder, capsys):
+def test_a_plan_names_texts(folder, capsys):
     assert main(["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--plan"]) == 0
-    out = capsys.readouterr().out
-    assert "pairs.tsv: text, prepared once into a store of the cache" in out and "time depends on the text" in out
+    assert "reads  pairs.tsv: text, prepared once into a store of the cache" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["bitext --lang tr --data", "bgt --lang tr --data", "muse --langs tr --bitext"])

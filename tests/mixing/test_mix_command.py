@@ -1,4 +1,4 @@
-"""`st-paragram mix` from texts to a list that `prepare` reads: what is found, resumed, planned and refused."""
+"""`st-paragram mix` from texts to a list that `prepare` reads: what is found, resumed and refused."""
 
 from __future__ import annotations
 
@@ -165,22 +165,6 @@ def test_groups_languages_columns_and_temperatures(folder, calls, capsys):
     assert made["noise"].weight == 0
 
 
-def test_the_plan_says_how_many_trainings(folder, capsys):
-    assert main(["mix", *TEXTS, *QUICK, "--output", "mixture.yaml", "--plan"]) == 0
-    out = capsys.readouterr().out
-    assert "reads  one: one.tsv" in out and "400 pairs" in out and "makes  mixture.yaml: the mixture" in out
-    assert "8 trainings of 1 epochs, 2 of each mixture; up to 20 if sources hurt" in out and "on two cores" in out
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "dev.tsv",
-        "graded.tsv",
-        "noise.tsv",
-        "one.tsv",
-        "two.tsv",
-    ]
-    assert main(["mix", *TEXTS, *QUICK, "--output", "mixture.yaml", "--plan", "--method", "add"]) == 0
-    assert "12 trainings of 1 epochs, 2 of each mixture; up to 14" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -199,13 +183,11 @@ def test_the_plan_says_how_many_trainings(folder, capsys):
         ([*TEXTS, "--json", "one.tsv"], "one.tsv exists; choose another name or give --overwrite"),
     ],
 )
-def test_what_is_refused_is_refused_by_the_plan_too(folder, capsys, command, message):
+def test_what_is_refused(folder, capsys, command, message):
     command = ["mix", *command, "--output", "mixture.yaml", "--no-checks"]
-    for more in ([], ["--plan"]):
-        capsys.readouterr()
-        assert main([*command, *more]) == 1
-        error = capsys.readouterr().err.strip().splitlines()
-        assert message in error[-1] and len(error) == 1
+    assert main(command) == 1
+    error = capsys.readouterr().err.strip().splitlines()
+    assert message in error[-1] and len(error) == 1
     assert not list(folder.glob(".*"))
 
 

@@ -20,11 +20,6 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 
 def find(name: str | Path) -> Path:
     """The directory of a model: a path, `p-sp-mini`, `p-sp-base`, or a hub id, `owner/name`, perhaps `@revision`."""
-    return find_here(name) or _from_hub(str(name))
-
-
-def find_here(name: str | Path) -> Path | None:
-    """The directory of a model, as `find` gives it, without asking the hub: None for a hub id."""
     name, path = str(name), Path(name).expanduser()
     if path.is_dir():
         return path
@@ -33,7 +28,7 @@ def find_here(name: str | Path) -> Path | None:
     if path.is_file():
         raise ModelDirectoryError(f"{path} is a file, where a model directory is expected; name its folder")
     if HUB_ID.fullmatch(name):
-        return None
+        return _from_hub(name)
     raise ModelDirectoryError(f"no model '{one_line(name)}': no such folder; {_ADVICE}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections import deque
 from collections.abc import Iterator
 from itertools import islice, tee
 from pathlib import Path
@@ -14,13 +13,11 @@ from typing import IO, TYPE_CHECKING, cast
 from st_paragram.core.encoding.directory import read_configuration
 from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.families import FAMILIES
-from st_paragram.core.files import STDIN, check_output, is_pipe
-from st_paragram.core.plan import Plan
+from st_paragram.core.files import STDIN, check_output
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import in_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.generation.settings import NEEDED, TASKS, GenerationSettings
-from st_paragram.tools.options.common import add_plan_option, check_input, output_opened, print_plan
+from st_paragram.tools.options.common import check_input, output_opened
 
 if TYPE_CHECKING:
     from st_paragram.families.bgt.generation.generate import Route
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
     from st_paragram.families.bgt.generation.rows import Row
     from st_paragram.families.bgt.generation.settings import Task
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
-
-_ROWS_LOOKED_AT = 1000  # by a plan
 
 DESCRIPTION = (
     "Write a new sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same "
@@ -90,7 +85,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="for a translation: file with the reference translation of each line of FILE",
     )
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,29 +102,11 @@ def run(arguments: argparse.Namespace) -> int:
     model = cast("GenerativeEncoder", load(folder))  # _check has seen that it is one
     route = find_route(model, arguments.task, arguments.source, arguments.target)
     report = _report(arguments, route.language) if arguments.measures else None
-    if arguments.plan:
-        return print_plan(_plan(arguments, route, settings))
     with output_opened(arguments.output, arguments.overwrite) as handle:
         _write(handle, model, route, arguments, settings, report)
     if report:
         print(report.table(), file=sys.stderr)
     return 0
-
-
-def _plan(arguments: argparse.Namespace, route: Route, settings: GenerationSettings) -> Plan:
-    """What would be done. The model is opened, since it alone can say whether it has what the task needs."""
-    from st_paragram.tools.options.plans import planned_lines, planned_model
-
-    files = [path for path in (arguments.file, arguments.styles, arguments.references) if path]
-    if not any(map(is_pipe, files)):
-        deque(islice(_rows(arguments), _ROWS_LOOKED_AT), maxlen=0)  # refuses files that do not fit together
-    models = [arguments.model, *([arguments.scorer] if arguments.measures else [])]
-    return Plan(
-        f"{route.task} into {route.language}",
-        [*(planned_lines(path).line for path in files), *(planned_model(name).line for name in models)],
-        [f"{arguments.output or 'standard output'}: a line for each"],
-        [in_words(dataclasses.asdict(settings))],
-    )
 
 
 def _check(arguments: argparse.Namespace) -> Path:

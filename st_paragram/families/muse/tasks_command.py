@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from st_paragram.core.files import check_output
-from st_paragram.core.plan import Needs, Plan, size
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import in_words
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import add_plan_option, check_input, print_plan
-
-if TYPE_CHECKING:
-    from st_paragram.families.muse.public_files.rows import ConvertSettings
 
 DESCRIPTION = (
     "Turn public files of questions and answers, dialogues or inference into what `st-paragram train muse` reads: a "
@@ -57,7 +48,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--list", action="store_true", help="only list public sources with their licences and addresses")
     add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
     add_setting_options(parser, ConvertSettings)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,8 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     if missing := [name for name, value in needed.items() if not value]:
         raise SettingsError(f"{', '.join(missing)} missing; give them, or --list for public sources")
     settings = ConvertSettings(**given(arguments, ConvertSettings))
-    if arguments.plan:
-        return print_plan(_plan(arguments, settings))
     with output_files(arguments.json, overwrite=True):
         output, report = convert(
             arguments.kind, arguments.lang, arguments.files, arguments.output, settings, arguments.overwrite
@@ -88,24 +76,3 @@ def run(arguments: argparse.Namespace) -> int:
             write_json(arguments.json, report.as_json())
     sys.stdout.write(f"{report.table()}\n{output}\n")
     return 0
-
-
-def _plan(arguments: argparse.Namespace, settings: ConvertSettings) -> Plan:
-    """What would be done; the files are opened, but not read."""
-    from st_paragram.core.text.streams import PACKED
-    from st_paragram.families.muse.public_files.convert import check_convert
-
-    output = check_convert(arguments.kind, arguments.lang, arguments.files, arguments.output, arguments.overwrite)
-    if arguments.json:
-        check_output(arguments.json, overwrite=True)
-    for path in arguments.files:
-        check_input(str(path))
-    kinds = {path: ", packed" if path.suffix.lower() in PACKED else "" for path in arguments.files}
-    files = [f"{path}: {size(path.stat().st_size)}{kind}" for path, kind in kinds.items()]
-    return Plan(
-        f"convert {arguments.kind} to task rows",
-        files,
-        [f"{output}: the rows", *([f"{arguments.json}: the numbers"] if arguments.json else [])],
-        [in_words(dataclasses.asdict(settings))],
-        Needs(),
-    )

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import in_words
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.towers_settings import TowersSettings
-from st_paragram.tools.options.common import add_plan_option, print_plan
-from st_paragram.tools.stages.work import Work
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DESCRIPTION = (
     "Train towers for questions and answers, and a classifier of inference, on the embeddings of a finished model, "
@@ -50,11 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output model directory")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
     add_setting_options(parser, TowersSettings)
-    add_plan_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train and save, or print the plan; returns the exit status.
+    """Train and save; returns the exit status.
 
     Raises:
         ParagramError: The model, a folder of rows, a setting or the output is refused.
@@ -68,9 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not folders:
         raise SettingsError("nothing to train on; give --qa, --responses or --nli")
     check_free(arguments.output, arguments.overwrite)
-    found, files = find(arguments.model), {task: task_files(folder, task) for task, folder in folders.items()}
-    if arguments.plan:
-        return print_plan(_plan(arguments, settings, files))
+    found = find(arguments.model)
+    for task, folder in folders.items():
+        task_files(folder, task)
     from st_paragram.families.muse.towers_run import make_towers
 
     curves = make_towers(found, folders, arguments.output, settings, str(arguments.model), arguments.overwrite)
@@ -79,18 +69,3 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{curve.measure} ({curve.rows:,} rows), %: {shown}; epoch {curve.best} is kept\n")
     sys.stdout.write(f"{arguments.output}\n")
     return 0
-
-
-def _plan(arguments: argparse.Namespace, settings: TowersSettings, files: Mapping[str, Mapping[str, Path]]) -> Plan:
-    """What would be done; the files of rows are listed, but not read."""
-    work = Work().folder_for(arguments.output)
-    return Plan(
-        f"train towers over {arguments.model}",
-        [f"{task}: {', '.join(map(str, named.values()))}" for task, named in files.items()],
-        [
-            f"{arguments.output}: a model directory",
-            f"{work}: vectors, removed at the end",
-        ],
-        [in_words(dataclasses.asdict(settings))],
-        Needs(depends_on="the model: each text is embedded once"),
-    )

@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from st_paragram.core.plan import Needs
 from st_paragram.errors import StoreError
-from st_paragram.learning.training.family import UNMEASURED, Family, MoreData, Objective, TrainingKind
+from st_paragram.learning.training.family import Family, MoreData, Objective, TrainingKind
 from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
 from st_paragram.learning.training.settings import TrainingSettings
 
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingPlan, TrainingRun
     from st_paragram.learning.training.train import TrainingReport, TrainingResult, Watched
     from st_paragram.learning.training.training_data import TrainingData
-
-# Seconds for a pair and an epoch on two cores (AMD EPYC, Zen 4): at all, and for each component.
-_SECONDS, _SECONDS_A_COMPONENT = 19e-6, 0.074e-6
-_TORCH = 500_000_000  # bytes of a process in which torch is imported
 
 _BITEXT_EPILOG = """\
   st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
@@ -102,14 +97,6 @@ class ParaphrasticFamily(Family):
         with suppress(StoreError):
             return {"teacher": read_description(Path(settings.teacher)).model.name}
         return {}
-
-    def needs(self, settings: TrainingSettings, pairs: int | None, vocabulary: int | None) -> Needs:
-        """Time by the rates of the compiled step; table and Adam's two moments in memory, and on disk twice."""
-        if pairs is None or vocabulary is None:
-            return Needs()
-        seconds = pairs * settings.epochs * (_SECONDS + _SECONDS_A_COMPONENT * settings.dim)
-        state = 3 * 4 * vocabulary * settings.dim
-        return Needs(seconds if settings.encoder != "blstm" else None, _TORCH + state, 2 * state, UNMEASURED)
 
     def objective(self) -> Objective:
         """The margin loss with mined negatives."""

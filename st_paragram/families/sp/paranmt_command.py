@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.tools.options.common import print_plan
 from st_paragram.tools.options.preparation import (
     add_store_options,
     add_work_options,
     check_texts,
-    preparation_plan,
     settings_from,
     vocabulary_from,
     work_from,
     write_report,
 )
-
-if TYPE_CHECKING:
-    from st_paragram.core.plan import Plan
 
 DESCRIPTION = (
     "Turn paraphrases with scores into a pair store, the file that `st-paragram train paraphrase` reads. The pairs are "
@@ -77,19 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
     check_texts(arguments, sources)
-    if arguments.plan:
-        return print_plan(
-            _with_scorer(
-                preparation_plan(arguments, sources, arguments.output, settings, vocabulary, work), filters.model
-            )
-        )
     prepared = prepare(sources, arguments.output, settings, vocabulary, arguments.overwrite, work)
     write_report(prepared, arguments.output)
     return 0
-
-
-def _with_scorer(plan: Plan, model: str | None) -> Plan:
-    """The plan of the preparation, and the model that scores the pairs, if one does."""
-    from st_paragram.tools.options.plans import planned_model
-
-    return plan if model is None else dataclasses.replace(plan, reads=[*plan.reads, planned_model(model).line])

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from st_paragram.core.families import FAMILIES
-from st_paragram.core.plan import Needs
 from st_paragram.core.settings import read
 from st_paragram.learning.training.configs import config_path
 
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.train import TrainingReport, TrainingResult, Watched
     from st_paragram.learning.training.training_data import TrainingData
     from st_paragram.tools.preparation.settings import Tokens
-
-
-#: What the time of a training depends on where no rate was measured.
-UNMEASURED = "the model and the machine (no rate was measured)"
 
 
 class RunSettings(Protocol):
@@ -156,10 +151,6 @@ class Family(ABC):
     def recorded(self, settings: Any) -> dict[str, Any]:  # noqa: ANN401
         """What the record of a training has in place of settings that name a file of this machine."""
         return {}
-
-    def needs(self, settings: Any, pairs: int | None, vocabulary: int | None) -> Needs:  # noqa: ANN401
-        """What a training takes, as far as it can be known; `pairs` and `vocabulary` are None before text is read."""
-        return Needs(depends_on=UNMEASURED)
 
     @abstractmethod
     def objective(self) -> Objective:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.settings import add_setting_options, given, read_yaml
 from st_paragram.learning.training.configs import config_names, config_path
-from st_paragram.tools.options.common import add_no_checks, add_plan_option
+from st_paragram.tools.options.common import add_no_checks
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.family import Family
@@ -125,7 +125,8 @@ def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_no_checks(group)
-    add_plan_option(parser)
+    about = "print what would be read and made, with which settings, and stop"
+    parser.add_argument("--plan", action="store_true", help=about)
 
 
 def training_run(

@@ -16,7 +16,6 @@ from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
-from st_paragram.core.plan import Plan
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.learning.training.processes import is_main_process
 from st_paragram.learning.training.progress import refuse_left
@@ -166,32 +165,24 @@ class TrainingPlan:
     source: TrainingSource
     preparation: PrepareSettings
 
-    def shown(self) -> Plan:
-        """The plan in words.
+    def shown(self) -> str:
+        """The plan in words, as lines: what is read, what is made, and by which settings.
 
         Raises:
             SettingsError: As of `TrainingRun.check_checkpoints`.
         """
         self.run.check_checkpoints()
-        run, settings, pairs = self.run, self.settings, self.source.pairs()
-        vocabulary = None if pairs is None else self.preparation.pieces(pairs)
-        read = [
-            str(self.source),
-            *(f"{path}: to watch the run with" for path in (run.development, run.translations) if path),
-        ]
-        read += self.family.reads(settings)
+        run, settings = self.run, self.settings
+        watched = [f"{path}: to watch the run with" for path in (run.development, run.translations) if path]
+        reads = [str(self.source), *watched, *self.family.reads(settings)]
         if settings.init:
-            read.append(f"{settings.init}: the rows that training begins with")
+            reads.append(f"{settings.init}: the rows that training begins with")
         checkpoints = f"{run.checkpoints}: checkpoints, removed when the model is saved"
-        changed = [f"{name} {value}" for name, value in sorted(run.overrides.items())]
-        how = [f"configuration {self.config}, {settings.extent}"]
-        return Plan(
-            f"train a model of the family {self.family.name} ({run.language})",
-            read,
-            [f"{run.output}: the model directory", checkpoints],
-            how + ([", ".join(changed)] if changed else []),
-            self.family.needs(settings, pairs, vocabulary),
-        )
+        changed = ", ".join(f"{name} {value}" for name, value in sorted(run.overrides.items()))
+        how = [f"configuration {self.config}, {settings.extent}", *([changed] if changed else [])]
+        parts = (("reads", reads), ("makes", [f"{run.output}: the model directory", checkpoints]), ("with", how))
+        lines = [f"{'' if number else name:7}{line}" for name, part in parts for number, line in enumerate(part)]
+        return "\n".join([f"train a model of the family {self.family.name} ({run.language})", *lines])
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,6 @@ class TrainingSource(Protocol):
     def __str__(self) -> str:
         """One line for a plan."""
 
-    def pairs(self) -> int | None:
-        """How many pairs there are, if that is known before any text is read."""
-
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
         """The store; texts are prepared, once, into a store of the cache.
 
@@ -90,11 +87,7 @@ class StoreSource:
     language: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.pairs():,} pairs in a store"
-
-    def pairs(self) -> int:
-        """Number of pairs."""
-        return len(PairStore(self.path))
+        return f"{self.path}: {len(PairStore(self.path)):,} pairs in a store"
 
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
         """The store."""
@@ -110,9 +103,6 @@ class TextFiles:
     def __str__(self) -> str:
         return f"{', '.join(source.name for source in self.sources)}: text, prepared once into a store of the cache"
 
-    def pairs(self) -> None:
-        """Not known before the text is read."""
-
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
         """The texts as a store of the cache."""
         description = " + ".join(Path(source.name).name for source in self.sources)
@@ -127,10 +117,6 @@ class BuiltInText:
 
     def __str__(self) -> str:
         return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
-
-    def pairs(self) -> int:
-        """Number of pairs before duplicates are dropped."""
-        return BUILT_IN_PAIRS
 
     def open(self, settings: PrepareSettings, workers: int = 1) -> TrainingData:
         """The text, prepared once."""

@@ -73,7 +73,11 @@ def mine_documents(
         ParagramError: The output exists, or another run is writing it or is at work in the folder.
     """
     settings, work, output = settings or AlignmentSettings(), work or Work(), Path(output)
-    pairs, source, target = check_documents(documents, output, settings, overwrite)
+    if isinstance(settings, MiningSettings) and (settings.paraphrase or settings.with_ids):
+        raise SettingsError("--documents cannot be combined with --paraphrase or --ids; leave these options out")
+    check_output(output, overwrite)
+    pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
+    source, target = check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))
     found = find(model)
     with work_folder(work, output) as folder:
         check_output(output, overwrite)  # another run may have made it
@@ -84,24 +88,6 @@ def mine_documents(
         count = sum(read_metadata(path)["pairs"] for path in results)
         prune(stage.root, {*stage.folders, stage.plan.parent})
     return DocumentReport(len(pairs), source, target, count, tuple(times))
-
-
-def check_documents(
-    documents: str | Path | Iterable[DocumentPair], output: Path, settings: Settings, overwrite: bool
-) -> tuple[list[DocumentPair], int, int]:
-    """Refuse what `mine_documents` refuses before the first pair is worked on; nothing is written.
-
-    Returns:
-        The pairs, and the sentences, blank lines apart, of all source documents and of all target documents.
-
-    Raises:
-        ParagramError: As `mine_documents`.
-    """
-    if isinstance(settings, MiningSettings) and (settings.paraphrase or settings.with_ids):
-        raise SettingsError("--documents cannot be combined with --paraphrase or --ids; leave these options out")
-    check_output(output, overwrite)
-    pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
-    return pairs, *check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))
 
 
 def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, workers: int) -> DocumentStage:

@@ -103,7 +103,8 @@ def opened(source: str, target: str, model: Path, settings: MarginSettings, work
     Raises:
         ParagramError: The texts, folders or settings are refused; another run is at work in the folder.
     """
-    _check_sides(source, target)
+    if source == target == STDIN:
+        raise SettingsError("both backgrounds are standard input; give at least one by its path")
     _check_margin(settings.margin)
     with _work_folder(work):
         half = replace(settings, memory=max(settings.memory // 2, LEAST_MEMORY))
@@ -130,7 +131,8 @@ def of_pairs(
     Raises:
         ParagramError: As for `opened`.
     """
-    check_pairs(pairs)
+    if not all(Path(path).is_file() for path in pairs.paths):
+        raise SettingsError(f"{pairs.name}: must be read twice to serve as its own background; give a file")
     _check_margin(settings.margin)
     sides = work.with_name(f"{work.name}.sides")
     with _work_folder(sides):
@@ -145,39 +147,6 @@ def of_pairs(
         except MiningError as error:
             named = str(error).replace(str(paths[0]), f"{pairs.name}, first side")
             raise MiningError(named.replace(str(paths[1]), f"{pairs.name}, second side")) from error
-
-
-def check_pairs(pairs: TextSource) -> None:
-    """Refuse pairs that cannot be their own background.
-
-    Raises:
-        SettingsError: They cannot be read twice.
-    """
-    if not all(Path(path).is_file() for path in pairs.paths):
-        raise SettingsError(f"{pairs.name}: must be read twice to serve as its own background; give a file")
-
-
-def check_texts(source: str, target: str, model: Path | None, settings: MarginSettings) -> None:
-    """Refuse what `opened` refuses before a text is read; nothing is written.
-
-    Args:
-        source: As of `opened`.
-        target: As of `opened`.
-        model: The model's directory; None: index folders are not looked at.
-        settings: As of `opened`.
-
-    Raises:
-        ParagramError: Both are standard input, or an index folder is damaged or of another model.
-    """
-    _check_sides(source, target)
-    for text in (source, target):
-        if model is not None and Path(text).is_dir():
-            SearchIndex(text, model, settings.memory)
-
-
-def _check_sides(source: str, target: str) -> None:
-    if source == target == STDIN:
-        raise SettingsError("both backgrounds are standard input; give at least one by its path")
 
 
 def _check_margin(margin: Margin) -> None:

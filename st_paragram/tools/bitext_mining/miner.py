@@ -57,7 +57,7 @@ def mine(
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini", MiningSettings(threshold=0.0))
     """
     settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
-    check_mining(texts, output, settings, overwrite, work, columns=columns)
+    _check(texts, output, settings, overwrite, work, columns)
     found = find(model)
     with work_folder(work, output):
         pipeline = _pipeline(texts, output, found, settings, overwrite, work, columns)
@@ -67,26 +67,15 @@ def mine(
     return report
 
 
-def check_mining(
+def _check(
     texts: Sequence[str],
     output: Path,
     settings: MiningSettings,
     overwrite: bool,
     work: Work,
-    model: Path | None = None,
-    columns: Sequence[str | None] = (),
+    columns: Sequence[str | None],
 ) -> None:
-    """Refuse what `mine` refuses before a text is read, by the same errors; nothing is written.
-
-    Args:
-        texts: As of `mine`.
-        output: As of `mine`.
-        settings: As of `mine`.
-        overwrite: As of `mine`.
-        work: As of `mine`.
-        model: The model's directory. None: it is not looked at, nor is what a work folder has kept.
-        columns: As of `mine`.
-    """
+    """Refuse what can be refused before a text is read."""
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
         seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
@@ -98,8 +87,6 @@ def check_mining(
         file_digest(text)
     if not work.folder_for(output).exists():  # else the output may be what was made there
         check_output(output, overwrite)
-    if model is not None:
-        work.check(_pipeline(texts, output, model, settings, overwrite, work, columns).stages)
 
 
 def _pipeline(

@@ -44,11 +44,6 @@ class Missing:
         """Where the archives of STS come from."""
         return [f"{BASE}{path}" for archives in self.archives for path in archives.paths]
 
-    @property
-    def anything(self) -> bool:
-        """Whether anything is to be fetched."""
-        return bool(self.archives or self.translations)
-
     def describe(self) -> str:
         """The addresses with their licences, a line each; empty if nothing is to be fetched."""
         lines = [f"  {address}  ({LICENCE})" for address in self.addresses]

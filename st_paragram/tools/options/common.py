@@ -12,7 +12,6 @@ from typing import IO
 
 from st_paragram.core.encoding.find import default_model, find
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
-from st_paragram.core.plan import Plan
 from st_paragram.errors import TextError
 
 #: Standard output, where a file to make is asked for.
@@ -50,11 +49,6 @@ def model_folder(arguments: argparse.Namespace) -> Path:
     return find(arguments.model or default_model())
 
 
-def add_plan_option(parser: Parser) -> None:
-    """Add `--plan`."""
-    parser.add_argument("--plan", action="store_true", help="print what would be read, made and needed, and stop")
-
-
 def add_no_checks(parser: Parser) -> None:
     """Add `--no-checks`."""
     parser.add_argument(
@@ -62,12 +56,6 @@ def add_no_checks(parser: Parser) -> None:
         action="store_true",
         help="skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of each text",
     )
-
-
-def print_plan(plan: Plan) -> int:
-    """Print what would be done, in place of doing it; returns the exit status."""
-    sys.stdout.write(f"{plan}\n")
-    return 0
 
 
 def check_input(path: str) -> None:

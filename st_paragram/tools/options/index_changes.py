@@ -7,33 +7,23 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from st_paragram.core.plan import Needs, Plan
 from st_paragram.core.settings import given
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.columns import columns_of
 from st_paragram.tools.options.common import check_input, say
-from st_paragram.tools.options.plans import planned_lines, planned_model
-from st_paragram.tools.search import filters
 from st_paragram.tools.search.index_update import Added
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import FLAT, SearchSettings
 from st_paragram.tools.search.tagged_texts import TaggedTexts, constant_tags
 
 _MANY = 0.2  # share of added sentences from which compacting makes searches faster
-_BYTES_A_ROW = 100  # of a sentence, its line and its place
 _MOST_LINES = 10_000_000  # that a range may name
-
-
-def folder_of(arguments: argparse.Namespace) -> Path:
-    """The index that is to be changed."""
-    folder: Path = arguments.add_to or arguments.delete_from or arguments.compact
-    return folder
 
 
 def opened(arguments: argparse.Namespace, settings: SearchSettings) -> SearchIndex:
     """The index that is to be changed."""
-    return SearchIndex(folder_of(arguments), arguments.model, settings.memory)
+    folder: Path = arguments.add_to or arguments.delete_from or arguments.compact
+    return SearchIndex(folder, arguments.model, settings.memory)
 
 
 def check_build(arguments: argparse.Namespace) -> None:
@@ -149,36 +139,3 @@ def _say_state(index: SearchIndex) -> None:
     slow = metadata.deleted if metadata.factory == FLAT else metadata.deleted + added
     if slow > _MANY * metadata.rows:
         say(f"st-paragram index --compact {index.folder} makes it smaller and searches faster")
-
-
-def plan(arguments: argparse.Namespace, settings: SearchSettings) -> Plan:
-    """What a change would do.
-
-    Raises:
-        ParagramError: What the change itself refuses before it reads the text.
-    """
-    folder, index = folder_of(arguments), opened(arguments, settings)
-    (column,) = [None] if arguments.file is None else columns_of(arguments.columns, [arguments.file])
-    metadata, row = (
-        index.metadata,
-        _BYTES_A_ROW + index.metadata.dimension * (2 - (index.metadata.vector_type == "int8")),
-    )
-    reads = [f"{folder}: an index of {counted(len(index), 'sentence')}, by {metadata.model}"]
-    changes = f"{folder}: the same index, changed all at once at the end"
-    if arguments.add_to:
-        text = planned_lines(arguments.file, column)
-        model = planned_model(index.model)
-        disk = None if text.rows is None else text.rows * row
-        needs = Needs(model.seconds(text.rows), model.memory(), disk)
-        return Plan("add sentences to an index", [text.line, *reads], [changes], ["lines that are there stay"], needs)
-    if arguments.compact:
-        needs = Needs(None, None, len(index) * row, "the size of the index")
-        what = f"deleted: {metadata.deleted:,}, segments: {len(metadata.all_segments):,}; nothing is embedded"
-        return Plan("put an index into one segment", reads, [changes], [what], needs)
-    if arguments.file:
-        reads = [planned_lines(arguments.file, column).line, *reads]
-    if arguments.where:
-        filters.check(filters.conditions(arguments.where), index.fields)
-    how = f"sentences of {arguments.file}" if arguments.file else " and ".join(arguments.where or ["lines by number"])
-    needs = Needs(None, None, 128 + metadata.rows // 8, "the size of the index")
-    return Plan("delete sentences from an index", reads, [changes], [how], needs)

@@ -19,7 +19,6 @@ from typing import IO
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
-    check_output,
     digest,
     folder_for_file,
     locked,
@@ -124,33 +123,6 @@ def prepare(
         pipeline.forget_others()
     logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
     return Prepared(report, times)
-
-
-def check_preparation(
-    sources: Sequence[TextSource],
-    output: Path,
-    settings: PrepareSettings,
-    vocabulary: SentencePieceTokenizer | None,
-    overwrite: bool,
-    work: PrepareWork,
-    coming: Sequence[TextSource] = (),
-) -> None:
-    """Refuse what `prepare` refuses before a text is read, by the same errors; nothing is written.
-
-    Args:
-        sources: As of `prepare`.
-        output: As of `prepare`.
-        settings: As of `prepare`.
-        vocabulary: As of `prepare`.
-        overwrite: As of `prepare`.
-        work: As of `prepare`.
-        coming: More texts, which are still to be downloaded.
-    """
-    _check_arguments([*sources, *coming], output, settings, vocabulary)
-    check_output(output, overwrite=True)
-    if coming and output.exists() and not overwrite:
-        raise StoreError(f"{output} exists; choose another name or give --overwrite")
-    work.check(_pipeline(sources, output, settings, vocabulary, overwrite, work).stages)
 
 
 def _pipeline(

@@ -36,16 +36,6 @@ class Cluster(str, Enum):
     SLURM = "slurm"
 
 
-def refuse_pipes(there_are: bool) -> None:
-    """Refuse what only the process that was started by the user could read.
-
-    Raises:
-        ParagramError: There are pipes.
-    """
-    if there_are:
-        raise ParagramError("a pipe can be read only on this machine; give files, or choose the local executor")
-
-
 @dataclass(frozen=True)
 class ClusterExecutor:
     """Runs each stage as one pipeline of datatrove, whose rank r does tasks r, r + ranks, ...
@@ -92,7 +82,8 @@ class ClusterExecutor:
     def _run(self, stage: Stage) -> StageTime:
         started = time.perf_counter()
         pending = stage.pending()
-        refuse_pipes(any(stage.local(task) for task in pending))
+        if any(stage.local(task) for task in pending):
+            raise ParagramError("a pipe can be read only on this machine; give files, or choose the local executor")
         if pending:
             logs = self.logs / f"{stage.name}-{uuid.uuid4().hex[:8]}"
             pipeline = [RunTasks(stage, logs / "errors")]

@@ -17,7 +17,7 @@ from pathlib import Path
 from st_paragram.core.files import check_output, locked, output_lock, remove_unfinished
 from st_paragram.errors import ParagramError
 from st_paragram.tools.stages.executors import Executor, LocalExecutor, StageTime
-from st_paragram.tools.stages.stage import RESULTS, Stage, check_stage, forget, stage_names
+from st_paragram.tools.stages.stage import RESULTS, Stage, forget
 
 logger = logging.getLogger(__name__)
 
@@ -48,15 +48,6 @@ class Work:
     def folder_for(self, output: Path) -> Path:
         """The folder to work in."""
         return self.folder or output.with_name(f".{output.name}.work")
-
-    def check(self, stages: Sequence[Stage]) -> None:
-        """Refuse what `run` refuses at once.
-
-        Raises:
-            SettingsError: There is no stage to force of that name.
-        """
-        if self.force:
-            check_stage(stage_names(stages), self.force)
 
     def run(self, stages: Sequence[Stage]) -> list[StageTime]:
         """Do all that is not done.

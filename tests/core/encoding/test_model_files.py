@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from st_paragram import Encoder
 from st_paragram.core.encoding import model_files
-from st_paragram.core.encoding.find import SHIPPED_MODELS, find, find_here, shipped_folder
+from st_paragram.core.encoding.find import SHIPPED_MODELS, find, shipped_folder
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import ModelDirectoryError
 
@@ -182,7 +182,6 @@ def test_a_configuration_that_does_not_fit_is_refused(folder, changes, message):
 def test_where_models_are(folder, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert find("~/m") == find(folder) == folder and find("p-sp-base") == shipped_folder("p-sp-base")
-    assert find_here("owner/name") is None and find_here("owner/name@v1") is None
     for name in ("~/n", "n", "a/b/c", str(tmp_path / "n")):
         with pytest.raises(ModelDirectoryError, match=f"no model '{name}': no such folder; give a path"):
             find(name)

@@ -137,20 +137,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=[" ".join(arguments) for arguments, _ in REFUSED])
-@pytest.mark.parametrize("plan", [(), ("--plan",)])
-def test_what_cannot_be_is_refused_in_a_line(arguments, message, plan, capsys):
-    assert main(["generate", *arguments, *plan]) == 1
+def test_what_cannot_be_is_refused_in_a_line(arguments, message, capsys):
+    assert main(["generate", *arguments]) == 1
     shown = capsys.readouterr()
     assert message in shown.err and shown.err.count("\n") == 1 and shown.out == ""
-
-
-def test_a_plan_says_what_would_be_written(folder, capsys):
-    before = sorted(folder.iterdir())
-    assert command("bgt", "--task", "translate", "--from", "en", "en.txt", "--output", "new.txt", "--plan") == 0
-    out = capsys.readouterr().out
-    assert out.startswith("translate into xx\nreads  en.txt: ") and "bgt: a model of the architecture" in out
-    assert "makes  new.txt: a line for each\nwith   beam 2, max length 5" in out
-    assert sorted(folder.iterdir()) == before
 
 
 def test_a_missing_extra_is_told_before_anything_is_written(capsys, monkeypatch):

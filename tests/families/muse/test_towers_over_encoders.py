@@ -198,10 +198,3 @@ def test_a_plain_sentence_transformer_gets_towers(folders):
     st_paragram.save(SentenceTransformer("p-sp", device="cpu"), "plain")  # a StaticEmbedding
     make_towers("plain", {"qa": folders["qa"]}, "out", QUICK)
     assert st_paragram.load("out", device="cpu").encode_query(["ba ce"]).shape == (1, 16)
-
-
-def test_the_plan_embeds_nothing(folders, tmp_path, capsys):
-    assert main(["towers", "p-sp", "--qa", "qa", "--output", "out", "--plan"]) == 0
-    said = capsys.readouterr().out
-    assert "train towers over p-sp" in said and "qa/en.tsv" in said
-    assert not (tmp_path / "out").exists() and not (tmp_path / ".out.work").exists()

@@ -161,21 +161,6 @@ def test_the_prompt_takes_commands_and_survives_errors(folder, monkeypatch):
     assert prompt.k == 2 and prompt.where == []
 
 
-def test_plans_change_nothing(folder, capsys):
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    for words, lines in [
-        (["more.txt", "--add-to", "i"], ["reads  more.txt: 31 bytes, 2 lines", "i: an index of 3 sentences"]),
-        (["more.txt", "--delete-from", "i"], ["delete sentences from an index", "sentences of more.txt"]),
-        (["--delete-from", "i", "--lines", "3"], ["lines by number"]),
-        (["--compact", "i"], ["nothing is embedded"]),
-    ]:
-        capsys.readouterr()
-        assert run("index", *words, "--plan") == 0
-        plan = capsys.readouterr().out
-        assert all(line in plan for line in lines), plan
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-
-
 def test_dates_and_decimals_of_a_table_are_kept(tmp_path):
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     from datetime import date

@@ -54,24 +54,6 @@ def convert(
         TextError: a file is refused, more than a tenth of its rows cannot be read, or there is no row to write.
         ParagramError: the output exists or cannot be written.
     """
-    output = check_convert(kind, language, files, folder, overwrite)
-    report = ConvertReport()
-    with output_files(output, overwrite=overwrite), atomic(output) as handle:
-        for row in _rows(kind, language, [Path(path) for path in files], settings or ConvertSettings(), report):
-            handle.write(("\t".join(row) + "\n").encode("utf-8", "replace"))
-            report.written += 1
-        if not report.written:
-            raise TextError(f"{files[0]}: none of {report.read:,} rows could be converted; check that it is {kind}")
-    return output, report
-
-
-def check_convert(kind: str, language: str, files: Sequence[str | Path], folder: str | Path, overwrite: bool) -> Path:
-    """Refuse what `convert` refuses before a file is read; returns output file.
-
-    Raises:
-        SettingsError: as of `convert`.
-        ParagramError: as of `convert`.
-    """
     if kind not in KINDS or not files:
         raise SettingsError(f"{len(files)} files of the kind {kind!r}; give files, of one of {', '.join(KINDS)}")
     if not is_language_code(language):
@@ -81,7 +63,14 @@ def check_convert(kind: str, language: str, files: Sequence[str | Path], folder:
         if other.exists():
             raise ParagramError(f"{other} has the same language; move it, or choose another folder")
     check_output(output, overwrite)
-    return output
+    report = ConvertReport()
+    with output_files(output, overwrite=overwrite), atomic(output) as handle:
+        for row in _rows(kind, language, [Path(path) for path in files], settings or ConvertSettings(), report):
+            handle.write(("\t".join(row) + "\n").encode("utf-8", "replace"))
+            report.written += 1
+        if not report.written:
+            raise TextError(f"{files[0]}: none of {report.read:,} rows could be converted; check that it is {kind}")
+    return output, report
 
 
 def _rows(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from st_paragram.core.plan import size as size_in_words
 from st_paragram.errors import SettingsError
 
 
@@ -66,12 +65,6 @@ class CorpusFile:
         """The name of the file in messages: corpus, version, languages and address."""
         languages = f" {'-'.join(self.languages)}" if self.languages else ""
         return f"{self.name} {self.version}{languages} ({self.url})"
-
-    @property
-    def source(self) -> str:
-        """Where it comes from, with its size if that is known: "https://... (1.2 MB)"."""
-        known = self.size or self.about
-        return f"{self.url} ({size_in_words(known)})" if known else self.url
 
     def at(self, mirror: str | None) -> CorpusFile:
         """The same file at a mirror, under the same path: `MIRROR/OPUS-Tanzil/v1/moses/en-es.txt.zip`.

@@ -83,9 +83,12 @@ def download(
         SettingsError: Two files would have the same name, or `parallel` is below 1.
     """
     folder, settings = Path(folder), settings or TransferSettings()
-    check_download(files, folder, parallel)
-    folder.mkdir(parents=True, exist_ok=True)
+    _check(files, parallel)
+    check_output(folder / NAME, overwrite=True)
     manifest = Manifest(folder)
+    absent = [file for file in files if not (folder / file.filename).is_file()]
+    _check_free(sum(map(_to_come, absent, repeat(folder))), len(absent), folder)
+    folder.mkdir(parents=True, exist_ok=True)
     outcome = _Outcome()
     paths = [folder / file.filename for file in files]
     missing = [i for i, file in enumerate(files) if not manifest.has(file, paths[i])]
@@ -106,21 +109,6 @@ def download(
         for index, file in enumerate(files)
         if index not in outcome.absent
     ]
-
-
-def check_download(files: Sequence[CorpusFile], folder: Path, parallel: int) -> None:
-    """Refuse what `download` refuses before it asks a server; nothing is written.
-
-    Raises:
-        DownloadError: The manifest of the folder is not one, or files of known sizes need more space than there is.
-        ParagramError: The folder cannot be made or written to.
-        SettingsError: As of `download`.
-    """
-    _check(files, parallel)
-    check_output(folder / NAME, overwrite=True)
-    Manifest(folder)
-    missing = [file for file in files if not (folder / file.filename).is_file()]
-    _check_free(sum(map(_to_come, missing, repeat(folder))), len(missing), folder)
 
 
 def _to_come(file: CorpusFile, folder: Path) -> int:

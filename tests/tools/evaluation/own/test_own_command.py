@@ -82,12 +82,6 @@ def read_records_of(words, file, data):
     return read_records(file)
 
 
-def test_plan_names_the_files(data, capsys):
-    assert main(["evaluate", MINI, *map(str, options(data)), "--json", "new.json", "--plan"]) == 0
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in ("pairs.tsv: ", "qrels.tsv: ", "makes  tables, printed", "new.json"))
-
-
 def test_refusals_are_one_line(data, tmp_path, capsys):
     pairs, graded = str(data / "pairs.tsv"), str(data / "graded.tsv")
     table = tmp_path / "pairs.csv"
@@ -101,10 +95,9 @@ def test_refusals_are_one_line(data, tmp_path, capsys):
         (["--pairs", str(table)], "--columns NAME"),
         (["--graded", pairs], "row 1 has 2 columns"),
     ):
-        for plan in ([], ["--plan"]) if "row 1" not in message else ([],):
-            assert main(["evaluate", MINI, *words, *plan]) == 1, words
-            errors = capsys.readouterr().err
-            assert message in errors and errors.count("\n") == 1
+        assert main(["evaluate", MINI, *words]) == 1, words
+        errors = capsys.readouterr().err
+        assert message in errors and errors.count("\n") == 1
     assert main(["evaluate", MINI, "--pairs", str(table), "--columns", "en", "es"]) == 0
 
 
