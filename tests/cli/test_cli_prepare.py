@@ -91,11 +91,11 @@ def test_options_reach_the_settings(tmp_path: Path) -> None:
 def test_a_vocabulary_file(tmp_path: Path) -> None:
     text(tmp_path / "a.tsv")
     command("--lang", "es", "--text", tmp_path / "a.tsv", "--output", tmp_path / "s.h5")
-    proto = PairStore(tmp_path / "s.h5").tokenizer().model_proto
+    proto = PairStore(tmp_path / "s.h5").tokenizer().content
     (tmp_path / "v.model").write_bytes(proto)
     arguments = ["--lang", "es", "--text", tmp_path / "a.tsv", "--output", tmp_path / "t.h5", "--vocab"]
     command(*arguments, tmp_path / "v.model")
-    assert PairStore(tmp_path / "t.h5").tokenizer().model_proto == proto
+    assert PairStore(tmp_path / "t.h5").tokenizer().content == proto
     with pytest.raises(SettingsError, match=r"none\.model: cannot be read"):
         command(*arguments, tmp_path / "none.model", "--overwrite")
     with pytest.raises(SettingsError, match="not a sentencepiece model"):

@@ -147,7 +147,7 @@ def _of_vocabulary(tokenizer, **options):
 
 def _jieba(vocabulary, pairs):
     pytest.importorskip("jieba")
-    return _of_vocabulary(SentencePieceTokenizer(vocabulary.model_proto, segmentation="jieba"))
+    return _of_vocabulary(SentencePieceTokenizer(vocabulary.content, segmentation="jieba"))
 
 
 REFUSED = {

@@ -26,7 +26,7 @@ class Command:
     Attributes:
         words: Of the command line.
         output: Name of the file or folder that it writes.
-        keeps: Folders beside the output that are kept for later runs.
+        keeps: Folders next to the output that are kept for later runs.
         dated: Files of the output that hold times.
     """
 
@@ -74,7 +74,7 @@ COMMANDS = {
 
 
 def start(words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own; what it prints goes into `log`."""
+    """Start a command in a separate process group; what it prints goes into `log`."""
     with log.open("wb") as file:
         command = [sys.executable, "-m", "st_paragram.cli.main", *words]
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)

@@ -92,7 +92,7 @@ def work(seeds, originals, folder, pipe):
 
 
 def outcomes(seeds, originals, folder):
-    """What came of each seed, in a process of its own: that it crashed or hung, too, and then of the others."""
+    """What became of each seed, tried in a separate process; after a crash or a hang, another one goes on."""
     context, found = multiprocessing.get_context("spawn"), {}
     while left := [seed for seed in seeds if seed not in found]:
         receiver, sender = context.Pipe(duplex=False)

@@ -246,7 +246,7 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
     with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
         arrays, (rows, dimension) = _mapped(path), shape
         if missing := {table_name, scale_name, unknown_name} - {None, *arrays}:
-            raise ValueError(f"there is no tensor {missing.pop()!r}")
+            raise ValueError(f"the tensor {missing.pop()!r} is missing")
         table = arrays[table_name]
         stored = ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
         if (table.dtype.name, table.shape) != stored:

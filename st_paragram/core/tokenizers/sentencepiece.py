@@ -80,7 +80,7 @@ class SentencePieceTokenizer(Tokenizer):
         Texts are lower-cased, then those with Han characters segmented. Ids of `dropped` are dropped as unknown ones
         are: an imported table may have no row for them.
         """
-        self.model_proto = self.content = _model_bytes(model)
+        self.content = _model_bytes(model)
         self.lower_case, self.segmentation = lower_case, Segmentation(segmentation)
         self.normalize = normalizer(lower_case, self.segmentation)
         self.obstacle = None if kernels() is not None else "no compiled kernels"  # why all goes to sentencepiece

@@ -64,7 +64,7 @@ class Pipeline:
         path = self.vocabulary.given
         if path is not None and not path.is_file():
             with atomic(path) as handle:
-                handle.write(vocabulary.model_proto)
+                handle.write(vocabulary.content)
 
     def forget_others(self) -> None:
         """Remove what was done for other texts and settings in the same work folder."""
@@ -138,4 +138,4 @@ def _read_and_clean(
 
 def _given_file(vocabulary: SentencePieceTokenizer, folder: Path) -> Path:
     """The place of a vocabulary that is not trained; the name distinguishes it from others."""
-    return folder / "given" / f"{hashlib.sha256(vocabulary.model_proto).hexdigest()[:16]}.model"
+    return folder / "given" / f"{hashlib.sha256(vocabulary.content).hexdigest()[:16]}.model"

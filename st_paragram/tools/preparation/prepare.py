@@ -211,7 +211,7 @@ def _check_arguments(
 
 
 def _digest(vocabulary: SentencePieceTokenizer | None) -> str | None:
-    return hashlib.sha256(vocabulary.model_proto).hexdigest() if vocabulary else None
+    return hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
 
 
 def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What is said where there are no compiled kernels, or where they are not used."""
+"""The message when compiled kernels are missing, or not used."""
 
 import logging
 import sys

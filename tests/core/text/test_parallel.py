@@ -53,7 +53,7 @@ def write_zip(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
-def mended(text: str) -> str:
+def repaired(text: str) -> str:
     """The documented replacements, one character at a time."""
     return "".join(" " if c in SPECIAL[:9] else c for c in text)
 
@@ -65,7 +65,7 @@ def test_any_text_comes_back(rows: list[tuple[str, str]], block: int, newline_at
     if marked:
         rows = [(rows[0][0][1:], rows[0][1]), *rows[1:]]
     kept = [row for row in rows if "\0" not in row[0] + row[1]]
-    expected = [(mended(a), mended(b.rstrip("\r"))) for a, b in kept]
+    expected = [(repaired(a), repaired(b.rstrip("\r"))) for a, b in kept]
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(streams, "BLOCK_BYTES", block):
         pairs, counts = read(write(Path(folder) / "pairs.tsv", data))
     assert pairs == expected

@@ -215,7 +215,7 @@ def test_a_pipeline_with_further_modules_is_no_averaging_model(model, tmp_path):
 
 def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
     pytest.importorskip("jieba")
-    segmenting = SentencePieceTokenizer(vocabulary.model_proto, segmentation="jieba")
+    segmenting = SentencePieceTokenizer(vocabulary.content, segmentation="jieba")
     model = pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
     model_directory.save(model, tmp_path / "zh")
     assert st_paragram.load(tmp_path / "zh")[0].segmentation == "jieba"

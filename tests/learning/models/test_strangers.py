@@ -113,7 +113,7 @@ def test_odd_configurations_are_refused(averaging, content):
         ({"embedding_dimension": 0}, "expected"),
         ({"embedding_dimension": 10**300}, "embedding_dimension is|expected"),
         ({"tokenizer_kind": "\0"}, "is missing"),
-        ({"tokenizer_options": {"model_proto": 1}}, "cannot have the options"),
+        ({"tokenizer_options": {"model": 1}}, "cannot have the options"),
         ({"dropout": float("nan")}, "dropout"),
         ({"self": 1}, "not a configuration"),
         ({"architecture": "a\nb" * 500}, "architecture"),

@@ -197,9 +197,9 @@ def test_case_is_kept_on_demand(tmp_path: Path) -> None:
 def test_a_given_vocabulary_is_used(tmp_path: Path) -> None:
     vocabulary = run(tmp_path, corpus())[0].tokenizer()
     store, report = run(tmp_path, corpus(seed=1), name="t.h5", vocabulary=vocabulary)
-    assert store.tokenizer().model_proto == vocabulary.model_proto
+    assert store.tokenizer().content == vocabulary.content
     assert report.vocabulary_size == len(vocabulary)
-    other = SentencePieceTokenizer(vocabulary.model_proto, lower_case=False)
+    other = SentencePieceTokenizer(vocabulary.content, lower_case=False)
     with pytest.raises(SettingsError, match="make them agree"):
         run(tmp_path, corpus(), name="u.h5", vocabulary=other)
 
