@@ -130,7 +130,7 @@ def test_scales_that_are_not_finite_are_refused(tmp_path, kind, name, value):
     ("tensors", "message"),
     [
         ({"embedding.weight": np.zeros((9, 5), np.float64)}, "'F64'"),
-        ({"embedding.weight": np.zeros((9, 5), np.float32)}, "no tensor 'unknown_embedding'"),
+        ({"embedding.weight": np.zeros((9, 5), np.float32)}, "the tensor 'unknown_embedding' is missing"),
         (
             {"embedding.weight": np.zeros((9, 4), np.float32), "unknown_embedding": np.zeros(4, np.float32)},
             r"float32, \(9, 4\), expected float32, \(9, 5\)",

@@ -416,7 +416,7 @@ def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
     ("changes", "message"),
     [
         ({"table_type": "int2"}, "int2"),
-        ({"table_type": "int4"}, "no tensor"),
+        ({"table_type": "int4"}, "the tensor"),
         ({"table_type": "int4", "embedding_dimension": 13}, "two components per byte, but the table has 13"),
         ({"table_type": 8}, "number type 8"),
         ({"table_type": "float32"}, "missing|not the weights"),
