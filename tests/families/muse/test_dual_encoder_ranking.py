@@ -86,7 +86,7 @@ def test_without_a_margin_it_is_sentence_transformers_own(averaging, pairs, scal
     distinct = pairs[:8]
     expected = stock(features(averaging, distinct), None)
     found = ours(features(averaging, distinct))
-    assert found.item() == pytest.approx(expected.item(), abs=1e-6)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
     masked = DualEncoderRankingLoss(averaging, scale, 0.0, both_directions=both)(features(averaging, distinct))
     assert masked.item() == found.item()  # none of them are equal
 
