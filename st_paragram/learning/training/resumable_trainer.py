@@ -16,7 +16,8 @@ from transformers import TrainerState
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.learning.models.architectures import architecture_of
+from st_paragram.learning.models import averaging, pipeline_files
+from st_paragram.learning.models.directory import load
 from st_paragram.learning.training import checkpoint_state, checkpoints
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.processes import is_main_process
@@ -114,7 +115,8 @@ class ResumableTrainer(SentenceTransformerTrainer):
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:  # noqa: ANN401
         folder = Path(output_dir or str(self.args.output_dir))
         with self.up_to_date():
-            architecture_of(self.model).write(self.model, folder, None, None)
+            averages = averaging.averaging_embedding(self.model) is not None
+            (averaging if averages else pipeline_files).write(self.model, folder)
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
         super()._save_optimizer_and_scheduler(output_dir)
@@ -132,7 +134,7 @@ class ResumableTrainer(SentenceTransformerTrainer):
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         folder = Path(resume_from_checkpoint)
         with checkpoints.reading(folder):
-            architecture_of(self.model).read_weights(folder, self.model)
+            self.model.load_state_dict(load(folder, "cpu").state_dict())
             self.load_state(folder)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
@@ -161,7 +163,7 @@ class ResumableTrainer(SentenceTransformerTrainer):
         if (optimizer := self.row_lazy_adam()) is not None:
             optimizer.catch_up_all()  # or the last step's sleepers would move the best rows later
         folder = Path(str(self.state.best_model_checkpoint))
-        architecture_of(self.model).read_weights(folder, self.model)
+        self.model.load_state_dict(load(folder, "cpu").state_dict())
         checkpoint_state.load_losses(self.losses(), self.model, folder)
 
     def load_state(self, folder: Path) -> None:

@@ -19,7 +19,7 @@ from transformers import PrinterCallback, ProgressCallback
 
 from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.learning.models.architectures import architecture_of
+from st_paragram.learning.models.directory import check_savable
 from st_paragram.learning.modules import huge_pages
 from st_paragram.learning.modules.flat_features import flat_features
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
@@ -94,7 +94,7 @@ class StoreTrainer(ResumableTrainer):
                 under other names than the stores.
             ModelDirectoryError: a model that no model directory can hold.
         """
-        architecture_of(model).check(model)
+        check_savable(model)
         stores = {ONLY_STORE: train_dataset} if isinstance(train_dataset, PairStore) else dict(train_dataset)
         self.embedding = _embedding_of(model, stores)
         if self.embedding is not None:

@@ -17,7 +17,7 @@ from st_paragram.core.families import entry_of_record, family_named
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.words import counted
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.batch_size import batch_size
+from st_paragram.learning.models.sentence_transformers_encoder import batch_size
 from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.training import progress
 from st_paragram.learning.training.development import development_evaluator, translation_accuracy

@@ -15,7 +15,7 @@ from torch import nn
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ModelDirectoryError, SettingsError, StoreError
 from st_paragram.families.psp import tune
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import checkpoint_state, checkpoints, progress
 from st_paragram.learning.training.arguments import StoreTrainingArguments

@@ -20,7 +20,7 @@ from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import checkpoints
 from st_paragram.learning.training.arguments import StoreTrainingArguments
