@@ -17,8 +17,8 @@ from st_paragram.core.families import entry_of_record, family_named
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.words import counted
 from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import batch_size
-from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.training import progress
 from st_paragram.learning.training.development import development_evaluator, translation_accuracy
 from st_paragram.learning.training.processes import is_main_process
@@ -192,5 +192,5 @@ def save(
         history=result.report.history,
         tasks=result.report.tasks,
     )
-    card = model_card(record, result.model.get_embedding_dimension())
+    card = render(from_record(record, result.model.get_embedding_dimension()))
     return model_directory.save(result.model, output, card, overwrite, training=record)
