@@ -141,7 +141,7 @@ def test_the_description_of_another_pipeline_is_read_from_its_directory(tmp_path
     pipeline_of_others = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)], device="cpu")
     folder = model_directory.save(pipeline_of_others, tmp_path / "static")
     (found,) = described(capsys, folder)
-    assert found["architecture"] == "stock"
+    assert found["architecture"] == "modules"
 
 
 def test_a_model_is_checked_where_it_is_asked_for(model, capsys):
