@@ -18,6 +18,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.untrained import random_model
 from st_paragram.learning.modules.transformer_encoder import pooled_states
 
 DECODERS = "decoders/model.safetensors"
@@ -232,3 +233,13 @@ def test_columns_of_texts(model, texts):
         np.testing.assert_array_equal(model.encode(inputs), expected, container)
     with pytest.raises(SettingsError, match="text 1 of 2 is None"):
         model.encode_query(["ba", None])
+
+
+def test_an_untrained_model_has_new_weights(original, model):
+    found = random_model(str(original))
+    assert type(found) is GenerativeEncoder
+    mine, theirs = (one[0].model.state_dict() for one in (model, found))
+    same = {name for name in mine if torch.equal(mine[name].cpu(), theirs[name].cpu())}
+    assert "embed_positions.weight" in same and "embed_tokens.weight" not in same
+    assert not any(name.endswith("fc1.weight") for name in same)
+    assert theirs["embed_tokens.weight"].std() == pytest.approx(16**-0.5, rel=0.2)

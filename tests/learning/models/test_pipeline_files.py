@@ -7,7 +7,6 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Normalize, Pooling
-from support.generative import new_generator
 from support.stock import lstm_pipeline
 
 import st_paragram
@@ -15,7 +14,6 @@ from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.untrained import random_model
 from st_paragram.learning.modules.mean_pool import MeanPool
@@ -140,16 +138,3 @@ def test_an_untrained_model_has_the_architecture_and_other_weights(model, saved)
     np.testing.assert_array_equal(*found)
     assert np.isfinite(found[0]).all() and found[0].shape == model.encode(TEXTS).shape
     assert np.abs(found[0] - model.encode(TEXTS)).max() > 0.01
-
-
-def test_an_untrained_generative_model(vocabulary, tmp_path, one_thread):
-    generator = new_generator(vocabulary)
-    model = GenerativeEncoder.of(generator.semantic.pipeline, ("en", "xx"), vocabulary, generator)
-    folder = model_directory.save(model, tmp_path / "bgt")
-    found = random_model(str(folder))
-    assert type(found) is GenerativeEncoder
-    mine, theirs = (one[0].model.state_dict() for one in (model, found))
-    same = {name for name in mine if torch.equal(mine[name].cpu(), theirs[name].cpu())}
-    assert "embed_positions.weight" in same and "embed_tokens.weight" not in same
-    assert not any(name.endswith("fc1.weight") for name in same)
-    assert theirs["embed_tokens.weight"].std() == pytest.approx(16**-0.5, rel=0.2)
