@@ -155,7 +155,7 @@ REFUSED = {
     "segmented by jieba": _jieba,
     "prompt 'query' before": lambda v, p: _of_vocabulary(v, prompts={"query": "ba "}, default_prompt_name="query"),
     "export it with --dim 3": lambda v, p: _of_vocabulary(v, truncate_dim=3),
-    "architecture 'stock'; only averaging": lambda v, p: lstm_pipeline([text for pair in p for text in pair]),
+    "architecture 'modules'; only averaging": lambda v, p: lstm_pipeline([text for pair in p for text in pair]),
 }
 
 

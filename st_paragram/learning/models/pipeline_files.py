@@ -45,7 +45,7 @@ _PACKAGES = ("sentence_transformers.", "st_paragram.")
 
 
 class PipelineWithMore(SentenceTransformer):
-    """A pipeline, and what a family's models have beside it; `save_pretrained` and `push_to_hub` write all of it."""
+    """A pipeline, and what a family's models have next to it; `save_pretrained` and `push_to_hub` write all of it."""
 
     architecture: ClassVar[str]
     encode = taking_columns(SentenceTransformer.encode)
@@ -55,7 +55,7 @@ class PipelineWithMore(SentenceTransformer):
         raise NotImplementedError
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        """Save as `SentenceTransformer` does, and what is beside the pipeline."""
+        """Save as `SentenceTransformer` does, and what is next to the pipeline."""
         super().save(path, *args, **kwargs)
         if path is not None:
             write_configuration(Path(path), Configuration(self.architecture, self.write_beside(Path(path))))
@@ -71,7 +71,7 @@ def check(model: SentenceTransformer) -> None:
 
 
 def write(model: SentenceTransformer, folder: Path) -> None:
-    """Write a pipeline, and what is beside it, without a model card."""
+    """Write a pipeline, and what it has next to it, without a model card."""
     check(model)
     for module in model:  # whose tokenizers keep how they cut and padded last, and set it again at the next call
         if (backend := getattr(getattr(module, "tokenizer", None), "backend_tokenizer", None)) is not None:
@@ -84,7 +84,7 @@ def write(model: SentenceTransformer, folder: Path) -> None:
 
 
 def read(folder: Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
-    """Read a pipeline, whatever is beside it; one that averages token embeddings is a `ParagramEncoder`."""
+    """Read a pipeline, whatever is next to it; one that averages token embeddings is a `ParagramEncoder`."""
     settings = read_pipeline_settings(folder) | ({} if truncate_dim is None else {"truncate_dim": truncate_dim})
     entries_file = file_of(folder, MODULES_FILE)
     try:
@@ -128,7 +128,7 @@ def _checked(folder: Path, name: str, path: str) -> type[Module]:
 
 
 def read_tensors(folder: Path, name: str, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file beside a pipeline, if they are finite numbers of the names, types and shapes of `like`."""
+    """The tensors of a file next to a pipeline, if they are finite numbers of the names, types and shapes of `like`."""
     path = file_of(folder, name)
     with refused(ModelDirectoryError, path, "not the weights of this model", "save it again", SafetensorError):
         tensors = load_file(path)
