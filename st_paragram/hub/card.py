@@ -28,7 +28,7 @@ def hub_card(
 ) -> str:
     """The card to upload, whose snippets name the repository; the directory's card is left as it is.
 
-    That of a training record is rendered anew. What else the directory's card has in its metadata and in sections of
+    That of a training record is rendered again. What else the directory's card has in its metadata and in sections of
     other titles stays; where there is no record, all of it does.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a generative model's directory has beside the pipeline of its semantic encoder.
+"""What a generative model's directory has next to the pipeline of its semantic encoder.
 
 model.safetensors, modules.json, ...     the semantic encoder; stock sentence-transformers opens it
 language-en/, language-es/               the languages' encoders, pipelines of the same kind

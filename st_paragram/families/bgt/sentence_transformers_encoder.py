@@ -59,7 +59,7 @@ class GenerativeEncoder(PipelineWithMore):
         return self._generator[0].to(self.device).eval()
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write what is no part of the pipeline; returns the entries of `st_paragram.json`."""
+        """Write all but the pipeline; returns the entries of `st_paragram.json`."""
         return write_generator(folder, self.generator, self.languages, self.sentencepiece)
 
 

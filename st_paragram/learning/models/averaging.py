@@ -48,7 +48,7 @@ def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
 
 
 def pipeline_settings(model: SentenceTransformer) -> dict[str, Any]:
-    """What a pipeline says beside its modules: prompts, similarity and the like."""
+    """What a pipeline says besides its modules: prompts, similarity and the like."""
     return {name: getattr(model, name) for name in PIPELINE_SETTINGS}
 
 

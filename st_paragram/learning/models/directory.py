@@ -1,4 +1,4 @@
-"""Model directories as SentenceTransformers: averaging models, and pipelines with whatever is beside them."""
+"""Model directories as SentenceTransformers: averaging models, and pipelines with whatever is next to them."""
 
 from __future__ import annotations
 
