@@ -77,7 +77,9 @@ def _text(report: TrainingReport, rough: bool) -> str:
     before, after = (100 * score.correlation.pearson for score in record.scores)
     hint = " (rough built-in pairs, to see that it learns; --dev takes your own)" if rough else ""
     lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
-    lines += [f"{each.data}, translations found {each.model}: {100 * each.accuracy:.1f} %" for each in record.translations]
+    lines += [
+        f"{each.data}, translations found {each.model}: {100 * each.accuracy:.1f} %" for each in record.translations
+    ]
     rate = f"{record.seconds:.0f} s with evaluation and checkpoints, {record.pairs_per_second:,.0f} pairs/s in between"
     lines.append(f"{rate}; model in {report.output}")
     if report.built_in:

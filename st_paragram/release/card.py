@@ -12,8 +12,7 @@ from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tables import markdown_table
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.hub.scores import TestResult, score_entries, score_section
-from st_paragram.learning.models.card import blocks, render
-from st_paragram.learning.models.training_card import training_card
+from st_paragram.learning.models.card import blocks, from_record, render
 from st_paragram.release.plan import ModelPlan
 from st_paragram.tools.evaluation.results import StsResult
 from st_paragram.tools.evaluation.tatoeba import TatoebaResult
@@ -40,7 +39,7 @@ def release_card(
         raise ModelDirectoryError(f"{folder / TRAINING_FILE}: missing; remove {folder}, and make the release again")
     values = read_configuration(folder).values
     results: list[TestResult] = [result for result in (sts, tatoeba) if result]
-    card = training_card(
+    card = from_record(
         replace(record, name=folder.name), values["embedding_dimension"], each.model.licence, sources=False
     )
     copy = "" if folder.name == each.name else f"A smaller copy of {each.name}: its first components, rounded."

@@ -16,7 +16,7 @@ from st_paragram.cli import info
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.embed_files import CollectionSettings, embed_collection
 from st_paragram.tools.search.search_index import SearchIndex
@@ -141,7 +141,7 @@ def test_the_description_of_another_pipeline_is_read_from_its_directory(tmp_path
     pipeline_of_others = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)], device="cpu")
     folder = model_directory.save(pipeline_of_others, tmp_path / "static")
     (found,) = described(capsys, folder)
-    assert found["architecture"] == "stock"
+    assert found["architecture"] == "modules"
 
 
 def test_a_model_is_checked_where_it_is_asked_for(model, capsys):

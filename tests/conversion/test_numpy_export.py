@@ -20,7 +20,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = [*KNOWN, *WITHOUT_KNOWN]
@@ -155,7 +155,7 @@ REFUSED = {
     "segmented by jieba": _jieba,
     "prompt 'query' before": lambda v, p: _of_vocabulary(v, prompts={"query": "ba "}, default_prompt_name="query"),
     "export it with --dim 3": lambda v, p: _of_vocabulary(v, truncate_dim=3),
-    "architecture 'stock'; only averaging": lambda v, p: lstm_pipeline([text for pair in p for text in pair]),
+    "architecture 'modules'; only averaging": lambda v, p: lstm_pipeline([text for pair in p for text in pair]),
 }
 
 

@@ -16,14 +16,14 @@ import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.hub.card import hub_card
 from st_paragram.hub.errors import HubError, without_token
 from st_paragram.hub.model_files import model_files
 from st_paragram.hub.push import push
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.models.training_card import model_card
+from st_paragram.learning.models.card import from_record, render
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.results import StsResult
 
@@ -111,17 +111,22 @@ def test_the_card_names_the_repository_and_the_licence(hub, folder):
 RECORD = TrainingRecord("p-sp-xx", ("en", "es"), "a text", 3, {}, "none", {"dim": 12}, 1.0, 3.0, [])
 
 
-def test_a_card_as_it_was_rendered_becomes_the_one_that_the_repository_would_have(folder):
-    (folder / "README.md").write_text(model_card(RECORD))
+def test_the_card_of_a_record_is_rendered_anew_and_keeps_sections_of_other_titles(folder):
+    model = model_directory.load(folder)
+    card = render(from_record(RECORD)) + "\n## Limits\n\nDo not use it for poems.\n"
+    model_directory.save(model, folder, card, overwrite=True, training=RECORD)
     with model_files(folder) as files:
         card = ModelCard(hub_card(folder, files, NAME, "mit"))
-    rendered = ModelCard(model_card(RECORD, licence="mit", address=NAME))
-    assert (card.text, card.data.to_dict()) == (rendered.text, rendered.data.to_dict())
+    rendered = ModelCard(render(from_record(RECORD, licence="mit", address=NAME)))
+    assert card.text == rendered.text + "\n## Limits\n\nDo not use it for poems.\n"
+    assert card.data.to_dict() == rendered.data.to_dict()
 
 
 def test_what_was_written_by_hand_stays_on_the_card(folder):
     mine = "\n## Limits\n\nDo not use it for poems.\n"
-    (folder / "README.md").write_text(model_card(RECORD).replace("## Data\n", "## Data\n\nFrom my desk.\n") + mine)
+    (folder / "README.md").write_text(
+        render(from_record(RECORD)).replace("## Data\n", "## Data\n\nFrom my desk.\n") + mine
+    )
     sts = StsResult(mteb={"STS12": 0.5})
     with model_files(folder) as files:
         for score in (sts, sts, replace(sts, mteb={"STS12": 0.25})):
@@ -187,15 +192,6 @@ def test_a_branch_is_made_and_main_is_left(hub, folder):
     assert set(repository.head()) == {".gitattributes"} and "modules.json" in repository.head("v1")
 
 
-def test_a_card_of_an_earlier_version_names_the_repository_in_both_ways_of_loading(folder):
-    old = 'SentenceTransformer("p-sp-xx")  # a path to this directory; or st_paragram.load("p-sp-xx")'
-    (folder / "README.md").write_text(f'---\nlicense: mit\n---\n{old}\nSentenceTransformer("p-sp-xxx")\n')
-    with model_files(folder) as files:
-        text = ModelCard(hub_card(folder, files, NAME)).text
-    new = 'SentenceTransformer("me/p-sp-xx")  # or st_paragram.load("me/p-sp-xx")'
-    assert text == f'{new}\nSentenceTransformer("p-sp-xxx")\n'
-
-
 @pytest.mark.parametrize("wrong", [b"---\n- a\n- b\n---\n", b"---\na: [\n---\n", b"\xff\xfe"])
 def test_a_card_that_cannot_be_read_is_refused(hub, folder, wrong):
     (folder / "README.md").write_bytes(wrong)
@@ -251,6 +247,7 @@ def test_what_is_no_sound_model_is_never_sent(hub, folder, harm):
         weights.write_bytes(weights.read_bytes()[:-4])
     else:
         (folder / ("sentencepiece.model" if harm == "missing" else "st_paragram.json")).unlink()
+        (folder / "modules.json").unlink()
     with pytest.raises(ModelDirectoryError):
         push(folder, NAME)
     assert not hub.asked

@@ -61,7 +61,8 @@ class Encoder:
             configuration = read_configuration(folder)
             if configuration.architecture != AVERAGING:
                 seen = f"a model of architecture {configuration.architecture!r}, which needs torch"
-                raise ModelDirectoryError(f"{folder}: {seen}; open it with st_paragram.load")
+                again = "an average of tokens opens without it once st_paragram.save has saved it"
+                raise ModelDirectoryError(f"{folder}: {seen}; open it with st_paragram.load ({again})")
             self.model = model_files.read(folder, configuration.values, truncate_dim)
         self.num_threads = num_threads or usable_threads()
         settings = self.model.settings

@@ -30,7 +30,9 @@ _NOTE = (
 
 def written_languages(model: Any) -> list[str]:  # noqa: ANN401 - what `Models` loads
     """Codes of the languages that a model can write in another sentence's style; none for most models."""
-    if isinstance(model, Encoder) or not isinstance(model, _generation("directory").GenerativeEncoder):
+    if isinstance(model, Encoder) or not isinstance(
+        model, _generation("sentence_transformers_encoder").GenerativeEncoder
+    ):
         return []
     return [language for language in model.languages if _can_write(model, language)]
 

@@ -38,7 +38,9 @@ def tune(run: TrainingRun, on_start: OnStart | None = None) -> TrainingReport:
             records.append((_record(point, on_start), point))
         records.sort(key=lambda found: found[0].scores[-1].correlation.pearson, reverse=True)
         for record, point in records:
-            logger.info(f"{point.output.name}: {record.scores[-1].data} {100 * record.scores[-1].correlation.pearson:.1f}")
+            logger.info(
+                f"{point.output.name}: {record.scores[-1].data} {100 * record.scores[-1].correlation.pearson:.1f}"
+            )
         best, point = records[0]
         _save(replace(best, name=run.output.name), point, run)
         shutil.rmtree(grid)
@@ -50,14 +52,16 @@ def _record(point: TrainingRun, on_start: OnStart | None) -> TrainingRecord:
     logger.info(f"tuning: dropout {point.settings.dropout}, M {point.settings.megabatch_size}")
     if (found := read_training_record(point.output)) is not None:
         if found.settings != {"family": point.family, **asdict(point.settings)}:
-            raise SettingsError(f"{point.output}: of other settings; resume with the same, or remove {point.output.parent}")
+            raise SettingsError(
+                f"{point.output}: of other settings; resume with the same, or remove {point.output.parent}"
+            )
         return found
     return run_training(replace(point, resume=point.checkpoints.is_dir()), on_start).record
 
 
 def _save(record: TrainingRecord, point: TrainingRun, run: TrainingRun) -> None:
     from st_paragram.learning.models import directory
-    from st_paragram.learning.models.training_card import model_card
+    from st_paragram.learning.models.card import from_record, render
 
     model = directory.load(point.output, device="cpu")
-    directory.save(model, run.output, model_card(record), run.overwrite, training=record)
+    directory.save(model, run.output, render(from_record(record)), run.overwrite, training=record)

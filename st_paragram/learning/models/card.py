@@ -1,13 +1,25 @@
-"""The model card (README.md of a model directory): the facts, and the one template that they are rendered with."""
+"""The model card, README.md of a model directory: its facts, the one template, and the card of a training record."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path, PurePath
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
+from st_paragram.core.encoding.record import TrainingRecord
+from st_paragram.core.families import entry_of_record
+from st_paragram.core.tables import hundredths, markdown_table
+from st_paragram.core.version import installed_version
+from st_paragram.core.words import in_words, listed
+
+AFTER = "after training"  # how a training record calls the model that was saved
 #: Two lines of Python with a `model`.
 USAGE = """\
 embeddings = model.encode(["a first sentence", "a second one"])
@@ -47,60 +59,39 @@ model = st_paragram.load("{address}"){path}
 ```"""
 
 
+_JIEBA = """\
+This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load` does so too; a stock
+`SentenceTransformer` cannot, and its embeddings of Chinese text DIFFER: use `st_paragram.load`, or segment the text."""
+
+
 @dataclass(frozen=True)
 class CardFacts:
-    """What the cards of a family of models have in common.
+    """What the cards of a family's trained models have in common."""
 
-    Attributes:
-        description: what an embedding is and where that comes from, after "Sentence embeddings for ...: ".
-        network: its kind in one word, a tag on the hub.
-        citations: BibTeX entries of the papers whose method the training followed.
-        plugin_only: why sentence-transformers alone cannot open the model; empty if it can.
-        usage: lines of Python with a `model`.
-    """
-
-    description: str
-    network: str
-    citations: tuple[str, ...]
-    plugin_only: str = ""
-    usage: str = USAGE
+    description: str  # what an embedding is and where that comes from, after "Sentence embeddings for ...: "
+    network: str  # its kind in one word, a tag on the hub
+    citations: tuple[str, ...]  # BibTeX entries of the papers whose method the training followed
+    plugin_only: str = ""  # why sentence-transformers alone cannot open the model; empty if it can
 
 
 @dataclass(frozen=True)
 class Card:
-    """Everything that a card says.
-
-    Attributes:
-        name: of the model.
-        summary: the first paragraph.
-        stock: sentence-transformers alone opens the model.
-        network: its kind in one word, a tag on the hub.
-        usage: lines of Python with a `model`.
-        note: what to know when loading the model.
-        address: on the hub, `owner/name`; without one the snippets name the model's directory.
-        licence: an identifier of the hub, such as "cc-by-4.0".
-        licence_name: that of a licence "other".
-        terms: what the section on the licence says, if not the usual sentence.
-        sections: title and text of each, in Markdown.
-        languages: codes, for the metadata.
-        base_model: the model of the hub that the training began with.
-        scores: for the metadata.
-    """
+    """Everything that a card says."""
 
     name: str
-    summary: str
-    stock: bool
+    summary: str  # the first paragraph
+    stock: bool  # sentence-transformers alone opens the model
     network: str | None = None
-    usage: str = USAGE
-    note: str = ""
-    address: str | None = None
-    licence: str | None = None
-    licence_name: str | None = None
-    terms: str = ""
-    sections: tuple[tuple[str, str], ...] = ()
-    languages: tuple[str, ...] = ()
-    base_model: str | None = None
-    scores: tuple[EvalResult, ...] = ()
+    usage: str = USAGE  # lines of Python with a `model`
+    note: str = ""  # what to know when loading the model
+    address: str | None = None  # on the hub, `owner/name`; without one the snippets name the model's directory
+    licence: str | None = None  # an identifier of the hub, such as "cc-by-4.0"
+    licence_name: str | None = None  # that of a licence "other"
+    terms: str = ""  # what the section on the licence says, if not the usual sentence
+    sections: tuple[tuple[str, str], ...] = ()  # title and text of each, in Markdown
+    languages: tuple[str, ...] = ()  # codes, for the metadata
+    base_model: str | None = None  # the model of the hub that the training began with
+    scores: tuple[EvalResult, ...] = ()  # for the metadata
 
 
 def render(card: Card) -> str:
@@ -173,3 +164,111 @@ def _metadata(card: Card) -> ModelCardData:
         model_name=card.name if card.scores else None,
         eval_results=list(card.scores) or None,
     )
+
+
+def from_record(
+    record: TrainingRecord,
+    dim: int | None = None,
+    licence: str | None = None,
+    address: str | None = None,
+    sources: bool = True,
+) -> Card:
+    """The card of a trained model: data, settings, scores, what to cite.
+
+    `dim` are the components of the model, where they are fewer than were trained. With `sources` it lists the texts
+    that the pairs were prepared of, as far as the record knows them.
+    """
+    name, entry = entry_of_record(record.settings)
+    facts = CardFacts(f"a model of the family {name}.", name, ())
+    if find_spec(f"{entry.package}.card_facts"):
+        facts = entry.module("card_facts").card_facts(record)
+    codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
+    bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
+    init = str(record.settings.get("init") or "")
+    base, (first, second) = init.partition("@")[0], record.languages
+    on_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", base) and not Path(base).exists()
+    rows = [(key, _cell(value)) for key, value in record.settings.items() if not isinstance(value, Mapping)]
+    data = blocks(
+        f"{record.data}: {record.pairs:,} pairs of {first} and {second} after preparation, whose settings and reports "
+        "are in `training.json`.",
+        _sources(record) if sources else "",
+        _table(("task", "pairs"), [(task, f"{count:,}") for task, count in record.tasks.items()]),
+    )
+    training = blocks(
+        f"The training began with the weights of `{_cell(init)}`." if init else "",
+        markdown_table(("setting", "value"), rows, left=2),
+        f"{record.seconds:.0f} s of wall time with evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
+        f"while training, on {record.machine}.",
+    )
+    sections = [("Data", data), ("Training", training), ("Scores", _scores(record))]
+    if facts.citations:
+        sections.append(("Citation", "```bibtex\n" + "\n\n".join(facts.citations) + "\n```"))
+    components = f"{dim or record.settings['dim']} components,\ncompared by cosine."
+    return Card(
+        name=record.name,
+        summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {components}",
+        stock=not facts.plugin_only,
+        network=facts.network,
+        note=blocks(facts.plugin_only, _JIEBA if record.segmentation == "jieba" else ""),
+        address=address,
+        licence=licence,
+        sections=tuple(sections),
+        languages=tuple(code for code in bare if re.fullmatch("[a-z]{2,3}", code)),
+        base_model=base if on_hub else None,
+        scores=tuple(_entries(record)),
+    )
+
+
+def _sources(record: TrainingRecord) -> str:
+    """The texts that were prepared, where the record's report has them; else empty."""
+    report = record.preparation.get("report")
+    texts = report.get("sources") if isinstance(report, Mapping) else None
+    if not isinstance(texts, list) or not all(isinstance(one, Mapping) for one in texts):
+        return ""
+    keys = ("name", "languages", "dropped", "rows", "kept")
+    rows = [tuple(_cell(one.get(key)) for key in keys) for one in texts]
+    return _table(("text", "languages", "left out", "pairs", "kept"), rows, left=3)
+
+
+def _scores(record: TrainingRecord) -> str:
+    correlations = [
+        (f"{s.data} ({s.pairs})", s.model, hundredths(s.correlation.pearson), hundredths(s.correlation.spearman))
+        for s in record.scores
+    ]
+    found = [(f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations]
+    return blocks(
+        "Correlation of cosines with graded similarity, x 100, on development pairs (watched during training: no "
+        "benchmark).",
+        markdown_table(("pairs", "model", "Pearson", "Spearman"), correlations),
+        "Held-out translations found by nearest neighbor, mean of both directions, x 100." if found else "",
+        _table(("translations", "model", "accuracy"), found),
+        f"Made with st_paragram {installed_version()}, sentence-transformers {version('sentence-transformers')}, torch "
+        f"{version('torch')}.",
+    )
+
+
+def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
+    """Scores of the trained model for the hub, less the built-in pairs: too few, too rough to compare models by."""
+    for score in record.scores:
+        if score.model == AFTER and not score.data.startswith("built-in-"):
+            names = _data_names(score.data)
+            yield from score_entry("semantic-similarity", *names, "pearson_cosine", score.correlation.pearson)
+            yield from score_entry("semantic-similarity", *names, "spearman_cosine", score.correlation.spearman)
+    for found in record.translations:
+        if found.model == AFTER:
+            yield from score_entry("translation", *_data_names(found.data), "mean_accuracy", found.accuracy)
+
+
+def _data_names(data: str) -> tuple[str, str]:
+    """How development data are called: for people, and in one word."""
+    return f"{data} (development)", re.sub(r"[^a-z0-9]+", "-", data.lower()).strip("-") or "development"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: int = 1) -> str:
+    return markdown_table(head, rows, left) if rows else ""
+
+
+def _cell(value: object) -> str:
+    """A value as a card shows it: what names a file of the machine that trained is cut down to its last part."""
+    text = str(value) if isinstance(value, str | int | float) else in_words(value)
+    return PurePath(text).name if isinstance(value, str) and Path(text).is_absolute() else text

@@ -2,76 +2,47 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import yaml
+from huggingface_hub import ModelCard
 
 from st_paragram.core.encoding.directory import read_configuration
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import load_encoder
-from st_paragram.core.encoding.record import TrainingRecord, read_training_record
-from st_paragram.core.files import FileDescription, describe_files
+from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.files import describe_files
 from st_paragram.errors import ModelDirectoryError
 
-_LICENCE = re.compile(r"^licen[sc]e:\s*(.+)$", re.MULTILINE)
 
-
-@dataclass(frozen=True)
-class ModelDescription:
-    """Description of a model.
-
-    Args:
-        name: of its directory.
-        architecture: see `architectures`.
-        properties: what the architecture must know to read it: dimension, size and kind of the vocabulary, type of the
-            table; JSON values by name.
-        licence: as the model card's metadata states it, or None.
-        training: the record of its training run, or None.
-        files: by their names.
-    """
-
-    name: str
-    architecture: str
-    properties: dict[str, Any]
-    licence: str | None
-    training: TrainingRecord | None
-    files: dict[str, FileDescription]
-
-
-def describe_model(folder: Path) -> ModelDescription:
-    """Describe a model directory.
-
-    Raises:
-        ModelDirectoryError: it is none, or a file of it is damaged.
-    """
-    configuration = read_configuration(folder)
-    return ModelDescription(
-        folder.resolve().name,
-        configuration.architecture,
-        configuration.values,
-        _licence(folder / "README.md"),
-        read_training_record(folder),
-        describe_files(folder),
-    )
+def describe_model(folder: Path) -> dict[str, Any]:
+    """Name, architecture and its properties, licence, record of the training, and files of a model directory."""
+    configuration, record = read_configuration(folder), read_training_record(folder)
+    return {
+        "name": folder.resolve().name,
+        "architecture": configuration.architecture,
+        "properties": configuration.values,
+        "licence": _licence(folder / "README.md"),
+        "training": None if record is None else asdict(record),
+        "files": describe_files(folder),
+    }
 
 
 def _licence(card: Path) -> str | None:
-    """What the metadata on top of a model card says."""
+    """What the metadata on top of a model card says, if they can be read."""
     if not card.is_file():
         return None
-    text = card.read_text(encoding="utf-8", errors="replace")
-    head = text.partition("\n---")[0] if text.startswith("---") else ""
-    found = _LICENCE.search(head)
-    return found[1].strip() if found else None
+    try:
+        licence = ModelCard(card.read_text(encoding="utf-8", errors="replace")).data.license
+    except (ValueError, TypeError, yaml.YAMLError):
+        return None
+    return None if licence is None else str(licence)
 
 
 def check_model(folder: Path) -> str:
-    """Load a model and look at all of its numbers, as loading other architectures does; says what was found.
-
-    Raises:
-        ModelDirectoryError: it is none, it cannot be loaded, or its embeddings are not finite.
-    """
+    """Load a model and look at all of its numbers, as loading other architectures does; says what was found."""
     model = load_encoder(folder)
     if isinstance(model, Encoder) and not model.model.table.is_finite():
         raise ModelDirectoryError(f"{folder}: NaN or infinite components; fetch or save the model again")

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import nn
 
-from st_paragram.core.families import entry_named
-from st_paragram.learning.models.averaging import embedding_of
+from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.models.directory import load
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.transformer_encoder import SpecialIds, initialise
 
 
-def random_model(like: SentenceTransformer | str, dim: int | None = None, seed: int = 0) -> SentenceTransformer:
-    """A model of the same architecture and tokenizer as another, with random weights.
+def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
+    """A model of the architecture and with the tokenizer of another, whose name or itself is given: it is used up.
 
-    Args:
-        like: an averaging or a recurrent model of ours, or its name.
-        dim: components of a token's embedding; None: as many as `like` has.
-        seed: seed of the weights.
-
-    Raises:
-        ModelDirectoryError: `like` is neither, or cannot be read.
+    Modules begin as torch begins them, and transformers as `initialise` has it; tables of positions stay.
     """
-    like = load(like) if isinstance(like, str) else like
-    recurrent = entry_named("sp").module("directory")
-    modules = recurrent.recurrent_modules(like)
-    embedding = embedding_of(like) if modules is None else modules[0]
+    model = load(like) if isinstance(like, str) else like
     torch.manual_seed(seed)
-    table = token_embedding(embedding.tokenizer, dim or embedding.embedding_dimension)
-    if modules is None:
-        return pipeline(table)
-    model: SentenceTransformer = recurrent.recurrent_pipeline(table, modules[1].hidden_dim)
-    return model
+    if (embedding := averaging_embedding(model)) is not None:
+        return pipeline(token_embedding(embedding.tokenizer, embedding.embedding_dimension))
+    for module in model.modules():
+        _begin_again(module)
+    for module in model.modules():
+        if isinstance(module, Transformer):
+            encoder: Any = module.model
+            initialise(encoder, SpecialIds(encoder.config.pad_token_id, encoder.config.eos_token_id))
+    return model.eval()
+
+
+@torch.no_grad()
+def _begin_again(module: nn.Module) -> None:
+    if "Positional" in type(module).__name__:
+        module.requires_grad_(False)  # so that `initialise` leaves it, too
+    elif callable(reset := getattr(module, "reset_parameters", None)):
+        reset()
+    else:  # norms of transformers, and parameters of a module itself
+        for name, parameter in module.named_parameters(recurse=False):
+            if parameter.ndim > 1:
+                nn.init.xavier_uniform_(parameter)
+            else:
+                parameter.fill_(1.0 if name == "weight" else 0.0)

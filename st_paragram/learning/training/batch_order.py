@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+
 class EpochPermutation:
     """A permutation of 0 .. n - 1 that depends on seed and epoch alone and is evaluated where it is needed.
 

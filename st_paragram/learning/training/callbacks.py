@@ -87,7 +87,9 @@ class RateCallback(TrainerCallback):
             shown = {name: value for name, value in logs.items() if name not in _TRAINERS_OWN}
             names = {"megabatch_size": "M"}
             more = "".join(f"  {names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in shown.items())
-            self._say(f"{_place(state)}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s")
+            self._say(
+                f"{_place(state)}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s"
+            )
         elif logs and (scores := {k: v for k, v in logs.items() if k.startswith("eval_") and isinstance(v, float)}):
             shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in _NOT_SHOWN)
             self._say(f"{_place(state)}  {shown}")

@@ -72,7 +72,9 @@ class CompiledAdam(torch.optim.Optimizer):
             "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
             "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
         }
-        window = math.ceil(math.log(_LEFT) / math.log(decay))  # what is left of momentum then is below float32's resolution
+        window = math.ceil(
+            math.log(_LEFT) / math.log(decay)
+        )  # what is left of momentum then is below float32's resolution
         arrays = [array.numpy() for array in self._arrays().values()]
         self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
         # accelerate wraps what is not marked so, and its wrapper takes longer than many a step.

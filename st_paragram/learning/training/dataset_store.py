@@ -28,7 +28,10 @@ def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
     for name, part in parts.items():
         if not isinstance(part, Dataset):
             raise SettingsError(f"train_dataset is {type(part).__name__}; give a Dataset, a DatasetDict or a PairStore")
-        if (kinds := [str(feature.dtype) for feature in part.features.values()]) not in (["string"] * 2, ["large_string"] * 2):
+        if (kinds := [str(feature.dtype) for feature in part.features.values()]) not in (
+            ["string"] * 2,
+            ["large_string"] * 2,
+        ):
             seen = ", ".join(f"{column} ({kind})" for column, kind in zip(part.column_names, kinds, strict=True))
             raise SettingsError(
                 f"train_dataset{name and f' {name!r}'} has columns {seen}; two columns of texts are trained on: choose "
@@ -51,5 +54,7 @@ def _append(writer: PairStoreWriter, part: Dataset, tokenizer: Tokenizer) -> Non
         rows = part[start : start + _ROWS]
         for column in (first, second):
             if None in rows[column]:
-                raise SettingsError(f"train_dataset: row {start + rows[column].index(None)} has no {column}; filter it out")
+                raise SettingsError(
+                    f"train_dataset: row {start + rows[column].index(None)} has no {column}; filter it out"
+                )
         writer.append(*tokenizer.encode(rows[first]), *tokenizer.encode(rows[second]))

@@ -227,8 +227,8 @@ def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
     from transformers import set_seed
 
     from st_paragram.learning.models import directory
-    from st_paragram.learning.models.batch_size import batch_size
-    from st_paragram.learning.models.training_card import model_card
+    from st_paragram.learning.models.card import from_record, render
+    from st_paragram.learning.models.sentence_transformers_encoder import batch_size
     from st_paragram.learning.training.development import (
         development_evaluator,
         development_pairs,
@@ -283,7 +283,7 @@ def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
         tasks=trainer.task_sizes,
     )
     trained = trainer.trained
-    card = model_card(record, trained.get_embedding_dimension())
+    card = render(from_record(record, trained.get_embedding_dimension()))
     directory.save(trained, run.output, card, run.overwrite, training=record)
     shutil.rmtree(run.checkpoints, ignore_errors=True)
     return TrainingReport(run.output, record, run.source.built_in)

@@ -70,7 +70,9 @@ class Teacher:
         wanted = np.concatenate([rows, second])
         found = self._vectors[wanted].astype(np.float32)
         if not (finite := np.isfinite(found).all(axis=1)).all():
-            raise SettingsError(f"the teacher's vector {wanted[np.argmin(finite)]:,} is infinite or NaN; embed it again")
+            raise SettingsError(
+                f"the teacher's vector {wanted[np.argmin(finite)]:,} is infinite or NaN; embed it again"
+            )
         return found
 
     def loss(self, embeddings: Tensor, targets: Tensor) -> Tensor:

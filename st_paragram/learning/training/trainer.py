@@ -251,4 +251,3 @@ def _reading(checkpoint: str | Path) -> Iterator[None]:
         raise SettingsError(f"{checkpoint}: {error}") from error
     except Exception as error:  # torch reads archives and pickles, transformers sets what it finds
         raise SettingsError(f"{checkpoint}: cannot be resumed from ({one_line(error)}); train again") from error
-

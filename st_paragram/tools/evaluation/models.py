@@ -21,22 +21,7 @@ UNTRAINED = "untrained"
 logger = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
-_STOCK, _UNTRAINED = "st_paragram.learning.models.stock", "st_paragram.learning.models.untrained"
-
-
-def load_model(name: str) -> TextEncoder:
-    """Load a model of ours by directory, name or hub id; any other directory as a SentenceTransformer.
-
-    Lower-casing and segmentation come with the model. Code that a directory brings along is never run, and nothing
-    that it names is fetched from the hub.
-
-    Raises:
-        ModelDirectoryError: neither can read it.
-    """
-    if not is_foreign(name):
-        return load_encoder(name)
-    model: TextEncoder = importlib.import_module(_STOCK).read_directory(Path(name))
-    return model
+_UNTRAINED = "st_paragram.learning.models.untrained"
 
 
 def is_foreign(name: str) -> bool:
@@ -45,11 +30,7 @@ def is_foreign(name: str) -> bool:
 
 
 def random_model(name: str) -> TextEncoder:
-    """A model of the architecture and with the tokenizer of another one, and with random weights (seed 0).
-
-    Raises:
-        ModelDirectoryError: the other model is neither an averaging nor a recurrent one of ours.
-    """
+    """A model of the architecture and with the tokenizer of another one, and with random weights (seed 0)."""
     model: TextEncoder = importlib.import_module(_UNTRAINED).random_model(name)
     return model
 
@@ -77,12 +58,12 @@ def score_each(names: Sequence[str], score: Callable[[TextEncoder], _Result], un
     """
     find_models(names)
     random: dict[str, _Result] = {}
-    if untrained:  # first, since not every model has a vocabulary to take
+    if untrained:
         random[UNTRAINED] = score(random_model(names[0]))
         gc.collect()  # pipelines refer to themselves
     found: dict[str, _Result] = {}
     for name in dict.fromkeys(names):
         logger.info(f"{name}: scoring")
-        found[name] = score(load_model(name))
+        found[name] = score(load_encoder(name))
         gc.collect()
     return found | random

@@ -11,13 +11,13 @@ from sentence_transformers import SentenceTransformer
 from support.generative import SHAPE, batch_of, new_generator
 
 from st_paragram.errors import MissingExtraError, SettingsError, TextError
-from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.families.bgt.generation import measures
 from st_paragram.families.bgt.generation.bleu import CorpusBleu
 from st_paragram.families.bgt.generation.generate import Route, find_route, generate, reconstruct, transfer, translate
 from st_paragram.families.bgt.generation.report import Report
 from st_paragram.families.bgt.generation.rows import Row, read_rows
 from st_paragram.families.bgt.generation.settings import GenerationSettings
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 
 QUICK = GenerationSettings(beam=2, max_length=6)
 GREEDY = GenerationSettings(beam=1, max_length=6)

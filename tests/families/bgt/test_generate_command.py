@@ -13,9 +13,9 @@ from support.generative import new_generator
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.families.bgt.generation.generate import reconstruct, transfer, translate
 from st_paragram.families.bgt.generation.settings import GenerationSettings
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory
 
 QUICK = GenerationSettings(beam=2, max_length=5)

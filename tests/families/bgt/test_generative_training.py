@@ -15,12 +15,12 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt import objective as translation_vae
-from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, other
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.families.bgt.translation_elbo import annealed
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
 import pickle
 
@@ -16,12 +15,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from support import forked
 
-import st_paragram
-from st_paragram.core.encoding.embed import BATCH_SIZE
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import SettingsError
-from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
@@ -152,15 +148,6 @@ def test_integers_are_scaled_by_all_embeddings(model, plain, precision, argument
     check_equal(
         model.encode(TEXTS, precision=precision, **arguments), plain.encode(TEXTS, precision=precision, **arguments)
     )
-
-
-@pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
-def test_all_three_methods(model, plain, name):
-    check_equal(getattr(model, name)(TEXTS), getattr(plain, name)(TEXTS))
-    # The ninth argument by position: a tensor is asked for.
-    positional = (TEXTS, None, None, 4, False, "sentence_embedding", "float32", False, True)
-    check_equal(getattr(model, name)(*positional), getattr(plain, name)(*positional))
-    assert inspect.signature(getattr(model, name)).parameters["batch_size"].default == BATCH_SIZE
 
 
 @pytest.mark.parametrize(
@@ -298,13 +285,6 @@ def test_subclasses_may_change_the_pipeline(vocabulary):
     np.testing.assert_allclose(doubling.encode(TEXTS), 2 * rows, rtol=1e-6)
 
 
-def test_a_lazy_optimiser_hears_of_the_rows(small):
-    seen = []
-    small[0].before_lookup = lambda ids: seen.extend(ids.view(-1).tolist())
-    small.encode(["ba ce", "di"])
-    assert seen == small[0].tokenizer.encode(["ba ce", "di"])[0].tolist()
-
-
 def test_gradients_flow_as_before(small):
     features = small(small.preprocess(TEXTS))
     features["sentence_embedding"].sum().backward()
@@ -337,19 +317,3 @@ def test_a_pool_of_processes(model, monkeypatch):
         check_equal(model.encode(TEXTS, pool=pool, chunk_size=4), model.encode(TEXTS))
     finally:
         model.stop_multi_process_pool(pool)
-
-
-def test_many_threads(model):
-    threads = torch.get_num_threads()
-    texts = TEXTS * 50
-    expected = model.encode(texts)
-    try:
-        torch.set_num_threads(5)
-        np.testing.assert_array_equal(model.encode(texts, batch_size=100), expected)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def test_load_gives_the_encoder(small, tmp_path):
-    model_directory.save(small, tmp_path / "x")
-    assert type(st_paragram.load(tmp_path / "x")) is ParagramEncoder

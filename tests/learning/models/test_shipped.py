@@ -63,7 +63,7 @@ def test_it_is_small_and_whole(name):
 
 
 def test_its_text_is_open_and_its_card_says_so(name):
-    release = read_release(ROOT / "recipes" / "configs" / "release.yaml")
+    release = read_release(ROOT / "recipes" / "release.yaml")
     card = ModelCard.load(shipped_folder(name) / "README.md")
     assert card.data.license == "cc-by-sa-4.0"
     assert sorted(card.data.language) == sorted(SENTENCES)

@@ -15,9 +15,9 @@ from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.description import check_model, describe_model
-from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.models.training_card import model_card
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
@@ -108,7 +108,7 @@ def test_what_opens_in_stock(vocabulary, words, trigrams):
 def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
     for tokenizer in (trigrams, words):
         saved = model_directory.save(model_of(tokenizer), tmp_path / tokenizer.kind)
-        assert describe_model(saved).properties["tokenizer_kind"] == tokenizer.kind
+        assert describe_model(saved)["properties"]["tokenizer_kind"] == tokenizer.kind
         assert "all numbers are finite" in check_model(saved)
         before = fingerprint(saved)
         content = saved / f"{tokenizer.kind}.model"
@@ -129,7 +129,7 @@ def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
 def test_the_card_says_how_a_model_opens(encoder, preparation, said):
     settings = {"dim": 4, "encoder": encoder}
     record = TrainingRecord("m", ("en", "tr"), "a text", 3, preparation, "none", settings, 1.0, 3.0, [])
-    card = model_card(record)
+    card = render(from_record(record))
     assert all(part in card for part in said)
     assert ("cannot read" in card) == ("import SentenceTransformer" not in card)
 

@@ -63,7 +63,9 @@ def mega_batches(folder, store, **settings):
     given = {"max_steps": STEPS, "use_cpu": True, "save_strategy": "no", "per_device_train_batch_size": 3}
     given |= {"megabatch_size": 3, "anneal_interval": 0, **settings}
     evaluator = given.pop("evaluator", None)
-    return MegaBatchTrainer(new_model(store), MegaBatchTrainingArguments(str(folder), **given), store, evaluator=evaluator)
+    return MegaBatchTrainer(
+        new_model(store), MegaBatchTrainingArguments(str(folder), **given), store, evaluator=evaluator
+    )
 
 
 KINDS = pytest.mark.parametrize("make", [plain, mega_batches])

@@ -14,7 +14,7 @@ from support.http_server import serving
 from st_paragram.cli.main import main
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation import fetch, models
 from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, report, run_types
@@ -112,7 +112,7 @@ def test_help_and_refusals_need_no_torch(tmp_path):
 
 
 def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, model, capsys, monkeypatch):
-    monkeypatch.setattr(models, "load_model", lambda name: pytest.fail("scored"))
+    monkeypatch.setattr(models, "load_encoder", lambda name: pytest.fail("scored"))
     assert run(model, "no-such-model", "--data", data, "--benchmarks", "sts") == 1
     assert "no model 'no-such-model'" in capsys.readouterr().err
 
@@ -194,7 +194,7 @@ def test_pairs_and_languages_choose(data, model, capsys):
 
 
 def test_one_model_is_in_memory_at_a_time(data, model, monkeypatch):
-    alive, load = weakref.WeakSet(), models.load_model
+    alive, load = weakref.WeakSet(), models.load_encoder
     others = []
 
     def watched(name):
@@ -202,7 +202,7 @@ def test_one_model_is_in_memory_at_a_time(data, model, monkeypatch):
         alive.add(loaded := load(name))
         return loaded
 
-    monkeypatch.setattr(models, "load_model", watched)
+    monkeypatch.setattr(models, "load_encoder", watched)
     gc.disable()  # the collector must not happen to help
     try:
         found = run_sts([str(model), f"{model}/", str(model)], find_sts(data, ["2012"]), resamples=0)

@@ -19,7 +19,6 @@ from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size as default_batch_size
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.extras import require
-from st_paragram.tools.evaluation.models import is_foreign
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
@@ -56,7 +55,7 @@ def model_meta(name: str) -> ModelMeta:
         results.
 
     Args:
-        name: whatever `load_model` reads.
+        name: whatever `st_paragram.load` reads.
 
     Raises:
         MissingExtraError: mteb is not installed.
@@ -115,7 +114,7 @@ class MtebEncoder:
         name: in mteb's registry; not needed.
         revision: not needed.
         device: torch device; chosen by sentence-transformers if not given.
-        path: whatever `load_model` reads.
+        path: whatever `st_paragram.load` reads.
     """
 
     mteb_model_meta: ModelMeta  # set by mteb
@@ -149,12 +148,9 @@ class MtebEncoder:
 
 def _load(name: str) -> SentenceTransformer:
     """A model of ours, or another directory, as a SentenceTransformer: mteb asks for more than embeddings."""
-    models = "st_paragram.learning.models"  # imported by name: mteb needs torch itself
-    if is_foreign(name):
-        foreign: SentenceTransformer = importlib.import_module(f"{models}.stock").read_directory(Path(name))
-        return foreign
-    ours: SentenceTransformer = importlib.import_module(f"{models}.directory").load(name)
-    return ours
+    models = importlib.import_module("st_paragram.learning.models.directory")  # by name: mteb needs torch itself
+    loaded: SentenceTransformer = models.load(name)
+    return loaded
 
 
 def _model_name(name: str, folder: Path, ours: bool) -> str:

@@ -74,7 +74,7 @@ def evaluate(name: str, tasks: Iterable[AbsTask], output: str | Path | None = No
     """Let mteb score a model on its tasks.
 
     Args:
-        name: whatever `load_model` reads.
+        name: whatever `st_paragram.load` reads.
         tasks: fresh ones, as `make_tasks` makes them.
         output: folder for mteb's own results, `results/<model>/<revision>/<task>.json`. What is there already for the
             same weights and the same data is not computed again. Nothing is written if not given.

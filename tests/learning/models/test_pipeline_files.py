@@ -1,0 +1,140 @@
+"""Model directories of pipelines: sentence-transformers' modules, ours, or both, as `save_pretrained` writes them."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import LSTM, Normalize, Pooling
+from support.stock import lstm_pipeline
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.record import TrainingRecord, read_training_record
+from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.untrained import random_model
+from st_paragram.learning.modules.mean_pool import MeanPool
+from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+
+TEXTS = ["ba ce di", "", "Ω", "fo gu ha je"]
+
+
+def pipelines(vocabulary, pairs):
+    first = SentencePieceEmbedding(vocabulary, 12)
+    return {
+        "stock": lstm_pipeline([text for pair in pairs for text in pair]),
+        "ours and theirs": SentenceTransformer(
+            modules=[first, Pooling(12, pooling_mode="max")], device="cpu", similarity_fn_name="dot"
+        ),
+        "recurrent": SentenceTransformer(
+            modules=[first, LSTM(12, 8), Pooling(16, pooling_mode="mean")], device="cpu", similarity_fn_name="cosine"
+        ),
+        "averaging": SentenceTransformer(modules=[first, MeanPool(12)], device="cpu", similarity_fn_name="cosine"),
+        "unit vectors": SentenceTransformer(
+            modules=[first, MeanPool(12), Normalize()], device="cpu", similarity_fn_name="cosine"
+        ),
+    }
+
+
+KINDS = ["stock", "ours and theirs", "recurrent", "averaging", "unit vectors"]
+
+
+@pytest.fixture
+def model(request, vocabulary, pairs):
+    torch.manual_seed(1)
+    made = pipelines(vocabulary, pairs)[getattr(request, "param", "stock")]
+    made.prompts["query"] = "ba "
+    return made
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    return model_directory.save(model, tmp_path / "x", card="# x\n")
+
+
+@pytest.mark.parametrize("model", KINDS, indirect=True)
+def test_a_pipeline_comes_back_with_its_settings(model, saved, pairs):
+    texts = [*(a for a, _ in pairs[:40]), *TEXTS]
+    loaded = st_paragram.load(saved, device="cpu")
+    assert [type(each) for each in loaded] == [type(each) for each in model]
+    np.testing.assert_allclose(loaded.encode(texts), model.encode(texts), rtol=1e-5, atol=1e-7)
+    assert (loaded.similarity_fn_name, loaded.prompts["query"]) == (model.similarity_fn_name, "ba ")
+    part = st_paragram.load(saved, device="cpu", truncate_dim=3)
+    assert part.encode(texts).shape[1] == 3
+
+
+@pytest.mark.parametrize("model", KINDS, indirect=True)
+@pytest.mark.parametrize("way", ["save", "save_pretrained"])
+def test_what_sentence_transformers_has_written_opens_with_the_same_vectors(model, tmp_path, way):
+    getattr(model, way)(str(tmp_path / "plain"))
+    assert not (tmp_path / "plain" / "st_paragram.json").exists()
+    loaded = st_paragram.load(tmp_path / "plain", device="cpu")
+    np.testing.assert_allclose(loaded.encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7)
+    assert loaded.prompts["query"] == "ba " and loaded._model_card_text
+    averages = isinstance(model[1], MeanPool)
+    assert isinstance(loaded, st_paragram.ParagramEncoder) == averages
+    with pytest.raises(ModelDirectoryError, match=r"needs torch; open it with st_paragram\.load"):
+        st_paragram.Encoder(tmp_path / "plain")
+    again = model_directory.save(loaded, tmp_path / "ours")
+    np.testing.assert_allclose(st_paragram.load(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7)
+    if averages:
+        np.testing.assert_allclose(st_paragram.Encoder(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("architecture", ["stock", "modules"])
+def test_directories_of_earlier_versions_open(model, saved, architecture):
+    (saved / "st_paragram.json").write_text(json.dumps({"format_version": 3, "architecture": architecture}))
+    np.testing.assert_array_equal(st_paragram.load(saved, device="cpu").encode(TEXTS), model.encode(TEXTS))
+
+
+def test_stock_modules_open_without_this_package(model, saved):
+    np.testing.assert_array_equal(SentenceTransformer(str(saved), device="cpu").encode(TEXTS), model.encode(TEXTS))
+
+
+def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
+    record = TrainingRecord("x", ("en", "xx"), "x", 1, {}, "none", {"dim": 1}, 1.0, 1.0, [], translations=[])
+    same = model_directory.save(model, tmp_path / "same", card="# other\n", training=record)
+    assert read_training_record(same) == record and fingerprint(same) == fingerprint(saved)
+    with torch.no_grad():
+        model[1].encoder.bias_hh_l0[0] += 1
+    assert fingerprint(model_directory.save(model, tmp_path / "other")) != fingerprint(saved)
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": "int8"}, {"truncate_dim": 3}])
+def test_there_is_no_table_to_make_smaller(model, tmp_path, arguments):
+    with pytest.raises(SettingsError, match="only averaging models"):
+        model_directory.save(model, tmp_path / "y", **arguments)
+    assert not (tmp_path / "y").exists()
+
+
+def test_export_says_so_in_one_line(saved, tmp_path, capsys):
+    assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int8"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "only averaging models" in line and not (tmp_path / "y").exists()
+
+
+def test_modules_of_other_packages_are_refused(model, tmp_path):
+    class Own(type(model[2])):
+        pass
+
+    model.append(Own(32))
+    for refuse in (model_directory.check_savable, lambda model: model_directory.save(model, tmp_path / "y")):
+        with pytest.raises(ModelDirectoryError, match="Own is not a module of st_paragram or sentence-transformers"):
+            refuse(model)
+    assert not (tmp_path / "y").exists()
+
+
+def test_saved_pipelines_name_public_classes(vocabulary, pairs, tmp_path):
+    saved = model_directory.save(pipelines(vocabulary, pairs)["ours and theirs"], tmp_path / "x")
+    assert json.loads((saved / "modules.json").read_text())[0]["type"] == "st_paragram.SentencePieceEmbedding"
+
+
+@pytest.mark.parametrize("model", ["stock", "recurrent", "averaging"], indirect=True)
+def test_an_untrained_model_has_the_architecture_and_other_weights(model, saved):
+    found = [random_model(str(saved)).encode(TEXTS) for _ in range(2)]
+    np.testing.assert_array_equal(*found)
+    assert np.isfinite(found[0]).all() and found[0].shape == model.encode(TEXTS).shape
+    assert np.abs(found[0] - model.encode(TEXTS)).max() > 0.01
