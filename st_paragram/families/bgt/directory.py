@@ -23,8 +23,8 @@ from st_paragram.core.encoding.table import TableType
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
 from st_paragram.families.bgt import generator_files
-from st_paragram.families.bgt.gaussian_latent import GaussianEncoder
-from st_paragram.families.bgt.generative_objective import SIDES
+from st_paragram.families.bgt.bilingual_generator import GaussianEncoder
+from st_paragram.families.bgt.settings import SIDES
 
 # Pickles of earlier versions name both here.
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder, _Beside  # noqa: F401

@@ -15,7 +15,7 @@ from st_paragram.core.encoding.directory import configured, file_of
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import ModelDirectoryError, refused, short
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.families.bgt.generative_objective import SIDES, Side
+from st_paragram.families.bgt.settings import SIDES, Side
 from st_paragram.learning.models import stock
 from st_paragram.learning.modules.compact_embedding import is_finite
 from st_paragram.learning.modules.transformer_encoder import special_ids

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
-from st_paragram.families.bgt.linear_softmax import LinearSoftmax
+from st_paragram.families.bgt.softmax import LinearSoftmax
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, TransformerShape, initialise
 
@@ -40,9 +40,9 @@ class LatentDecoder(nn.Module):
         super().__init__()
         self.dropout, self.scale = shape.dropout, shape.dim**0.5
         self.embedding = nn.Embedding(vocabulary, shape.dim, padding_idx=special.pad)
-        self.positions = _positions(shape)
-        inside = latent_dim if at_attention else 0
-        layers = [_Layer(shape, inside) for _ in range(shape.layers)]
+        self.positions = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)  # the encoder's; not trained
+        self.positions.weight.data = self.positions.create_weight()
+        layers = [_Layer(shape, latent_dim if at_attention else 0) for _ in range(shape.layers)]
         self.layers = nn.ModuleList(layers)
         self.output = nn.Embedding(vocabulary, shape.dim)
         self.latent_output = nn.Embedding(vocabulary, latent_dim) if at_logits else None
@@ -130,10 +130,3 @@ class _Layer(nn.Module):
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
-
-
-def _positions(shape: TransformerShape) -> nn.Embedding:
-    """The encoder's table of positions, which is not trained."""
-    table = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)
-    table.weight.data = table.create_weight()
-    return table

@@ -14,7 +14,7 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.families.bgt.trainer import HELD_OUT_LOSS, GenerativeTrainer, GenerativeTrainingArguments

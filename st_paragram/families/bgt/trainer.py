@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.gaussian_latent import active_units
-from st_paragram.families.bgt.generative_objective import SIDES, Side
+from st_paragram.families.bgt.bilingual_generator import active_units
+from st_paragram.families.bgt.settings import SIDES, Side
 from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.families.bgt.token_batches import TokenBatches
 from st_paragram.families.bgt.translation_elbo import ElboTerms, TranslationElbo, annealed

@@ -18,11 +18,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from st_paragram.families.bgt.bilingual_generator import BilingualGenerator
-from st_paragram.families.bgt.gaussian_latent import Gaussian
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, Gaussian
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.families.bgt.linear_cross_entropy import linear_cross_entropy
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.softmax import linear_cross_entropy
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
 

@@ -1,0 +1,131 @@
+"""The softmax over the vocabulary: its logits, of all ids or of some, and their cross-entropy.
+
+Logits are E_h h + E_z z, where h belongs to a token and z to its sentence. That is E [z; h], the "Logit" injection of
+EMNLP 2020, with the part of z computed once a sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+_CHUNK = 1 << 21  # logits at a time: few enough to stay in a cache, enough to keep threads busy
+
+
+@dataclass(frozen=True)
+class LinearSoftmax:
+    """The parts of the logits of N tokens of S sentences.
+
+    Attributes:
+        states: h, float (N, d).
+        of_states: E_h, float (V, d).
+        latents: z, float (S, k); None where the logits have no part of it.
+        of_latents: E_z, float (V, k); None with `latents`.
+        sentences: The sentence of each token, int64 (N,), never falling.
+        offsets: What is added to the logits of all tokens, float (V,), without gradients; None for nothing.
+    """
+
+    states: Tensor
+    of_states: Tensor
+    latents: Tensor | None = None
+    of_latents: Tensor | None = None
+    sentences: Tensor | None = None
+    offsets: Tensor | None = None
+
+    def logits(self) -> Tensor:
+        """All logits at once, (N, V): for few tokens; `linear_cross_entropy` never makes them all."""
+        states, table = self.states, self.of_states
+        if self.latents is not None and self.of_latents is not None and self.sentences is not None:
+            # What belongs to a sentence is a column of the table, and the states say to which one a token belongs: one
+            # product makes the logits, and one their gradients.
+            columns = torch.arange(len(self.latents), device=states.device)
+            states = torch.cat([states, (self.sentences[:, None] == columns).to(states.dtype)], 1)
+            table = torch.cat([table, self.of_latents @ self.latents.T], 1)
+        return F.linear(states, table, self.offsets)
+
+    def among(self, targets: Tensor, others: int) -> tuple[LinearSoftmax, Tensor]:
+        """The same softmax over all targets of a batch and a sample of the other ids.
+
+        The sampled ids stand for all others, by the logarithm of how many each stands for: what a softmax divides by is
+        then right in expectation, with the part of the batch's own ids, which are the frequent ones, exact (uniform
+        sampling of Bengio and Senécal, 2008, outside the batch).
+
+        Args:
+            targets: int64 (N,).
+            others: ids to draw, without replacement; with as many as there are, the softmax stays as it is.
+
+        Returns:
+            The smaller layer, and the targets' places in it, int64 (N,).
+        """
+        own, places = targets.unique(return_inverse=True)
+        left = torch.ones(len(self.of_states), dtype=torch.bool, device=targets.device)
+        left[own] = False
+        rest = left.nonzero()[:, 0]
+        if others >= len(rest):
+            return self, targets
+        drawn = rest[torch.randperm(len(rest), device=rest.device)[:others]]
+        ids = torch.cat([own, drawn])
+        offsets = self.states.new_zeros(len(ids), dtype=torch.float32)
+        offsets[len(own) :] = math.log(len(rest) / max(others, 1))
+        of_latents = None if self.of_latents is None else self.of_latents[ids]
+        smaller = LinearSoftmax(self.states, self.of_states[ids], self.latents, of_latents, self.sentences, offsets)
+        return smaller, places
+
+
+def linear_cross_entropy(layer: LinearSoftmax, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of tokens, summed, of some tokens at a time: the table of all logits never exists.
+
+    Args:
+        layer: the parts of the logits.
+        targets: ids below V, int64 (N,).
+        smoothing: share of the probability that label smoothing spreads over the V ids of the layer.
+
+    Returns:
+        The sum in nats, a scalar that has gradients; and the same without smoothing, which has none.
+    """
+    parts = (layer.states, layer.of_states, layer.latents, layer.of_latents)
+    return _Chunks.apply(layer, targets, smoothing, *parts)  # type: ignore[no-any-return]
+
+
+class _Chunks(torch.autograd.Function):
+    """Gradients are computed in the forward pass, while a chunk's logits are there."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: LinearSoftmax, targets: Tensor, smoothing: float, *parts: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401
+        leaves = [part if part is None else part.detach().requires_grad_() for part in parts]
+        wanted = [place for place, needed in enumerate(ctx.needs_input_grad[3:]) if needed]
+        sums = {place: torch.zeros_like(parts[place]) for place in wanted}
+        size = max(1, _CHUNK // len(layer.of_states))
+        entropies = []
+        for begin in range(0, len(targets), size):
+            tokens, which, sentences = slice(begin, begin + size), slice(None), None
+            if layer.sentences is not None:
+                sentences = layer.sentences[tokens]
+                which = slice(int(sentences[0]), int(sentences[-1]) + 1)
+                sentences = sentences - sentences[0]
+            places = (tokens, slice(None), which, slice(None))
+            with torch.enable_grad():
+                chunk = [None if leaf is None else leaf[place] for leaf, place in zip(leaves, places, strict=True)]
+                logits = LinearSoftmax(*chunk, sentences, layer.offsets).logits()
+                logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+                total = F.cross_entropy(logits, targets[tokens], reduction="sum", label_smoothing=smoothing)
+            for place, gradient in zip(wanted, torch.autograd.grad(total, [chunk[p] for p in wanted]) if wanted else ()):
+                sums[place][places[place]] += gradient
+            plain = total.detach()
+            if smoothing:  # which takes this share of the targets' logits and spreads it over all
+                of_targets = logits.detach().gather(1, targets[tokens, None])[:, 0]
+                plain = plain + smoothing * (logits.detach().mean(1) - of_targets).sum()
+            entropies.append(torch.stack([total.detach(), plain]))
+        ctx.gradients = [sums.get(place) for place in range(len(parts))]
+        total, plain = torch.stack(entropies).sum(0)
+        ctx.mark_non_differentiable(plain)
+        return total, plain
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # noqa: ANN401
+        return None, None, None, *(None if gradient is None else gradient * scale for gradient in ctx.gradients)
