@@ -40,62 +40,6 @@ class Hypothesis:
     score: float
 
 
-@dataclass(frozen=True)
-class _Beams:
-    """The beams of the S sentences that are not done yet.
-
-    Attributes:
-        sentences: Which sentences these are, int64 (S,).
-        latents: Of each beginning, float (S * beam, k).
-        prefixes: The end of sentence and the ids so far, int64 (S, beam, 1 + length).
-        scores: Log probabilities, float32 (S, beam); those of beginnings that there are not are -inf.
-        finished: Hypotheses that have ended, int64 (S,).
-    """
-
-    sentences: Tensor
-    latents: Tensor
-    prefixes: Tensor
-    scores: Tensor
-    finished: Tensor
-
-    @classmethod
-    def start(cls, latents: Tensor, end: int, beam: int) -> _Beams:
-        """One empty beginning for each of S latent vectors."""
-        count = len(latents)
-        scores = latents.new_full((count, beam), _NEVER, dtype=torch.float32)
-        scores[:, 0] = 0
-        sentences = torch.arange(count, device=latents.device)
-        prefixes = torch.full((count, beam, 1), end, device=latents.device)
-        return cls(sentences, latents.repeat_interleave(beam, 0), prefixes, scores, torch.zeros_like(sentences))
-
-    def candidates(self, decoder: NextLogits, allowed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations by one id, twice as many as beginnings, so that enough of them do not end.
-
-        Args:
-            decoder: gives logits.
-            allowed: ids that may come next, bool (V,).
-
-        Returns:
-            Log probabilities, float32 (S, m), falling; the beginnings and the ids that extend them, int64 (S, m).
-        """
-        count, beam = self.scores.shape
-        logits = decoder.next_logits(self.prefixes.flatten(0, 1), self.latents)
-        of_next = logits.float().log_softmax(-1).masked_fill(~allowed, _NEVER)
-        vocabulary = of_next.shape[-1]
-        scores = (self.scores.reshape(-1, 1) + of_next).view(count, beam * vocabulary)
-        best, places = scores.topk(min(2 * beam, beam * vocabulary))
-        return best, places // vocabulary, places % vocabulary
-
-    def advanced(self, scores: Tensor, parents: Tensor, ids: Tensor, finished: Tensor) -> _Beams:
-        """Go on with these continuations, each (S, beam); sentences that are done leave."""
-        beam = self.scores.shape[1]
-        going = (finished < beam) & scores.isfinite().any(1)
-        taken = self.prefixes.gather(1, parents[:, :, None].expand(-1, -1, self.prefixes.shape[2]))
-        prefixes = torch.cat([taken, ids[:, :, None]], 2)
-        latents = self.latents.view(len(going), beam, -1)[going].flatten(0, 1)
-        return _Beams(self.sentences[going], latents, prefixes[going], scores[going], finished[going])
-
-
 def beam_search(
     decoder: NextLogits,
     latents: Tensor,
@@ -123,27 +67,39 @@ def beam_search(
         S hypotheses; one of no ids and a score of -inf where nothing could be written.
     """
     best = [Hypothesis((), _NEVER)] * len(latents)
-    beams = _Beams.start(latents, end, beam)
+    # Of the sentences that are not done yet: their numbers (S,), log probabilities of beginnings (S, beam), the
+    # beginnings after the end of sentence that each has first (S, beam, 1 + length), and how many have finished (S,).
+    sentences = torch.arange(len(latents), device=latents.device)
+    scores = latents.new_full((len(latents), beam), _NEVER, dtype=torch.float32)
+    scores[:, 0] = 0
+    prefixes = torch.full((len(latents), beam, 1), end, device=latents.device)
+    finished = torch.zeros_like(sentences)
     for length in range(max_length + 1):
-        if not len(beams.sentences):
+        if not len(sentences):
             break
         allowed = writable & (length < max_length)
         allowed[end] = length > 0
-        scores, parents, ids = beams.candidates(decoder, allowed)
+        logits = decoder.next_logits(prefixes.flatten(0, 1), latents[sentences].repeat_interleave(beam, 0))
+        of_next = logits.float().log_softmax(-1).masked_fill(~allowed, _NEVER)
+        vocabulary = of_next.shape[1]
+        every = (scores.reshape(-1, 1) + of_next).view(len(sentences), beam * vocabulary)
+        # Twice as many as beginnings, so that enough of them do not end; falling.
+        scores, places = every.topk(min(2 * beam, beam * vocabulary))
+        parents, ids = places // vocabulary, places % vocabulary
+
         ends = (ids == end) & scores.isfinite()
         ending = ends[:, :beam]
-        normalised = (scores[:, :beam] / (length + 1) ** penalty).masked_fill(~ending, _NEVER)
-        _keep_better(best, beams, normalised, parents)
+        found, columns = (scores[:, :beam] / (length + 1) ** penalty).masked_fill(~ending, _NEVER).max(1)
+        for row, (sentence, score) in enumerate(zip(sentences.tolist(), found.tolist(), strict=True)):
+            if score > best[sentence].score:
+                beginning = prefixes[row, parents[row, columns[row]], 1:]
+                best[sentence] = Hypothesis(tuple(beginning.tolist()), score)
+
         others = (ids == end).int().argsort(dim=1, stable=True)[:, :beam]  # the best that do not end, in their order
         scores, parents, ids = (each.gather(1, others) for each in (scores.masked_fill(ends, _NEVER), parents, ids))
-        beams = beams.advanced(scores, parents, ids, beams.finished + ending.sum(1))
+        finished += ending.sum(1)
+        going = (finished < beam) & scores.isfinite().any(1)
+        taken = prefixes.gather(1, parents[:, :, None].expand(-1, -1, prefixes.shape[2]))
+        prefixes = torch.cat([taken, ids[:, :, None]], 2)[going]
+        sentences, scores, finished = sentences[going], scores[going], finished[going]
     return best
-
-
-def _keep_better(best: list[Hypothesis], beams: _Beams, scores: Tensor, parents: Tensor) -> None:
-    """Put the best of a step's finished hypotheses, scores (S, n), in the places of worse ones."""
-    found, columns = scores.max(1)
-    for row, (sentence, score) in enumerate(zip(beams.sentences.tolist(), found.tolist(), strict=True)):
-        if score > best[sentence].score:
-            beginning = beams.prefixes[row, parents[row, columns[row]], 1:]
-            best[sentence] = Hypothesis(tuple(beginning.tolist()), score)

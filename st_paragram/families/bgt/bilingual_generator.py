@@ -22,15 +22,10 @@ _ACTIVE_VARIANCE = 0.01
 
 @dataclass(frozen=True)
 class Gaussian:
-    """A diagonal Gaussian for each of B sentences (Kingma and Welling, ICLR 2014, equations 9 and 10).
+    """A diagonal Gaussian for each of B sentences (Kingma and Welling, ICLR 2014, equations 9 and 10)."""
 
-    Attributes:
-        mean: float (B, k).
-        log_variance: float (B, k).
-    """
-
-    mean: Tensor
-    log_variance: Tensor
+    mean: Tensor  # float (B, k)
+    log_variance: Tensor  # float (B, k)
 
     def sample(self, noise: Tensor) -> Tensor:
         """Samples (B, k) by reparameterisation; `noise`, (B, k), is of N(0, I)."""
@@ -52,12 +47,7 @@ class GaussianEncoder(nn.Module):
         nn.init.xavier_uniform_(self.log_variance.weight)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Gaussian:
-        """The Gaussians of B sentences.
-
-        Args:
-            ids: int64 (B, L), each row ended and filled up.
-            mask: bool (B, L): True but where it is filled up.
-        """
+        """The Gaussians of B sentences: int64 (B, L), each ended and filled up, and bool (B, L), what is not filled."""
         states = pooled_states(self.pipeline, ids, mask)
         dense: Any = self.pipeline[2]
         return Gaussian(dense.linear(states).float(), self.log_variance(states).float())
@@ -70,23 +60,14 @@ def active_units(means: Tensor) -> int:
 
 @dataclass(frozen=True)
 class DecoderShape:
-    """Which decoders there are, and their sizes.
+    """Which decoders there are, and their sizes."""
 
-    Attributes:
-        transformer: Of each.
-        latent_dim: Components of the semantic latent variable, and of each language's.
-        generators: Sides that are written out of all latent variables.
-        translators: Sides that are written out of the other side's meaning.
-        at_attention: Latent variables reach the layers.
-        at_logits: Latent variables reach the logits.
-    """
-
-    transformer: TransformerShape
-    latent_dim: int
-    generators: Sequence[Side]
-    translators: Sequence[Side]
-    at_attention: bool = True
-    at_logits: bool = True
+    transformer: TransformerShape  # of each
+    latent_dim: int  # components of the semantic latent variable, and of each language's
+    generators: Sequence[Side]  # sides that are written out of all latent variables
+    translators: Sequence[Side]  # sides that are written out of the other side's meaning
+    at_attention: bool = True  # latent variables reach the layers
+    at_logits: bool = True  # latent variables reach the logits
 
 
 class BilingualGenerator(nn.Module):

@@ -24,10 +24,10 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
 from st_paragram.families.bgt import generator_files
 from st_paragram.families.bgt.bilingual_generator import GaussianEncoder
-from st_paragram.families.bgt.settings import SIDES
 
 # Pickles of earlier versions name both here.
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder, _Beside  # noqa: F401
+from st_paragram.families.bgt.settings import SIDES
 from st_paragram.learning.models import stock
 
 #: The name of the architecture in `st_paragram.json`.

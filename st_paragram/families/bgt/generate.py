@@ -36,13 +36,9 @@ class Route:
 def reconstruct(
     model: GenerativeEncoder, texts: Sequence[str], language: str | None = None, settings: GenerationSettings = _DEFAULT
 ) -> list[str]:
-    """Write sentences again: from their meaning and, where the model has one, their language variable.
+    """Write sentences again, from their meaning and, where the model has one, their language variable.
 
-    Args:
-        model: with a generator of the language.
-        texts: N sentences of it.
-        language: its code; by default the first that the model can do this for.
-        settings: of the search.
+    Their language is by default the first that the model can do this for.
     """
     return list(generate(model, find_route(model, "reconstruct", language), ((text, text) for text in texts), settings))
 
@@ -54,15 +50,7 @@ def translate(
     target: str | None = None,
     settings: GenerationSettings = _DEFAULT,
 ) -> list[str]:
-    """Write what sentences mean in the model's other language.
-
-    Args:
-        model: with a translator.
-        texts: N sentences.
-        source: code of their language; by default the one that `target` is not.
-        target: code of the language to write; by default the second of the model, if it is not the source.
-        settings: of the search.
-    """
+    """Write what sentences mean in the model's other language; by default, in its second."""
     route = find_route(model, "translate", source, target)
     return list(generate(model, route, ((text, text) for text in texts), settings))
 
@@ -74,14 +62,9 @@ def transfer(
     language: str | None = None,
     settings: GenerationSettings = _DEFAULT,
 ) -> list[str]:
-    """Write what sentences mean in the style of others: with the others' language variable.
+    """Write what sentences, of either language, mean in the style of others: with the others' language variable.
 
-    Args:
-        model: with a generator and an encoder of the language.
-        texts: N sentences, of either language.
-        styles: N sentences of the language that is written.
-        language: its code; by default the first that the model can do this for.
-        settings: of the search.
+    The language of the styles, which is written, is by default the first that the model can do this for.
     """
     if len(texts) != len(styles):
         raise SettingsError(f"{len(texts)} sentences and {len(styles)} styles; give a style for each sentence")
@@ -96,7 +79,7 @@ def find_route(model: GenerativeEncoder, task: Task, source: str | None = None, 
     for language in (source, target):
         if language not in (None, *model.languages):
             raise SettingsError(f"no language {language!r} in this model; it knows {' and '.join(model.languages)}")
-    codes = dict(zip(model.languages, SIDES, strict=True))
+    codes, generator = dict(zip(model.languages, SIDES, strict=True)), model.generator
     read, written = codes.get(source or ""), codes.get(target or "")
     if task == "translate":
         if read and read == written:
@@ -106,20 +89,15 @@ def find_route(model: GenerativeEncoder, task: Task, source: str | None = None, 
         if read and written and read != written:
             raise SettingsError(f"a reconstruction from {source} to {target}; name one language, or translate")
         written = written or read
-    generator = model.generator
     decoders = generator.translators if task == "translate" else generator.generators
     able = [side for side in SIDES if side in decoders and (task != "transfer" or generator.languages)]
     if not able or (written and written not in able):
-        parts = {
-            "language encoders": generator.languages,
-            "generators": generator.generators,
-            "translators": generator.translators,
-        }
-        there = (
-            f"{name}: {' and '.join(code for code, side in codes.items() if side in part) or 'none'}"
-            for name, part in parts.items()
-        )
-        where = f" {'into' if task == 'translate' else 'in'} {target or source}" if able and written else ""
+        there = []
+        for name in ("languages", "generators", "translators"):
+            known = [code for code, side in codes.items() if side in getattr(generator, name)]
+            there.append(f"{name.replace('languages', 'language encoders')}: {' and '.join(known) or 'none'}")
+        language = next((code for code, side in codes.items() if side == written), "")
+        where = f" {'into' if task == 'translate' else 'in'} {language}" if able else ""
         raise SettingsError(f"this model cannot {task}{where}: {'; '.join(there)}")
     return Route(task, written or able[-1 if task == "translate" else 0])
 
@@ -140,10 +118,9 @@ def generate(
         settings: of the search.
         done: called after each batch with the number of sentences written.
     """
-    tokenizer = model.sentencepiece
+    tokenizer, rows = model.sentencepiece, iter(rows)
     pieces = [tokenizer.piece(one) is not None for one in range(len(tokenizer))]
     writable = torch.tensor(pieces, device=model.device)
-    rows = iter(rows)
     while block := list(islice(rows, _BLOCK * settings.batch_size)):
         written = [""] * len(block)
         full = [row for row, texts in enumerate(block) if all(text.strip() for text in texts)]
@@ -151,7 +128,8 @@ def generate(
         full.sort(key=lambda row: len(block[row][1]))  # those of like length are done at like times
         for start in range(0, len(full), settings.batch_size):
             some = full[start : start + settings.batch_size]
-            for row, text in zip(some, _written(model, route, [block[row] for row in some], writable, settings)):
+            texts = _written(model, route, [block[row] for row in some], writable, settings)
+            for row, text in zip(some, texts, strict=True):
                 written[row] = text
             done(len(some))
         yield from written
@@ -159,7 +137,7 @@ def generate(
 
 @torch.inference_mode()
 def _written(
-    model: GenerativeEncoder, route: Route, rows: Sequence[tuple[str, str]], writable: Tensor, settings: GenerationSettings
+    model: GenerativeEncoder, route: Route, rows: list[tuple[str, str]], writable: Tensor, settings: GenerationSettings
 ) -> list[str]:
     """Write a sentence for each row of a batch."""
     generator, (sources, styles) = model.generator, zip(*rows, strict=True)
@@ -174,13 +152,8 @@ def _written(
         decoders = generator.generators
         if generator.languages:
             latents = torch.cat([mean(generator.languages[route.side], styles), latents], 1)
-    found = beam_search(
-        cast("NextLogits", decoders[route.side]),
-        latents,
-        generator.special.end,
-        writable,
-        settings.beam,
-        max(1, min(settings.max_length, generator.max_length - 1)),  # one position more is the beginning
-        settings.length_penalty,
-    )
+    decoder = cast("NextLogits", decoders[route.side])
+    longest = max(1, min(settings.max_length, generator.max_length - 1))  # one position more is the beginning
+    search = (settings.beam, longest, settings.length_penalty)
+    found = beam_search(decoder, latents, generator.special.end, writable, *search)
     return [" ".join(model.sentencepiece.decode(one.ids).split()) for one in found]

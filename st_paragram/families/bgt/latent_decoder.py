@@ -17,16 +17,7 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, Transfo
 
 
 class LatentDecoder(nn.Module):
-    """A decoder of sentences of V ids out of latent vectors of k components.
-
-    Args:
-        vocabulary: V.
-        shape: of the transformer; d is its `dim`.
-        latent_dim: k.
-        special: the ids that are not text.
-        at_attention: let the latent vector into each layer.
-        at_logits: let it into the logits.
-    """
+    """A decoder of sentences of V ids out of latent vectors of k components, which reach layers, logits or both."""
 
     def __init__(
         self,
@@ -54,15 +45,12 @@ class LatentDecoder(nn.Module):
                 nn.init.normal_(table.weight, std=shape.dim**-0.5)
 
     def states(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """The state at each place, computed from what precedes it.
+        """The state at each place, float (B, L, d), computed from what precedes it.
 
         Args:
             previous: int64 (B, L): the end of sentence, then the ids so far; what fills a row up comes last and, since
                 no place sees later ones, does not count.
             latents: float (B, k).
-
-        Returns:
-            float (B, L, d).
         """
         x = self.embedding(previous) * self.scale + self.positions(previous.shape)
         x = F.dropout(x, self.dropout, self.training)

@@ -18,23 +18,14 @@ Objective = Literal["bgt", "no-langvars", "no-prior", "bilingual-trans", "englis
 
 @dataclass(frozen=True)
 class ObjectiveParts:
-    """The parts of an objective.
+    """The parts of an objective."""
 
-    Attributes:
-        prior: Latent variables are random, and their divergence from N(0, I) is a term.
-        languages: Each language has a separate latent variable.
-        generators: Sides that are written out of the latent variables of the pair.
-        translators: Sides that are written out of the other side's meaning.
-        weight: Of translations.
-        batch_tokens: Size of the paper's batches.
-    """
-
-    prior: bool
-    languages: bool
-    generators: tuple[Side, ...]
-    translators: tuple[Side, ...]
-    weight: float = 1.0
-    batch_tokens: int = 25_000
+    prior: bool  # latent variables are random, and their divergence from N(0, I) is a term
+    languages: bool  # each language has a separate latent variable
+    generators: tuple[Side, ...]  # sides that are written out of the latent variables of the pair
+    translators: tuple[Side, ...]  # sides that are written out of the other side's meaning
+    weight: float = 1.0  # of translations
+    batch_tokens: int = 25_000  # the paper's batch size
 
 
 #: EMNLP 2020, section 4. Where a shared encoder only translates, both directions have half the weight, as in the

@@ -49,18 +49,11 @@ class LinearSoftmax:
         return F.linear(states, table, self.offsets)
 
     def among(self, targets: Tensor, others: int) -> tuple[LinearSoftmax, Tensor]:
-        """The same softmax over all targets of a batch and a sample of the other ids.
+        """The same softmax over all targets of a batch, int64 (N,), and a sample of `others` of the other ids.
 
         The sampled ids stand for all others, by the logarithm of how many each stands for: what a softmax divides by is
         then right in expectation, with the part of the batch's own ids, which are the frequent ones, exact (uniform
-        sampling of Bengio and Senécal, 2008, outside the batch).
-
-        Args:
-            targets: int64 (N,).
-            others: ids to draw, without replacement; with as many as there are, the softmax stays as it is.
-
-        Returns:
-            The smaller layer, and the targets' places in it, int64 (N,).
+        sampling of Bengio and Senécal, 2008, outside the batch). Also returns the targets' places among the ids.
         """
         own, places = targets.unique(return_inverse=True)
         left = torch.ones(len(self.of_states), dtype=torch.bool, device=targets.device)
@@ -78,15 +71,10 @@ class LinearSoftmax:
 
 
 def linear_cross_entropy(layer: LinearSoftmax, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of tokens, summed, of some tokens at a time: the table of all logits never exists.
+    """The cross-entropy of tokens, in nats, summed, of some at a time: the table of all logits never exists.
 
-    Args:
-        layer: the parts of the logits.
-        targets: ids below V, int64 (N,).
-        smoothing: share of the probability that label smoothing spreads over the V ids of the layer.
-
-    Returns:
-        The sum in nats, a scalar that has gradients; and the same without smoothing, which has none.
+    `smoothing` is the share of the probability that label smoothing spreads over the V ids of the layer. Returns the
+    sum, a scalar that has gradients, and the same without smoothing, which has none; `targets` are int64 (N,).
     """
     parts = (layer.states, layer.of_states, layer.latents, layer.of_latents)
     return _Chunks.apply(layer, targets, smoothing, *parts)  # type: ignore[no-any-return]
@@ -96,12 +84,17 @@ class _Chunks(torch.autograd.Function):
     """Gradients are computed in the forward pass, while a chunk's logits are there."""
 
     @staticmethod
-    def forward(ctx: Any, layer: LinearSoftmax, targets: Tensor, smoothing: float, *parts: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401
+    def forward(  # type: ignore[override]
+        ctx: Any,  # noqa: ANN401
+        layer: LinearSoftmax,
+        targets: Tensor,
+        smoothing: float,
+        *parts: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
         leaves = [part if part is None else part.detach().requires_grad_() for part in parts]
         wanted = [place for place, needed in enumerate(ctx.needs_input_grad[3:]) if needed]
-        sums = {place: torch.zeros_like(parts[place]) for place in wanted}
-        size = max(1, _CHUNK // len(layer.of_states))
-        entropies = []
+        sums = [torch.zeros_like(leaf) if place in wanted else None for place, leaf in enumerate(leaves)]
+        size, entropies = max(1, _CHUNK // len(layer.of_states)), []
         for begin in range(0, len(targets), size):
             tokens, which, sentences = slice(begin, begin + size), slice(None), None
             if layer.sentences is not None:
@@ -114,14 +107,15 @@ class _Chunks(torch.autograd.Function):
                 logits = LinearSoftmax(*chunk, sentences, layer.offsets).logits()
                 logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
                 total = F.cross_entropy(logits, targets[tokens], reduction="sum", label_smoothing=smoothing)
-            for place, gradient in zip(wanted, torch.autograd.grad(total, [chunk[p] for p in wanted]) if wanted else ()):
-                sums[place][places[place]] += gradient
-            plain = total.detach()
-            if smoothing:  # which takes this share of the targets' logits and spreads it over all
-                of_targets = logits.detach().gather(1, targets[tokens, None])[:, 0]
-                plain = plain + smoothing * (logits.detach().mean(1) - of_targets).sum()
-            entropies.append(torch.stack([total.detach(), plain]))
-        ctx.gradients = [sums.get(place) for place in range(len(parts))]
+            if wanted:
+                gradients = torch.autograd.grad(total, [chunk[place] for place in wanted])
+                for place, gradient in zip(wanted, gradients, strict=True):
+                    sums[place][places[place]] += gradient
+            total, logits = total.detach(), logits.detach()
+            of_targets = logits.gather(1, targets[tokens, None])[:, 0]
+            plain = total + smoothing * (logits.mean(1) - of_targets).sum() if smoothing else total
+            entropies.append(torch.stack([total, plain]))
+        ctx.gradients = sums
         total, plain = torch.stack(entropies).sum(0)
         ctx.mark_non_differentiable(plain)
         return total, plain

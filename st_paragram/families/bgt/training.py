@@ -66,7 +66,9 @@ def _tokenizer(store: PairStore) -> Tokenizer:
             f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
         )
     if store.languages[0] == store.languages[1]:
-        raise SettingsError(f"{store.path}: pairs of {store.languages[0]} alone; a generative model needs two languages")
+        raise SettingsError(
+            f"{store.path}: pairs of {store.languages[0]} alone; a generative model needs two languages"
+        )
     try:
         special_ids(first)
     except SettingsError as error:

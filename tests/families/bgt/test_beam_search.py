@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.generative import LATENT, SHAPE, new_generator
 
-from st_paragram.families.bgt.generation.beam_search import Hypothesis, beam_search
+from st_paragram.families.bgt.beam_search import Hypothesis, beam_search
 
 END, PAD, UNKNOWN, V = 0, 1, 2, 6
 WRITABLE = torch.tensor([False, False, False, True, True, True])

@@ -17,7 +17,7 @@ from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.directory import GENERATIVE, GenerativeEncoder
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from st_paragram.learning.modules.transformer_encoder import pooled_states

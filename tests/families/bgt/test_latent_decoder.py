@@ -9,7 +9,6 @@ from support.generative import LATENT, SHAPE, batch_of, greedy
 from torch import nn
 
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.families.bgt.linear_softmax import LinearSoftmax
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
 
 TWO_LAYERS = TransformerShape(dim=16, layers=2, heads=4, ffn_dim=24, dropout=0.4, max_length=40)
@@ -153,55 +152,6 @@ def test_all_parameters_get_gradients_and_positions_none(vocabulary, batch, late
     without = [name for name, parameter in decoder.named_parameters() if parameter.grad is None]
     assert without == ["positions.weight"]
     assert not decoder.embedding.weight.grad[special_ids(vocabulary).pad].any()
-
-
-# The softmax over some of the vocabulary.
-
-
-def layer_of(tokens=9, sentences=3, ids=40, dim=5, k=4):
-    rows = torch.arange(tokens) * sentences // tokens
-    return LinearSoftmax(
-        torch.randn(tokens, dim), torch.randn(ids, dim), torch.randn(sentences, k), torch.randn(ids, k), rows
-    )
-
-
-TARGETS = torch.tensor([7, 7, 3, 39, 0, 3, 12, 7, 20])
-
-
-@pytest.mark.parametrize("others", [34, 35, 10**6])
-def test_with_as_many_others_as_there_are_nothing_changes(others):
-    layer = layer_of()
-    smaller, targets = layer.among(TARGETS, others)
-    assert smaller is layer and targets is TARGETS
-
-
-@pytest.mark.parametrize("others", [0, 1, 10, 33])
-def test_targets_keep_their_ids(others):
-    layer = layer_of()
-    smaller, places = layer.among(TARGETS, others)
-    own = TARGETS.unique()
-    assert len(smaller.of_states) == len(own) + others
-    for table, all_of_them in ((smaller.of_states, layer.of_states), (smaller.of_latents, layer.of_latents)):
-        assert torch.equal(table[places], all_of_them[TARGETS])
-        assert len(table.unique(dim=0)) == len(table)
-    full, some = layer.logits(), smaller.logits()
-    torch.testing.assert_close(some.gather(1, places[:, None]), full.gather(1, TARGETS[:, None]))
-
-
-@pytest.mark.parametrize("others", [1, 8])
-def test_what_a_softmax_divides_by_is_right_in_expectation(others):
-    layer = layer_of()
-    full = layer.logits().exp().sum(1)
-    drawn = torch.stack([layer.among(TARGETS, others)[0].logits().exp().sum(1) for _ in range(3000)])
-    error = drawn.std(0) / 3000**0.5
-    assert ((drawn.mean(0) - full).abs() < 5 * error + 1e-4 * full).all()
-
-
-def test_without_latent_vectors():
-    layer = LinearSoftmax(torch.randn(9, 5), torch.randn(40, 5))
-    smaller, places = layer.among(TARGETS, 10)
-    assert smaller.logits().shape == (9, 6 + 10) and smaller.of_latents is None
-    torch.testing.assert_close(smaller.logits().gather(1, places[:, None]), layer.logits().gather(1, TARGETS[:, None]))
 
 
 def test_attention_weights_are_not_dropped_in_training(vocabulary):

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from support.generative import LATENT, TransformerShape, batch_of, batches_of, new_generator, new_loss
 from torch.distributions import Normal
 
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, other
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, other
 from st_paragram.families.bgt.translation_elbo import TranslationElbo, annealed
 
 KL = {"kl_semantic"}
