@@ -22,7 +22,7 @@ from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.families.bgt.generate import transfer
+from st_paragram.families.bgt.generate import generate
 from st_paragram.families.bgt.settings import GenerationSettings
 from st_paragram.learning.models.directory import load
 from st_paragram.tools.score_files import score_pairs
@@ -53,11 +53,14 @@ def main() -> int:
     add_setting_options(parser, GenerationSettings)
     arguments = parser.parse_args()
     settings = GenerationSettings(**given(arguments, GenerationSettings))
-    rows = [pair for pair in read_pairs(TextSource((arguments.pairs,), ("source", "style"))) if all(map(str.strip, pair))]
-    sources, styles = [source for source, _ in rows], [style for _, style in rows]
-    outputs = transfer(cast("GenerativeEncoder", load(arguments.model)), sources, styles, arguments.to, settings)
-    cosines = [score for score, _, _ in score_pairs(load(arguments.scorer), zip(outputs, sources, strict=True))]
-    texts = list(zip(sources, styles, outputs, strict=True))
+    rows = [
+        pair for pair in read_pairs(TextSource((arguments.pairs,), ("source", "style"))) if all(map(str.strip, pair))
+    ]
+    model = cast("GenerativeEncoder", load(arguments.model))
+    outputs = list(generate(model, "transfer", rows, target=arguments.to, settings=settings))
+    compared = ((output, source) for output, (source, _) in zip(outputs, rows, strict=True))
+    cosines = [score for score, _, _ in score_pairs(load(arguments.scorer), compared)]
+    texts = [[*row, output] for row, output in zip(rows, outputs, strict=True)]
     found = [[cosine, *measures(text[2], *text[:2])] for cosine, text in zip(cosines, texts, strict=True)]
     made = [[*text, *(f"{value:.2f}" for value in values)] for text, values in zip(texts, found, strict=True)]
     means = [f"{sum(column) / len(column):.3f}" for column in zip(*found, strict=True)]

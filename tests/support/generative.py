@@ -6,11 +6,11 @@ import copy
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from st_paragram.families.bgt import training
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.families.bgt.settings import OBJECTIVES, SIDES
-from st_paragram.families.bgt.settings import GenerativeSettings
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings
 from st_paragram.families.bgt.translation_elbo import TranslationElbo
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
@@ -68,6 +68,12 @@ def new_trainer(store, settings, folder, **arguments):
     for name, value in ({"save_strategy": "no"} | arguments).items():
         setattr(trainer.args, name, value)
     return trainer
+
+
+def log_probabilities(decoder, batch, latents):
+    """The logarithm of each sentence's probability given its latent vector, (B,), by a plain softmax."""
+    of_tokens = -F.cross_entropy(decoder.softmax(batch, latents).logits(), batch.targets, reduction="none")
+    return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
 
 
 def greedy(decoder, latents, special, most):

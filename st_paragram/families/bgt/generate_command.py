@@ -78,16 +78,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     from tqdm import tqdm
 
-    from st_paragram.families.bgt.generate import find_route, generate
+    from st_paragram.families.bgt.generate import generate
     from st_paragram.learning.models.directory import load
 
     model = cast("GenerativeEncoder", load(folder))
-    route = find_route(model, arguments.task, arguments.source, arguments.target)
     rows = _rows(arguments.file, arguments.style, arguments.styles)
-    with output_opened(arguments.output, arguments.overwrite) as handle:
-        to_screen = handle is sys.stdout and sys.stdout.isatty()
-        with tqdm(unit="sentence", unit_scale=True, disable=to_screen or None) as bar:
-            handle.writelines(f"{text}\n" for text in generate(model, route, rows, settings, bar.update))
+    to_screen = arguments.output is None and sys.stdout.isatty()
+    with tqdm(unit="sentence", unit_scale=True, disable=to_screen or None) as bar:
+        asked = (arguments.task, rows, arguments.source, arguments.target)
+        written = generate(model, *asked, settings, bar.update)
+        with output_opened(arguments.output, arguments.overwrite) as handle:
+            handle.writelines(f"{text}\n" for text in written)
     return 0
 
 

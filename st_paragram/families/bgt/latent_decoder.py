@@ -70,12 +70,6 @@ class LatentDecoder(nn.Module):
         logits = self.states(previous, latents)[:, -1] @ self.output.weight.T
         return logits if self.latent_output is None else logits + latents @ self.latent_output.weight.T
 
-    def log_probabilities(self, batch: SentenceBatch, latents: Tensor) -> Tensor:
-        """The logarithm of each sentence's probability given its latent vector, float (B,)."""
-        logits = self.softmax(batch, latents).logits()
-        of_tokens = -F.cross_entropy(logits.float(), batch.targets, reduction="none")
-        return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
-
 
 class _Layer(nn.Module):
     """Self-attention, the latent vector, a feed-forward network; each with dropout, a residual and a norm behind.

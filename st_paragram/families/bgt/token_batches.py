@@ -28,7 +28,7 @@ class TokenBatches:
                 f"batch_tokens is {budget}, and a sentence has {longest} pieces with its end; raise batch_tokens, or "
                 "lower max_length"
             )
-        self._lengths, self._budget, self._seed, self._window = lengths, budget, seed, window
+        self.budget, self._lengths, self._seed, self._window = budget, lengths, seed, window
         self._edges = [self._edges_of(begin) for begin in range(0, len(lengths), window)]
         self._batches = sum(len(edges) - 1 for edges in self._edges)
         self._epoch: tuple[int, NDArray[np.int64], NDArray[np.int64]] | None = None
@@ -63,8 +63,8 @@ class TokenBatches:
         lengths = np.sort(self._lengths[begin : begin + self._window])
         edges = [int(np.searchsorted(lengths, 0, side="right"))]
         while edges[-1] < len(lengths):
-            some = lengths[edges[-1] :][: self._budget].astype(np.int64)
+            some = lengths[edges[-1] :][: self.budget].astype(np.int64)
             # The longest of n rows is the last: the cost grows with n, so that the largest n is found by bisection.
             costs = some * np.arange(1, len(some) + 1)
-            edges.append(edges[-1] + int(np.searchsorted(costs, self._budget, side="right")))
+            edges.append(edges[-1] + int(np.searchsorted(costs, self.budget, side="right")))
         return np.array(edges)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,7 +41,6 @@ _LOGGED = 50  # updates between two lines
 _MEANS_KEPT = 2000  # sentences whose means show how many units are active
 _EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
-_DEFAULTS = GenerativeSettings()
 
 
 def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransformer:
@@ -69,10 +67,7 @@ def _tokenizer(store: PairStore) -> Tokenizer:
         raise SettingsError(
             f"{store.path}: pairs of {store.languages[0]} alone; a generative model needs two languages"
         )
-    try:
-        special_ids(first)
-    except SettingsError as error:
-        raise SettingsError(f"{store.path}: {error}") from error
+    special_ids(first)  # refuses one without them
     return first
 
 
@@ -115,8 +110,8 @@ def trainer(
     )
     parameters = sum(parameter.numel() for parameter in loss.parameters() if parameter.requires_grad)
     logger.info(f"{settings.objective}: {parameters:,} parameters")
-    others: dict[str, Any] = {"held_out": 0}
-    if evaluator is not None and settings.held_out:
+    held_out, others = 0 if evaluator is None else settings.held_out, {}
+    if held_out:
         others = {
             "save_strategy": "steps" if settings.evaluate_steps else "epoch",
             "save_steps": settings.evaluate_steps or 500,
@@ -125,38 +120,19 @@ def trainer(
             "greater_is_better": False,
         }
     arguments = arguments_of(
-        GenerativeTrainingArguments,
+        StoreTrainingArguments,
         settings,
         folder,
         settings.warmup_updates,
         evaluator is not None,
         num_train_epochs=settings.epochs,
         max_grad_norm=settings.clip_norm,
-        batch_tokens=settings.batch_tokens or parts.batch_tokens,
+        adam_beta2=0.98,
         logging_steps=_LOGGED,
         logging_first_step=True,
         **others,
     )
-    return GenerativeTrainer(model, arguments, store, loss, evaluator=evaluator)
-
-
-@dataclass
-class GenerativeTrainingArguments(StoreTrainingArguments):
-    """Arguments of `StoreTrainer` and the settings of the same names, with defaults as in EMNLP 2020.
-
-    Set `batch_tokens` and `accumulate` in place of `per_device_train_batch_size`.
-    """
-
-    batch_tokens: int = OBJECTIVES["bgt"].batch_tokens
-    accumulate: int = _DEFAULTS.accumulate
-    min_pieces: int = _DEFAULTS.min_pieces
-    max_pieces: int = _DEFAULTS.max_pieces
-    anneal_updates: int = _DEFAULTS.anneal_updates
-    held_out: int = 0
-    num_train_epochs: float = _DEFAULTS.epochs
-    learning_rate: float = _DEFAULTS.learning_rate
-    lr_scheduler_type: str = _DEFAULTS.schedule
-    adam_beta2: float = 0.98
+    return GenerativeTrainer(model, arguments, store, loss, settings, held_out, evaluator=evaluator)
 
 
 class GenerativeTrainer(StoreTrainer):
@@ -166,37 +142,38 @@ class GenerativeTrainer(StoreTrainer):
     dropout follow from the seed and the update, so that a run resumes to the bit.
     """
 
-    training_args_class = GenerativeTrainingArguments
-    args: GenerativeTrainingArguments
     loss: TranslationElbo
     keeps_history: ClassVar[bool] = True
 
     def __init__(
         self,
         model: SentenceTransformer,
-        args: GenerativeTrainingArguments,
+        args: StoreTrainingArguments,
         store: PairStore,
         loss: TranslationElbo,
+        run: GenerativeSettings,
+        held_out: int = 0,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Set up a run; `model` is the semantic encoder of the loss, and the rest as of `StoreTrainer`."""
+        """Set up a run on all pairs but the last `held_out`, at most a twentieth; `model` is the loss's encoder."""
         counts = np.stack([store.lengths(side, 0, len(store)) for side in SIDES])
         # The longer side of each pair, in ids that are read, the end included; 0 for what is left out.
         self._lengths = np.minimum(counts.max(0) + 1, loss.generator.max_length).astype(np.int32)
-        self._lengths[counts.min(0) < args.min_pieces] = 0
-        outside = f"a sentence of fewer than {args.min_pieces} pieces"
-        if args.max_pieces:
-            self._lengths[counts.max(0) > args.max_pieces] = 0
-            outside += f" or more than {args.max_pieces}"
+        self._lengths[counts.min(0) < run.min_pieces] = 0
+        outside = f"a sentence of fewer than {run.min_pieces} pieces"
+        if run.max_pieces:
+            self._lengths[counts.max(0) > run.max_pieces] = 0
+            outside += f" or more than {run.max_pieces}"
         kept = np.flatnonzero(self._lengths)
         if len(kept) < len(store):
             logger.info(f"{len(store) - len(kept):,} of {len(store):,} pairs have {outside} and are left out")
         if not len(kept):
             raise SettingsError(f"{store.path}: all pairs have {outside}; change min_pieces or max_pieces")
-        trained = len(kept) - min(args.held_out, len(kept) // 20)
+        trained = len(kept) - min(held_out, len(kept) // 20)
         self._held_out = kept[trained:]
         lengths = self._lengths[: self._held_out[0]] if len(self._held_out) else self._lengths
-        self.batches = TokenBatches(lengths, args.batch_tokens, args.seed)
+        self.batches = TokenBatches(lengths, run.batch_tokens or loss.parts.batch_tokens, args.seed)
+        self.accumulate, self.anneal_updates = run.accumulate, run.anneal_updates
         self._sums: dict[str, Tensor | float] = {}
         self._means = torch.empty(0)
         self._warned = False
@@ -205,7 +182,7 @@ class GenerativeTrainer(StoreTrainer):
     @property
     def batches_per_epoch(self) -> int:
         """Updates of an epoch."""
-        return -(-len(self.batches) // self.args.accumulate)
+        return -(-len(self.batches) // self.accumulate)
 
     @property
     def trained(self) -> SentenceTransformer:
@@ -216,7 +193,7 @@ class GenerativeTrainer(StoreTrainer):
         """Make the passes of an update's batches; the last update of an epoch may have fewer."""
         started, args, device = time.perf_counter(), self.args, self.args.device
         epoch, update = divmod(step, self.batches_per_epoch)
-        within = range(update * args.accumulate, min((update + 1) * args.accumulate, len(self.batches)))
+        within = range(update * self.accumulate, min((update + 1) * self.accumulate, len(self.batches)))
         numbers = [epoch * len(self.batches) + number for number in within]
         rows = [self.batches.at(number) for number in numbers]
         pairs = sum(map(len, rows))
@@ -226,7 +203,7 @@ class GenerativeTrainer(StoreTrainer):
         for number, some in zip(numbers, rows, strict=True):
             batches, noise = self._sides(some), self._noise(len(some), number)
             with torch.autocast(device.type, torch.bfloat16, enabled=args.in_bfloat16):
-                annealing = annealed(step, args.anneal_updates)
+                annealing = annealed(step, self.anneal_updates)
                 terms = self.loss(batches, self.loss.inferring_side(number), noise, annealing)
             (terms.loss / pairs).backward()
             total += terms.loss.detach() / pairs
