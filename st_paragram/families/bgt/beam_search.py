@@ -12,36 +12,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from st_paragram.families.bgt.latent_decoder import LatentDecoder
+
 _NEVER = -math.inf
-
-
-class NextLogits(Protocol):
-    """A decoder, as far as a search needs one; `LatentDecoder` is one."""
-
-    def next_logits(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """The logits of what comes after n beginnings of one length: int64 (n, L) and float (n, k) to float (n, V)."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A sentence that was found.
+    """A sentence that was found."""
 
-    Attributes:
-        ids: Without the end.
-        score: Log probability in nats, the end's included, divided by the length to the power of the penalty.
-    """
-
-    ids: tuple[int, ...]
-    score: float
+    ids: tuple[int, ...]  # without the end
+    score: float  # log probability in nats, the end's included, divided by the length to the power of the penalty
 
 
 def beam_search(
-    decoder: NextLogits,
+    decoder: LatentDecoder,
     latents: Tensor,
     end: int,
     writable: Tensor,

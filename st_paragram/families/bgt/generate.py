@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.beam_search import NextLogits, beam_search
+from st_paragram.families.bgt.beam_search import beam_search
+from st_paragram.families.bgt.latent_decoder import LatentDecoder
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import NEEDED, SIDES, GenerationSettings, Side, Task, other
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
@@ -90,7 +91,7 @@ def _generated(
     tokenizer, generator = model.sentencepiece, model.generator
     pieces = [tokenizer.piece(one) is not None for one in range(len(tokenizer))]
     writable = torch.tensor(pieces, device=model.device)
-    decoders = generator.translators if task == "translate" else generator.generators
+    decoder = (generator.translators if task == "translate" else generator.generators)[side]
     longest = max(1, min(settings.max_length, generator.max_length - 1))  # one position more is the beginning
     search = (generator.special.end, writable, settings.beam, longest, settings.length_penalty)
 
@@ -111,7 +112,7 @@ def _generated(
                 latents = mean(generator.semantic, sentences)
                 if task != "translate" and generator.languages:
                     latents = torch.cat([mean(generator.languages[side], styles), latents], 1)
-                found = beam_search(cast("NextLogits", decoders[side]), latents, *search)
+                found = beam_search(cast("LatentDecoder", decoder), latents, *search)
             for row, one in zip(some, found, strict=True):
                 written[row] = " ".join(tokenizer.decode(one.ids).split())
             done(len(some))

@@ -19,23 +19,14 @@ _CHUNK = 1 << 21  # logits at a time: few enough to stay in a cache, enough to k
 
 @dataclass(frozen=True)
 class LinearSoftmax:
-    """The parts of the logits of N tokens of S sentences.
+    """The parts of the logits of N tokens of S sentences; those of sentences are None together."""
 
-    Attributes:
-        states: h, float (N, d).
-        of_states: E_h, float (V, d).
-        latents: z, float (S, k); None where the logits have no part of it.
-        of_latents: E_z, float (V, k); None with `latents`.
-        sentences: The sentence of each token, int64 (N,), never falling.
-        offsets: What is added to the logits of all tokens, float (V,), without gradients; None for nothing.
-    """
-
-    states: Tensor
-    of_states: Tensor
-    latents: Tensor | None = None
-    of_latents: Tensor | None = None
-    sentences: Tensor | None = None
-    offsets: Tensor | None = None
+    states: Tensor  # h, float (N, d)
+    of_states: Tensor  # E_h, float (V, d)
+    latents: Tensor | None = None  # z, float (S, k)
+    of_latents: Tensor | None = None  # E_z, float (V, k)
+    sentences: Tensor | None = None  # the sentence of each token, int64 (N,), never falling
+    offsets: Tensor | None = None  # what is added to the logits of all tokens, float (V,), without gradients
 
     def logits(self) -> Tensor:
         """All logits at once, (N, V): for few tokens; `linear_cross_entropy` never makes them all."""

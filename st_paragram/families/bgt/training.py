@@ -67,7 +67,7 @@ def _tokenizer(store: PairStore) -> Tokenizer:
         raise SettingsError(
             f"{store.path}: pairs of {store.languages[0]} alone; a generative model needs two languages"
         )
-    special_ids(first)  # refuses one without them
+    special_ids(first)  # which refuses other tokenizers
     return first
 
 
@@ -247,7 +247,7 @@ class GenerativeTrainer(StoreTrainer):
         batches = -(-len(rows) // _EVALUATED)
         for number, places in enumerate(np.array_split(np.arange(len(rows)), batches)):
             parts = self.loss(self._sides(rows[places]), self.loss.inferring_side(number), noise[places]).parts
-            total += sum(float(parts[name]) for name in {"reconstruction", "translation", "divergence"} & parts.keys())
+            total += sum(float(parts.get(name, 0.0)) for name in ("reconstruction", "translation", "divergence"))
         self.loss.train(training)
         return total / len(rows)
 
