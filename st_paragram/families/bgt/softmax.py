@@ -80,9 +80,9 @@ class _Chunks(torch.autograd.Function):
         layer: LinearSoftmax,
         targets: Tensor,
         smoothing: float,
-        *parts: Tensor | None,
+        *parts: Any,
     ) -> tuple[Tensor, Tensor]:
-        leaves = [part if part is None else part.detach().requires_grad_() for part in parts]
+        leaves: list[Any] = [part if part is None else part.detach().requires_grad_() for part in parts]
         wanted = [place for place, needed in enumerate(ctx.needs_input_grad[3:]) if needed]
         sums = [torch.zeros_like(leaf) if place in wanted else None for place, leaf in enumerate(leaves)]
         size, entropies = max(1, _CHUNK // len(layer.of_states)), []
@@ -94,7 +94,7 @@ class _Chunks(torch.autograd.Function):
                 sentences = sentences - sentences[0]
             places = (tokens, slice(None), which, slice(None))
             with torch.enable_grad():
-                chunk = [None if leaf is None else leaf[place] for leaf, place in zip(leaves, places, strict=True)]
+                chunk: list[Any] = [None if leaf is None else leaf[place] for leaf, place in zip(leaves, places, strict=True)]
                 logits = LinearSoftmax(*chunk, sentences, layer.offsets).logits()
                 logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
                 total = F.cross_entropy(logits, targets[tokens], reduction="sum", label_smoothing=smoothing)

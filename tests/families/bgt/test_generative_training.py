@@ -213,64 +213,32 @@ def test_a_run_resumes_to_the_bit(tmp_path, small, stop):
     assert same(tensors(resumed), tensors(straight))
 
 
-# Learnt by heart.
-
-
-@pytest.fixture(scope="module")
-def learnt(tmp_path_factory, vocabulary, one_thread):
-    """A model that has seen 16 pairs many times, and these pairs."""
+@pytest.mark.slow
+def test_pairs_learnt_by_heart_are_written_again_and_translated(tmp_path, vocabulary):
+    """From the meaning of either side; and the language variable of another sentence changes the text."""
     pairs = make_pairs(16, seed=4, repeat_every=1000)
-    store = write_store(tmp_path_factory.mktemp("learnt") / "x.h5", pairs, vocabulary)
+    store = write_store(tmp_path / "x.h5", pairs, vocabulary)
     run = tiny(
         dim=32, ffn_dim=32, latent_dim=24, latent="mean", anneal_updates=10**7, label_smoothing=0.0, dropout=0.0,
         learning_rate=1e-2, schedule="cosine", warmup_updates=20, epochs=60.0, batch_tokens=250,
     )  # fmt: skip
-    trainer = new_trainer(store, run, tmp_path_factory.mktemp("run"))
+    trainer = new_trainer(store, run, tmp_path / "run")
     trainer.train()
-    generator = trainer.loss.generator.eval()
-    batches = batches_of(vocabulary, pairs)
+    generator, batches = trainer.loss.generator.eval(), batches_of(vocabulary, pairs)
+
+    def same_as(decoder, latents, side):
+        batch, written = batches[side], greedy(decoder, latents, generator.special, SHAPE.max_length - 2)
+        sentences = [row[mask][:-1].tolist() for row, mask in zip(batch.ids, batch.mask, strict=True)]
+        return sum(one == other for one, other in zip(written, sentences, strict=True))
+
     with torch.no_grad():
         meanings = {side: generator.semantic(batch.ids, batch.mask).mean for side, batch in batches.items()}
-        languages = {side: generator.languages[side](batch.ids, batch.mask).mean for side, batch in batches.items()}
-    return generator, batches, meanings, languages
-
-
-def sentences(batch):
-    return [row[mask][:-1].tolist() for row, mask in zip(batch.ids, batch.mask, strict=True)]
-
-
-def written(decoder, latents, generator):
-    with torch.no_grad():
-        return greedy(decoder, latents, generator.special, SHAPE.max_length - 2)
-
-
-def right(found, batch):
-    return sum(one == other for one, other in zip(found, sentences(batch), strict=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("side", "inferring"), [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")])
-def test_pairs_learnt_by_heart_are_written_again(learnt, side, inferring):
-    generator, batches, meanings, languages = learnt
-    latents = torch.cat([languages[side], meanings[inferring]], 1)
-    assert right(written(generator.generators[side], latents, generator), batches[side]) >= 15
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("side", SIDES)
-def test_and_translated(learnt, side):
-    generator, batches, meanings, _ = learnt
-    found = written(generator.translators[side], meanings[other(side)], generator)
-    assert right(found, batches[side]) >= 15
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("side", SIDES)
-def test_another_sentences_language_changes_the_text(learnt, side):
-    generator, batches, meanings, languages = learnt
-    swapped = torch.cat([languages[side].roll(1, 0), meanings[side]], 1)
-    found = written(generator.generators[side], swapped, generator)
-    assert sum(one != other for one, other in zip(found, sentences(batches[side]), strict=True)) >= 8
+        for side in SIDES:
+            language = generator.languages[side](batches[side].ids, batches[side].mask).mean
+            decoder = generator.generators[side]
+            assert all(same_as(decoder, torch.cat([language, meanings[of]], 1), side) >= 15 for of in SIDES)
+            assert same_as(decoder, torch.cat([language.roll(1, 0), meanings[side]], 1), side) <= 8
+            assert same_as(generator.translators[side], meanings[other(side)], side) >= 15
 
 
 # Models to begin with, and what is refused.
