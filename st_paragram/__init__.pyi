@@ -18,8 +18,8 @@ from st_paragram.hub.push import push as push
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss as MarginHardNegativeLoss
 from st_paragram.learning.models.directory import load as load
 from st_paragram.learning.models.directory import save as save
-from st_paragram.learning.models.encoder import pipeline as pipeline
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder as ParagramEncoder
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline as pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool as MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import (
     SentencePieceEmbedding as SentencePieceEmbedding,

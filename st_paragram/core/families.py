@@ -1,8 +1,8 @@
 """The families of models by name. Nothing of a family is imported before it is asked for.
 
-A family is a folder of `families/` with these modules: `family` (its `FAMILY`, what is trained and how), `directory`
-(how its pipelines are kept, if not as averaging models), `<command>_command` for each command that it adds, and
-`card_facts` for model cards.
+A family is a folder of `families/` with these modules: `family` (its `FAMILY`, what is trained and how),
+`sentence_transformers_encoder` (models that have more than a pipeline), `<command>_command` for each command that it
+adds, and `card_facts` for model cards.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from st_paragram.core.encoding.directory import AVERAGING, read_configuration
+from st_paragram.core.encoding.directory import AVERAGING, MODULES_FILE, read_configuration
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.model_files import MODULES_FILE
 from st_paragram.core.encoding.record import read_training_record, training_text
 from st_paragram.learning.models import directory as model_directory
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from harness.families.info_nce import InfoNceSettings, InfoNceTrainer, symmetric_info_nce
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesSymmetricRankingLoss
 
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.flat_features import flat_features
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 

@@ -20,7 +20,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = [*KNOWN, *WITHOUT_KNOWN]

@@ -16,13 +16,13 @@ import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.hub.card import hub_card
 from st_paragram.hub.errors import HubError, without_token
 from st_paragram.hub.model_files import model_files
 from st_paragram.hub.push import push
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.results import StsResult

@@ -12,7 +12,7 @@ import torch
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.sample import sample_pairs
-from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from support.dual_encoder import new_model, unlike_new, write_bitext
 from support.generative import new_generator
 

@@ -77,7 +77,7 @@ class Inputs:
             import torch
 
             from st_paragram.learning.models.directory import save
-            from st_paragram.learning.models.encoder import pipeline
+            from st_paragram.learning.models.sentence_transformers_encoder import pipeline
             from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
             torch.manual_seed(0)

@@ -19,14 +19,18 @@ from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"  # of a pipeline, besides its modules
+MODULES_FILE = "modules.json"  # their list
 WEIGHTS_FILE = "model.safetensors"  # the table of an averaging model; other architectures may have more weights
 TRAINING_FILE = "training.json"  # the record of the training run
 FORMAT_VERSION = 3
-AVERAGING, STOCK, OWN_MODULES = "averaging", "stock", "modules"
+AVERAGING, PIPELINE = "averaging", "modules"
+_EARLIER = {"stock": PIPELINE}  # names of architectures that are no longer written
 
-_PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
-#: Patterns of the files that make a model, in the order in which its fingerprint is computed; families add theirs.
-FILES = {AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE), STOCK: _PIPELINE_FILES, OWN_MODULES: _PIPELINE_FILES}
+#: Patterns of the files that make a model, in the order in which its fingerprint is computed.
+FILES = {
+    AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE),
+    PIPELINE: ("*.json", "*.txt", "*.model", "*.safetensors"),  # and of the architectures of families
+}
 
 _TABLE_NOTES = {
     "float16": """Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer`
@@ -55,13 +59,15 @@ def write_configuration(folder: Path, configuration: Configuration) -> None:
 
 
 def read_configuration(folder: Path) -> Configuration:
-    """Read `st_paragram.json`."""
+    """Read `st_paragram.json`; without it, a folder that sentence-transformers has written is a pipeline."""
+    if (folder / MODULES_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
+        return Configuration(PIPELINE, {})
     path = file_of(folder, CONFIG_FILE)
     with configured(folder):
         values: dict[str, Any] = read_json(path)
         version, architecture = values.pop("format_version"), values.pop("architecture", None)
         if version == FORMAT_VERSION and isinstance(architecture, str):
-            return Configuration(architecture, values)
+            return Configuration(_EARLIER.get(architecture, architecture), values)
     seen = f"format version {short(version)}, architecture {short(architecture)}"
     raise ModelDirectoryError(f"{path}: {seen}, this st_paragram reads version {FORMAT_VERSION}; update it")
 
@@ -88,8 +94,8 @@ def check_architecture(name: str, folder: Path) -> tuple[str, ...]:
     """Patterns of the files of an architecture; refuses one that this version does not have."""
     if name in FILES:
         return FILES[name]
-    if entry := entry_of_architecture(name):
-        return entry.files
+    if entry_of_architecture(name):
+        return FILES[PIPELINE]
     known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
     seen = f"architecture {short(name)}, this version of st_paragram knows {known}"
     raise ModelDirectoryError(f"{folder}: {seen}; update it")

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.directory import (
     AVERAGING,
+    MODULES_FILE,
     STOCK_CONFIG_FILE,
     WEIGHTS_FILE,
     Configuration,
@@ -49,7 +50,6 @@ from st_paragram.errors import ModelDirectoryError, SettingsError, refused, shor
 if TYPE_CHECKING:
     import tokenizers
 
-MODULES_FILE = "modules.json"
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 PROMPTS = {"query": "", "document": ""}  # of every model, as sentence-transformers has it

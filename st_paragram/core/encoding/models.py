@@ -38,7 +38,7 @@ def batch_size(model: TextEncoder) -> int:
     """Texts that a model embeds at a time: many for a mean of embeddings, fewer for a network."""
     if isinstance(model, Encoder):
         return BATCH_SIZE
-    return int(importlib.import_module(f"{_MODELS}.batch_size").batch_size(model))
+    return int(importlib.import_module(f"{_MODELS}.sentence_transformers_encoder").batch_size(model))
 
 
 @lru_cache(maxsize=1)

@@ -77,17 +77,7 @@ def generate(
         settings: of the search.
         done: called after each batch with the number of sentences written.
     """
-    return _generated(model, task, find_side(model, task, source, target), iter(rows), settings, done)
-
-
-def _generated(
-    model: GenerativeEncoder,
-    task: Task,
-    side: Side,
-    rows: Iterator[tuple[str, str]],
-    settings: GenerationSettings,
-    done: Callable[[int], object],
-) -> Iterator[str]:
+    side, rows = find_side(model, task, source, target), iter(rows)
     tokenizer, generator = model.sentencepiece, model.generator
     pieces = [tokenizer.piece(one) is not None for one in range(len(tokenizer))]
     writable = torch.tensor(pieces, device=model.device)

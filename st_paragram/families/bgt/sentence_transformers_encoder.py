@@ -5,29 +5,19 @@ The name of this file matters, as that of `learning.models.sentence_transformers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding import model_files
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator
-from st_paragram.families.bgt.generator_files import read_generator
-from st_paragram.learning.models.inputs import taking_columns
+from st_paragram.families.bgt.directory import GeneratorValues, read_generator, read_tokenizer, write_generator
+from st_paragram.learning.models.averaging import pipeline_settings
+from st_paragram.learning.models.pipeline_files import PipelineWithMore
 
 
-@dataclass
-class _Beside:
-    """Parts of the model outside the pipeline; a module as an attribute would become part of the pipeline."""
-
-    generator: BilingualGenerator | Path
-    values: dict[str, Any]
-
-
-class GenerativeEncoder(SentenceTransformer):
+class GenerativeEncoder(PipelineWithMore):
     """A pipeline that embeds sentences, and what else a generative model has.
 
     Attributes:
@@ -41,10 +31,11 @@ class GenerativeEncoder(SentenceTransformer):
         1
     """
 
+    architecture = "generative"
     languages: tuple[str, str]
     sentencepiece: Tokenizer
-    _beside: _Beside
-    encode = taking_columns(SentenceTransformer.encode)
+    _generator: list[BilingualGenerator]  # in a list: a module as an attribute would become part of the pipeline
+    _stored: tuple[Path, GeneratorValues]  # where it is read from when first asked for
 
     @classmethod
     def of(
@@ -52,26 +43,29 @@ class GenerativeEncoder(SentenceTransformer):
         model: SentenceTransformer,
         languages: tuple[str, str],
         tokenizer: Tokenizer,
-        generator: BilingualGenerator | Path,
-        values: Mapping[str, Any] | None = None,
+        generator: BilingualGenerator | None = None,
     ) -> GenerativeEncoder:
-        """A pipeline with its generator, or with a folder that has one, and what `st_paragram.json` says of it."""
-        settings = {name: getattr(model, name) for name in model_files.PIPELINE_SETTINGS}
-        made = cls(modules=list(model), device=str(model.device), **settings)
-        made._model_card_text = model._model_card_text
+        """A pipeline, which is shared, with its generator."""
+        made = cls(modules=list(model), device=str(model.device), **pipeline_settings(model))
         made.languages, made.sentencepiece = languages, tokenizer
-        made._beside = _Beside(generator, dict(values or {}))
+        made._generator = [] if generator is None else [generator]
         return made
 
     @property
     def generator(self) -> BilingualGenerator:
-        """Encoders and decoders, in evaluation mode, on the device of the pipeline; read when first asked for.
+        """Encoders and decoders, in evaluation mode, on the device of the pipeline."""
+        if not self._generator:
+            self._generator.append(read_generator(*self._stored, self, self.sentencepiece))
+        return self._generator[0].to(self.device).eval()
 
-        Raises:
-            ModelDirectoryError: its files are missing or damaged.
-        """
-        if isinstance(self._beside.generator, Path):
-            self._beside.generator = read_generator(
-                self._beside.generator, self._beside.values, self, self.sentencepiece
-            )
-        return self._beside.generator.to(self.device).eval()
+    def write_beside(self, folder: Path) -> dict[str, Any]:
+        """Write what is no part of the pipeline; returns the entries of `st_paragram.json`."""
+        return write_generator(folder, self.generator, self.languages, self.sentencepiece)
+
+
+def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> GenerativeEncoder:
+    """The model in a folder, whose decoders are read when first asked for."""
+    stored = GeneratorValues.checked(folder, values)
+    model = GenerativeEncoder.of(pipeline, stored.languages, read_tokenizer(folder, stored))
+    model._stored = folder, stored
+    return model

@@ -80,7 +80,7 @@ class _Chunks(torch.autograd.Function):
         layer: LinearSoftmax,
         targets: Tensor,
         smoothing: float,
-        *parts: Any,
+        *parts: Any,  # noqa: ANN401
     ) -> tuple[Tensor, Tensor]:
         leaves: list[Any] = [part if part is None else part.detach().requires_grad_() for part in parts]
         wanted = [place for place, needed in enumerate(ctx.needs_input_grad[3:]) if needed]
@@ -94,7 +94,8 @@ class _Chunks(torch.autograd.Function):
                 sentences = sentences - sentences[0]
             places = (tokens, slice(None), which, slice(None))
             with torch.enable_grad():
-                chunk: list[Any] = [None if leaf is None else leaf[place] for leaf, place in zip(leaves, places, strict=True)]
+                pairs = zip(leaves, places, strict=True)
+                chunk: list[Any] = [None if leaf is None else leaf[place] for leaf, place in pairs]
                 logits = LinearSoftmax(*chunk, sentences, layer.offsets).logits()
                 logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
                 total = F.cross_entropy(logits, targets[tokens], reduction="sum", label_smoothing=smoothing)

@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 #: What an evaluation calls the loss of the pairs that are not trained on.
 HELD_OUT_LOSS = "eval_held_out_loss"
 
-_LOGGED = 50  # updates between two lines
 _MEANS_KEPT = 2000  # sentences whose means show how many units are active
 _EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
@@ -60,13 +59,9 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
 def _tokenizer(store: PairStore) -> Tokenizer:
     first, second = store.tokenizers
     if not first.shares_rows(second):
-        raise SettingsError(
-            f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
-        )
-    if store.languages[0] == store.languages[1]:
-        raise SettingsError(
-            f"{store.path}: pairs of {store.languages[0]} alone; a generative model needs two languages"
-        )
+        raise SettingsError(f"{store.path}: a vocabulary for each side; prepare the text with a joint one")
+    if len(set(store.languages)) == 1:
+        raise SettingsError(f"{store.path}: pairs of one language; a generative model needs two")
     special_ids(first)  # which refuses other tokenizers
     return first
 
@@ -128,7 +123,7 @@ def trainer(
         num_train_epochs=settings.epochs,
         max_grad_norm=settings.clip_norm,
         adam_beta2=0.98,
-        logging_steps=_LOGGED,
+        logging_steps=50,
         logging_first_step=True,
         **others,
     )

@@ -52,14 +52,13 @@ class TranslationElbo(nn.Module):
     """The loss of a batch of pairs.
 
     Args:
-        generator: encoders and decoders; they must be those of the objective.
+        generator: encoders and decoders, those of the objective.
         objective: a name in `OBJECTIVES`.
         latent: what generators read: samples, as the paper says, or means, as its released code does. Translators of a
             model with languages read means always.
         smoothing: label smoothing of translation.
         translation_weight: of the translation term.
-        candidates: in training, ids that stand for all those of the vocabulary that a batch does not hold, see
-            `LinearSoftmax.among`; 0 takes all.
+        candidates: in training, ids that stand for all those that a batch does not hold, see `LinearSoftmax.among`; or 0.
     """
 
     def __init__(

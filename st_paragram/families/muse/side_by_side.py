@@ -16,7 +16,7 @@ from st_paragram.core.files import read_json
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
 from st_paragram.families.muse.use_encoder import UseEncoder, module_folder
 from st_paragram.learning.models import averaging
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 

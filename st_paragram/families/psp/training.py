@@ -14,7 +14,7 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows

@@ -1,20 +1,25 @@
-"""Model directories of all architectures as SentenceTransformers: save, load, check."""
+"""Model directories as SentenceTransformers: averaging models, and pipelines with whatever is beside them."""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding import directory
-from st_paragram.core.encoding.directory import check_free, read_configuration
+from st_paragram.core.encoding import directory, model_files
+from st_paragram.core.encoding.directory import AVERAGING, STOCK_CONFIG_FILE, check_free, read_configuration
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.model_files import check_dimension
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.encoding.table import TableType
-from st_paragram.learning.models.architectures import architecture_named, architecture_of
-from st_paragram.learning.models.encoder import with_unit_vectors
+from st_paragram.core.families import entry_of_architecture
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
+from st_paragram.learning.models import averaging, pipeline_files
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline, with_unit_vectors
+
+logger = logging.getLogger(__name__)
 
 
 def save(
@@ -56,22 +61,28 @@ def save(
     """
     check_free(path, overwrite)
     model = with_unit_vectors(model) if normalize else model
-    write = partial(architecture_of(model).write, model, dtype=dtype, truncate_dim=truncate_dim)
+    if averaging.averaging_embedding(model) is not None:
+        write = partial(averaging.write, model, dtype=dtype, truncate_dim=truncate_dim)
+    elif dtype is None and truncate_dim is None:
+        write = partial(pipeline_files.write, model)
+    else:
+        rule = "only averaging models can be stored in another type or with fewer components"
+        raise SettingsError(f"{rule}; leave dtype and truncate_dim out")
     return directory.save(path, write, card, training.as_json() if training else None, overwrite)
 
 
 def check_savable(model: SentenceTransformer) -> None:
     """Refuse early, before hours of training, a pipeline that `save` would refuse.
 
-    Raises:
-        ModelDirectoryError: modules that are neither ours nor sentence-transformers', or a tokenizer that cannot become
-            a `tokenizer.json`.
+    Modules are ours or sentence-transformers', and an averaging model's tokenizer can become a `tokenizer.json`.
     """
-    architecture_of(model).check(model)
+    if (embedding := averaging.averaging_embedding(model)) is not None:
+        model_files.stock_tokenizer(embedding.tokenizer)
+    pipeline_files.check(model)
 
 
 def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
-    """Load a model directory.
+    """Load a model directory, or any folder of sentence-transformers' modules or ours that `save_pretrained` wrote.
 
     Args:
         name: a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
@@ -94,8 +105,31 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
         >>> model.encode(["a sentence"]).shape
         (1, 64)
     """
-    check_dimension(truncate_dim)
+    model_files.check_dimension(truncate_dim)
     folder = find(name)
     configuration = read_configuration(folder)
-    architecture = architecture_named(configuration.architecture, folder)
-    return architecture.read(folder, configuration.values, device, truncate_dim)
+    directory.check_architecture(configuration.architecture, folder)
+    model: SentenceTransformer
+    if configuration.architecture == AVERAGING:
+        model = _averaging_model(folder, configuration.values, device, truncate_dim)
+    else:
+        model = pipeline_files.read(folder, device, truncate_dim)
+        if entry := entry_of_architecture(configuration.architecture):
+            read_beside = entry.module("sentence_transformers_encoder").read_beside
+            model = read_beside(model, folder, configuration.values)
+    if (card := folder / "README.md").is_file():  # as sentence-transformers does it: saved again, a model keeps it
+        model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
+    return model.eval()
+
+
+def _averaging_model(folder: Path, values: dict[str, object], device: str | None, dim: int | None) -> ParagramEncoder:
+    embedding, stored = averaging.read(folder, values, dim)
+    try:
+        model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
+    except DAMAGED as error:
+        path = folder / STOCK_CONFIG_FILE
+        raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error
+    if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
+        both = " and ".join(tokenizer.languages)
+        logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {tokenizer.language} by default")
+    return model

@@ -1,4 +1,4 @@
-"""An averaging model as a SentenceTransformer whose `encode` does no more than it must.
+"""Averaging models as SentenceTransformers whose `encode` does no more than it must; what all models take for texts.
 
 The name of this file matters: KeyBERT and BERTopic take a model for one of sentence-transformers if the path of its
 class contains "sentence_transformers", and silently load another model if it does not.
@@ -9,29 +9,30 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, KeysView, Mapping, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
-from st_paragram.core.encoding.embed import BATCH_SIZE, embed
-from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS
+from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
 from st_paragram.core.encoding.table import for_any_reader
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import averaging
-from st_paragram.learning.models.inputs import listed
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.row_means import in_numpy, is_plain
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
+
+NETWORK_BATCH_SIZE = 128  # what a network's layers compute of so many texts stays in a processor's cache
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -44,12 +45,89 @@ _GLOBAL_HOOKS = [
 ]
 
 
+# What may be a row next to texts, or one input: ids, messages, other modalities. The base class knows.
+_NOT_TEXT = (list, tuple, Mapping, np.ndarray, Tensor)
+
+
+def batch_size(model: object) -> int:
+    """Texts in one forward pass: many for a mean of embeddings, which only reads memory, fewer for anything else."""
+    if not isinstance(model, SentenceTransformer):
+        return NETWORK_BATCH_SIZE
+    mean = averaging.averaging_embedding(model) is not None or isinstance(model[0], StaticEmbedding)
+    return BATCH_SIZE if mean else getattr(model[0], "texts_at_once", NETWORK_BATCH_SIZE)
+
+
+def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTransformer.encode` has it
+    """Columns, arrays of texts, generators and other iterables as a list, everything else as it is.
+
+    Also, whether the inputs are a list of strings, at least one. A row that is None, NaN, a number, bytes or the like
+    is refused with its position from 0, and so is a whole table.
+    """
+    if isinstance(inputs, np.ndarray) and (inputs.ndim != 1 or inputs.dtype.kind not in "UO"):
+        return inputs, False
+    unordered = isinstance(inputs, Mapping | Set) and not isinstance(inputs, KeysView)
+    if unordered or isinstance(inputs, str | bytes | Tensor) or not hasattr(inputs, "__iter__"):
+        return inputs, False
+    rows = as_list(inputs)
+    kinds = set(map(type, rows))
+    if kinds == {str}:
+        return rows, True
+    if all(issubclass(kind, str) for kind in kinds) or not all(issubclass(kind, (str, *_NOT_TEXT)) for kind in kinds):
+        rows = list_of_texts(rows)
+        return rows, bool(rows)
+    return rows, False
+
+
+def taking_columns(encode: _Method) -> _Method:
+    """The method `encode` of SentenceTransformer, which takes columns of other libraries, too; see `listed`."""
+
+    @functools.wraps(encode)
+    def encode_columns(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if args:
+            args = (listed(args[0])[0], *args[1:])
+        elif "inputs" in kwargs:
+            kwargs["inputs"] = listed(kwargs["inputs"])[0]
+        return encode(self, *args, **kwargs)
+
+    return cast("_Method", encode_columns)
+
+
+def pipeline(
+    embedding: TokenEmbedding,
+    device: str | None = None,
+    normalize: bool = False,
+    **settings: Any,  # noqa: ANN401
+) -> ParagramEncoder:
+    """An averaging model: `embedding`, then `MeanPool`, and `Normalize` if embeddings are to have length 1.
+
+    Args:
+        embedding: the first module.
+        device: torch device; chosen by sentence-transformers if not given.
+        normalize: scale every embedding to length 1.
+        settings: further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
+
+    Example:
+        >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
+        >>> model = pipeline(SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64), normalize=True)
+        >>> len(model)
+        3
+    """
+    modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
+    modules += [Normalize()] if normalize else []
+    return ParagramEncoder(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
+
+
+def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
+    """An averaging model that shares all of `model`, and scales every embedding to length 1; refuses others."""
+    embedding = averaging.embedding_of(model)
+    if averaging.gives_unit_vectors(model):
+        return model
+    return pipeline(embedding, str(model.device), normalize=True, **averaging.pipeline_settings(model))
+
+
 @dataclass
 class _Call:
-    """Arguments of `SentenceTransformer.encode`, in its order, with the two that `encode_query` may add.
-
-    `are_texts` says whether the inputs are a list of strings, see `listed`.
-    """
+    """Arguments of `SentenceTransformer.encode`, in its order, with the two that `encode_query` may add."""
 
     inputs: Any
     prompt_name: str | None = None
@@ -67,17 +145,10 @@ class _Call:
     chunk_size: int | None = None
     task: str | None = None
     processing_kwargs: Any = None
-    are_texts: bool = field(default=False, init=False)
 
-    @property
-    def shows_progress(self) -> bool:
-        """Whether the base class would show a progress bar."""
-        bar = self.show_progress_bar
-        return _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if bar is None else bar
-
-    def texts(self) -> list[str] | None:
-        """The texts, if this call asks for no more than embeddings of texts, on the CPU and in this process."""
-        plain = (
+    def is_plain(self) -> bool:
+        """Whether no more than embeddings are asked for, on the CPU and in this process."""
+        return (
             self.output_value == "sentence_embedding"
             and self.pool is None
             and (self.device is None or str(self.device) == "cpu")
@@ -85,29 +156,25 @@ class _Call:
             and type(self.batch_size) is int
             and self.batch_size > 0
         )
-        if not plain:
-            return None
-        if isinstance(self.inputs, str):
-            return [self.inputs]
-        return cast("list[str]", self.inputs) if self.are_texts else None
+
+    def converted(self, rows: Tensor) -> Any:  # noqa: ANN401 - as many types as `encode` returns
+        """Embeddings (N, D) in the precision and the container that are asked for."""
+        result: Any = rows
+        if self.precision not in (None, "float32"):
+            result = torch.from_numpy(quantize_embeddings(rows, precision=cast("Any", self.precision)))
+        if not self.convert_to_tensor:
+            result = result.numpy() if self.convert_to_numpy else list(result)
+        return result[0] if isinstance(self.inputs, str) else result
 
 
 def _in_larger_batches(method: _Method) -> _Method:
     """The method with BATCH_SIZE as the default of its argument `batch_size`."""
-    signature = inspect.signature(method)
-    position = list(signature.parameters).index("batch_size")
+    position = list(inspect.signature(method).parameters).index("batch_size")
 
     @functools.wraps(method)
     def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if len(args) <= position:
-            kwargs.setdefault("batch_size", BATCH_SIZE)
-        return method(*args, **kwargs)
+        return method(*args, **(kwargs if len(args) > position else {"batch_size": BATCH_SIZE} | kwargs))
 
-    parameters = [
-        parameter.replace(default=BATCH_SIZE) if name == "batch_size" else parameter
-        for name, parameter in signature.parameters.items()
-    ]
-    cast("Any", in_larger_batches).__signature__ = signature.replace(parameters=parameters)
     return cast("_Method", in_larger_batches)
 
 
@@ -129,19 +196,6 @@ class ParagramEncoder(SentenceTransformer):
         (2, 256)
     """
 
-    @classmethod
-    def of(
-        cls,
-        embedding: TokenEmbedding,
-        device: str | None = None,
-        normalize: bool = False,
-        **settings: Any,  # noqa: ANN401
-    ) -> ParagramEncoder:
-        """`embedding`, then `MeanPool`, and `Normalize` if asked for; the arguments are those of `pipeline`."""
-        modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
-        modules += [Normalize()] if normalize else []
-        return cls(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
-
     encode_query = _in_larger_batches(SentenceTransformer.encode_query)
     encode_document = _in_larger_batches(SentenceTransformer.encode_document)
 
@@ -156,21 +210,33 @@ class ParagramEncoder(SentenceTransformer):
                 call = _Call(*args, **kwargs)
             except TypeError:  # an argument of another version, or a wrong one: the base class knows
                 return super().encode(*args, **kwargs)
-            call.inputs, call.are_texts = listed(call.inputs)
-            texts, tokens = call.texts(), self._plain_embedding()
-            if texts is None or tokens is None or not self._prompt_is_clear(call):
+            call.inputs, are_texts = listed(call.inputs)
+            tokens = self._plain_embedding() if are_texts or isinstance(call.inputs, str) else None
+            if tokens is None or not call.is_plain() or not self._prompt_is_clear(call):
                 kwargs.pop("inputs", None)
                 return super().encode(call.inputs, *args[1:], **kwargs)
+            if any(module.training for module in (self, *self.children())):
+                self.eval()
+            bar = call.show_progress_bar
             with torch.inference_mode():
-                return _as_asked(self._embeddings(texts, tokens, call), call)
+                rows = embed(
+                    [call.inputs] if isinstance(call.inputs, str) else call.inputs,
+                    tokens.tokenizer,
+                    in_numpy(tokens.embedding),
+                    averaging.gives_unit_vectors(self),
+                    call.normalize_embeddings,
+                    self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
+                    call.prompt,
+                    call.batch_size,
+                    tokens.num_threads or torch.get_num_threads(),
+                    _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if bar is None else bar,
+                )
+                return call.converted(torch.from_numpy(rows))
 
     def in_language(self, language: str) -> ParagramEncoder:
         """The model that reads texts of a language, for one whose two languages have separate vocabularies.
 
         Both share the table. The language to read is given once: texts of different languages may look alike.
-
-        Raises:
-            SettingsError: the model has one vocabulary, or none of this language.
         """
         embedding = averaging.embedding_of(self)
         if not isinstance(embedding.tokenizer, BilingualTokenizer):
@@ -178,8 +244,8 @@ class ParagramEncoder(SentenceTransformer):
         tokenizer = embedding.tokenizer.in_language(language)
         table = embedding.embedding
         first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
-        settings = {name: getattr(self, name) for name in PIPELINE_SETTINGS}
-        return ParagramEncoder.of(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
+        unit_vectors = averaging.gives_unit_vectors(self)
+        return pipeline(first, str(self.device), unit_vectors, **averaging.pipeline_settings(self))
 
     def save(
         self,
@@ -203,7 +269,7 @@ class ParagramEncoder(SentenceTransformer):
             self._create_model_card(path, model_name, train_datasets)
 
     def _plain_embedding(self) -> TokenEmbedding | None:
-        """The first module, if the pipeline is what `pipeline` makes, on the CPU and without extras."""
+        """The first module, if this is what `pipeline` makes, on the CPU and without extras."""
         embedding = averaging.averaging_embedding(self)
         if embedding is None or not is_plain(embedding.embedding):
             return None
@@ -224,33 +290,3 @@ class ParagramEncoder(SentenceTransformer):
         elif call.prompt is None and self.default_prompt_name is not None:
             call.prompt = self.prompts.get(self.default_prompt_name)
         return True
-
-    def _embeddings(self, texts: list[str], tokens: TokenEmbedding, call: _Call) -> Tensor:
-        """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
-        if any(module.training for module in (self, *self.children())):
-            self.eval()
-        hook = tokens.before_lookup
-        rows = embed(
-            texts,
-            tokens.tokenizer,
-            in_numpy(tokens.embedding),
-            averaging.gives_unit_vectors(self),
-            call.normalize_embeddings,
-            self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
-            call.prompt,
-            call.batch_size,
-            tokens.num_threads or torch.get_num_threads(),
-            call.shows_progress,
-            None if hook is None else lambda ids: hook(torch.from_numpy(ids)[None]),
-        )
-        return torch.from_numpy(rows)
-
-
-def _as_asked(rows: Tensor, call: _Call) -> Any:  # noqa: ANN401 - as many types as `encode` returns
-    """Embeddings (N, D) in the precision and the container that a call asks for."""
-    result: Any = rows
-    if call.precision not in (None, "float32"):
-        result = torch.from_numpy(quantize_embeddings(rows, precision=cast("Any", call.precision)))
-    if not call.convert_to_tensor:
-        result = result.numpy() if call.convert_to_numpy else list(result)
-    return result[0] if isinstance(call.inputs, str) else result

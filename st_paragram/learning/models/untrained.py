@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 from st_paragram.core.families import entry_named
 from st_paragram.learning.models.averaging import embedding_of
 from st_paragram.learning.models.directory import load
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 
 

@@ -17,7 +17,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
 
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.learning.models.batch_size import batch_size
+from st_paragram.learning.models.sentence_transformers_encoder import batch_size
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
 from st_paragram.tools.evaluation.translations import Translations, read_translations

@@ -227,7 +227,7 @@ def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
     from transformers import set_seed
 
     from st_paragram.learning.models import directory
-    from st_paragram.learning.models.batch_size import batch_size
+    from st_paragram.learning.models.sentence_transformers_encoder import batch_size
     from st_paragram.learning.models.training_card import model_card
     from st_paragram.learning.training.development import (
         development_evaluator,

@@ -7,22 +7,13 @@ from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from st_paragram.core.encoding.directory import (
-    AVERAGING,
-    OWN_MODULES,
-    STOCK,
-    read_configuration,
-)
+from st_paragram.core.encoding.directory import AVERAGING, PIPELINE, read_configuration
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.families import entry_of_architecture
 from st_paragram.errors import SettingsError
 
-_KINDS = {
-    AVERAGING: "average of pieces",
-    STOCK: "pipeline of modules",
-    OWN_MODULES: "pipeline of modules",
-}
+_KINDS = {AVERAGING: "average of pieces", PIPELINE: "pipeline of modules"}
 
 
 class Choice(NamedTuple):

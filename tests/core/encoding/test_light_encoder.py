@@ -26,7 +26,7 @@ from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramToken
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 

@@ -17,7 +17,7 @@ from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEnc
 from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings, other
 from st_paragram.families.bgt.translation_elbo import annealed
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
@@ -267,11 +267,11 @@ def written_store(path, languages, first, second):
 
 def test_pairs_of_one_language_or_vocabularies_of_each_are_refused(tmp_path, vocabulary):
     store = written_store(tmp_path / "x.h5", ("en", "en"), vocabulary, vocabulary)
-    with pytest.raises(SettingsError, match="pairs of en alone; a generative model needs two"):
+    with pytest.raises(SettingsError, match="pairs of one language; a generative model needs two"):
         training.new_model(store, tiny())
     both = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
     store = written_store(tmp_path / "y.h5", ("en", "xx"), both, both.in_language("xx"))
-    with pytest.raises(SettingsError, match=r"separate vocabularies|sentencepiece ids, not bilingual ids"):
+    with pytest.raises(SettingsError, match=r"a vocabulary for each side|sentencepiece ids, not bilingual ids"):
         training.new_model(store, tiny())
 
 

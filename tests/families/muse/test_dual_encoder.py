@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from support.columns import columns, iterables
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
@@ -18,7 +19,6 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse.directory import DUAL_ENCODER, DualEncoder
 from st_paragram.families.muse.towers import DOCUMENT
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.architectures import architecture_named, architecture_of
 
 WAYS = ("encode", "encode_query", "encode_document")
 STRANGE = ["", " ", "\u2603\u2603 \u2603", "ba ce di " * 3334]

@@ -34,7 +34,7 @@ from st_paragram.families.muse.tasks.task_stores import TaskStore, build_task_st
 from st_paragram.families.muse.trainer import task_batch
 from st_paragram.families.muse.training_data import OtherTasks, bitext_of_languages
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 pytestmark = pytest.mark.usefixtures("one_thread")

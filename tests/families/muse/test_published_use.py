@@ -20,7 +20,7 @@ from st_paragram.conversion.use_weights import read_use_weights
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse import published_network
-from st_paragram.learning.models.batch_size import batch_size
+from st_paragram.learning.models.sentence_transformers_encoder import batch_size
 
 
 @pytest.fixture(scope="module")

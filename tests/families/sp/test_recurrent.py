@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from st_paragram.learning.models.architectures import architecture_named, architecture_of
 
 import st_paragram
 from st_paragram.core.encoding.directory import OWN_MODULES, fingerprint
@@ -17,7 +18,6 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.sp.bilstm import BiLSTM
 from st_paragram.families.sp.directory import RECURRENT, recurrent_modules, recurrent_pipeline
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.architectures import architecture_named, architecture_of
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool

@@ -5,7 +5,7 @@ from sentence_transformers.sentence_transformer.modules import BoW
 
 import st_paragram
 from st_paragram.core.encoding.embed import BATCH_SIZE
-from st_paragram.learning.models.batch_size import OF_NETWORKS, batch_size
+from st_paragram.learning.models.sentence_transformers_encoder import NETWORK_BATCH_SIZE, batch_size
 
 
 def test_means_take_many_texts_in_either_reader(tmp_path):
@@ -15,4 +15,4 @@ def test_means_take_many_texts_in_either_reader(tmp_path):
 
 
 def test_other_models_take_fewer():
-    assert batch_size(SentenceTransformer(modules=[BoW(["a"], {})])) == OF_NETWORKS
+    assert batch_size(SentenceTransformer(modules=[BoW(["a"], {})])) == NETWORK_BATCH_SIZE

@@ -26,7 +26,7 @@ def test_a_model_of_the_package_is_one_of_them():
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("learning.models.encoder", "ParagramEncoder"),
+        ("learning.models.sentence_transformers_encoder", "ParagramEncoder"),
         ("families.bgt.directory", "GenerativeEncoder"),
         ("families.bgt.directory", "_Beside"),
         ("families.muse.directory", "DualEncoder"),

@@ -21,7 +21,7 @@ from st_paragram.core.encoding.embed import BATCH_SIZE
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding

@@ -14,7 +14,7 @@ import st_paragram
 from st_paragram.core.encoding.find import SHIPPED, commit_of, default_model, find
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.record import cached_commit, new_record
 from st_paragram.tools.search.index_folder import with_commit

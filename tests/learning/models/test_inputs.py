@@ -6,7 +6,7 @@ import torch
 from support.columns import columns, iterables, tables
 
 from st_paragram.errors import SettingsError
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 

@@ -12,7 +12,6 @@ from torch import nn
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.architectures import architecture_of
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 

@@ -14,7 +14,7 @@ from sentence_transformers.sentence_transformer.modules import LayerNorm
 import st_paragram
 from st_paragram.core.encoding.table import TableType
 from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.encoder import ParagramEncoder, pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
 

@@ -16,7 +16,7 @@ from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramToken
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.description import check_model, describe_model
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.models.training_card import model_card
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 

@@ -10,7 +10,7 @@ from support.tokenizer import WordTokenizer
 from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.core.tokenizers import base
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 

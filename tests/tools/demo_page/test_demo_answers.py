@@ -13,9 +13,9 @@ from support.generative import new_generator
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError, TextError
-from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory
-from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
 from st_paragram.tools.demo_page import tabs, texts
 from st_paragram.tools.demo_page.comparison import _shown, compare, cosine_of, languages_of, nearest

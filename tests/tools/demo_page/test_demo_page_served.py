@@ -16,7 +16,7 @@ import torch
 from support.generative import new_generator
 
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.families.bgt.directory import GenerativeEncoder
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory
 from st_paragram.tools.demo_page.models import Models
 from st_paragram.tools.demo_page.server import _picked, build_page, served

@@ -67,7 +67,7 @@ def test_built_in_pairs_serve_for_development():
 def test_the_evaluator_reports_what_correlate_finds():
     pairs = GradedPairs("x", ["a", "a", "b"], ["b", "c", "b"], [1.0, 2.0, 5.0])
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-    from st_paragram.learning.models.encoder import pipeline
+    from st_paragram.learning.models.sentence_transformers_encoder import pipeline
     from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 
     vocabulary = SentencePieceTokenizer(train_vocabulary(["a b c", "c b a"] * 5, 20))

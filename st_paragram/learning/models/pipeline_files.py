@@ -1,0 +1,140 @@
+"""Pipelines in model directories: the files that `save_pretrained` writes, and `st_paragram.json`.
+
+Reading imports the classes that `modules.json` names and lets them read the folders that it names, so both are checked
+before: classes are modules of sentence-transformers or of this package, folders are the model's own, and weights are
+safetensors, since what is pickled could run code. `SentenceTransformer(path)` opens stock modules without this package.
+
+A family whose models have more than a pipeline has children of `PipelineWithMore` in its module
+`sentence_transformers_encoder`: with the name of their architecture (one of `core.families`) and `write_beside`. That
+module has this function, too, which makes the model of a pipeline that was read, of the files that `write_beside` has
+left in the folder, and of the entries of `st_paragram.json` that it has returned:
+
+    def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> PipelineWithMore
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Module
+from sentence_transformers.util import import_from_string
+from torch import Tensor, nn
+
+from st_paragram.core.encoding.directory import (
+    MODULES_FILE,
+    PIPELINE,
+    Configuration,
+    file_of,
+    write_configuration,
+)
+from st_paragram.core.encoding.model_files import read_pipeline_settings
+from st_paragram.core.files import read_json
+from st_paragram.errors import ModelDirectoryError, one_line, refused
+from st_paragram.learning.models.averaging import averaging_embedding
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, taking_columns
+from st_paragram.learning.modules.compact_embedding import is_finite
+from st_paragram.learning.modules.progress_bars import no_progress_bars
+
+_PACKAGES = ("sentence_transformers.", "st_paragram.")
+
+
+class PipelineWithMore(SentenceTransformer):
+    """A pipeline, and what a family's models have beside it; `save_pretrained` and `push_to_hub` write all of it."""
+
+    architecture: ClassVar[str]
+    encode = taking_columns(SentenceTransformer.encode)
+
+    def write_beside(self, folder: Path) -> dict[str, Any]:
+        """Write the other files into a folder that has the pipeline's; returns the entries of `st_paragram.json`."""
+        raise NotImplementedError
+
+    def save(self, path: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        """Save as `SentenceTransformer` does, and what is beside the pipeline."""
+        super().save(path, *args, **kwargs)
+        if path is not None:
+            write_configuration(Path(path), Configuration(self.architecture, self.write_beside(Path(path))))
+
+
+def check(model: SentenceTransformer) -> None:
+    """Refuse modules of other packages: reading them would import whatever the files name."""
+    for kind in map(type, model):
+        if not f"{kind.__module__}.".startswith(_PACKAGES):
+            name = f"{kind.__module__}.{kind.__name__}"
+            rule = "is not a module of st_paragram or sentence-transformers; model directories can hold only these"
+            raise ModelDirectoryError(f"{name} {rule}")
+
+
+def write(model: SentenceTransformer, folder: Path) -> None:
+    """Write a pipeline, and what is beside it, without a model card."""
+    check(model)
+    for module in model:  # whose tokenizers keep how they cut and padded last, and set it again at the next call
+        if (backend := getattr(getattr(module, "tokenizer", None), "backend_tokenizer", None)) is not None:
+            backend.no_truncation()
+            backend.no_padding()
+    with no_progress_bars():
+        model.save(str(folder), create_model_card=False)
+    if not isinstance(model, PipelineWithMore):
+        write_configuration(folder, Configuration(PIPELINE, {}))
+
+
+def read(folder: Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
+    """Read a pipeline, whatever is beside it; one that averages token embeddings is a `ParagramEncoder`."""
+    settings = read_pipeline_settings(folder) | ({} if truncate_dim is None else {"truncate_dim": truncate_dim})
+    entries_file = file_of(folder, MODULES_FILE)
+    try:
+        entries = read_json(entries_file)
+        kinds = [_checked(folder, entry["type"], entry["path"]) for entry in entries]
+        for path in folder.rglob("pytorch_model*.bin"):
+            if not (path.parent / "model.safetensors").is_file():
+                raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
+        modules: OrderedDict[str, nn.Module] = OrderedDict()
+        with no_progress_bars():
+            for kind, entry in zip(kinds, entries, strict=True):
+                modules[entry["name"]] = kind.load(str(folder), subfolder=entry["path"], local_files_only=True)
+        model = SentenceTransformer(modules=modules, device=device, **settings)
+        if averaging_embedding(model) is not None:
+            model = ParagramEncoder(modules=modules, device=device, **settings)
+        model.module_kwargs = OrderedDict((entry["name"], entry.get("kwargs", [])) for entry in entries)
+        for name, parameter in model.named_parameters():
+            if not is_finite(parameter.detach()):
+                raise ValueError(f"{name} is NaN or infinite in places")
+    except ModelDirectoryError:
+        raise
+    except BaseException as error:  # modules raise what their parts raise, and the tokenizers library, in Rust, panics
+        if not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+            raise
+        raise ModelDirectoryError(f"{folder}: its modules cannot be read ({one_line(error)}); save it again") from error
+    return model
+
+
+def _checked(folder: Path, name: str, path: str) -> type[Module]:
+    """The class of a module that `modules.json` names, if it and its folder are what they may be."""
+    if not name.startswith(_PACKAGES):
+        raise ValueError(f"{one_line(name, 80)} is not a module of st_paragram or sentence-transformers")
+    kind = import_from_string(name)
+    if not (isinstance(kind, type) and issubclass(kind, Module)):
+        raise ValueError(f"{one_line(name, 80)} is not a module of a pipeline")
+    place = PurePosixPath(path)
+    outside = place.is_absolute() or ".." in place.parts or "\\" in path
+    if outside or not (folder / place).resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"the folder {one_line(path, 80)} is outside the model's")
+    return kind
+
+
+def read_tensors(folder: Path, name: str, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a file beside a pipeline, if they are finite numbers of the names, types and shapes of `like`."""
+    path = file_of(folder, name)
+    with refused(ModelDirectoryError, path, "not the weights of this model", "save it again", SafetensorError):
+        tensors = load_file(path)
+        found, wanted = ({name: (each.shape, each.dtype) for name, each in some.items()} for some in (tensors, like))
+        if found != wanted:
+            raise ValueError("other tensors than this model has")
+        if not all(map(is_finite, tensors.values())):
+            raise ValueError("NaN or infinite numbers")
+        return tensors
