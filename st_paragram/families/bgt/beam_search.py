@@ -40,8 +40,6 @@ def beam_search(
 ) -> list[Hypothesis]:
     """Find a likely sentence for each latent vector.
 
-    The same input gives the same sentences; other sentences in the batch change scores by rounding alone.
-
     Args:
         decoder: gives the logits of V ids.
         latents: float (S, k).

@@ -32,8 +32,7 @@ class LinearSoftmax:
         """All logits at once, (N, V): for few tokens; `linear_cross_entropy` never makes them all."""
         states, table = self.states, self.of_states
         if self.latents is not None and self.of_latents is not None and self.sentences is not None:
-            # What belongs to a sentence is a column of the table, and the states say to which one a token belongs: one
-            # product makes the logits, and one their gradients.
+            # A column of the table for each sentence, and in the states which of them is the token's: one product.
             columns = torch.arange(len(self.latents), device=states.device)
             states = torch.cat([states, (self.sentences[:, None] == columns).to(states.dtype)], 1)
             table = torch.cat([table, self.of_latents @ self.latents.T], 1)
@@ -84,7 +83,7 @@ class _Chunks(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         leaves: list[Any] = [part if part is None else part.detach().requires_grad_() for part in parts]
         wanted = [place for place, needed in enumerate(ctx.needs_input_grad[3:]) if needed]
-        sums = [torch.zeros_like(leaf) if place in wanted else None for place, leaf in enumerate(leaves)]
+        sums: list[Any] = [torch.zeros_like(leaf) if place in wanted else None for place, leaf in enumerate(leaves)]
         size, entropies = max(1, _CHUNK // len(layer.of_states)), []
         for begin in range(0, len(targets), size):
             tokens, which, sentences = slice(begin, begin + size), slice(None), None
@@ -96,7 +95,7 @@ class _Chunks(torch.autograd.Function):
             with torch.enable_grad():
                 pairs = zip(leaves, places, strict=True)
                 chunk: list[Any] = [None if leaf is None else leaf[place] for leaf, place in pairs]
-                logits = LinearSoftmax(*chunk, sentences, layer.offsets).logits()
+                logits = LinearSoftmax(*chunk, sentences=sentences, offsets=layer.offsets).logits()
                 logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
                 total = F.cross_entropy(logits, targets[tokens], reduction="sum", label_smoothing=smoothing)
             if wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -29,16 +29,10 @@ from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.trainer import StoreTrainer
 
-if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingRun
-
 logger = logging.getLogger(__name__)
 
-#: What an evaluation calls the loss of the pairs that are not trained on.
-HELD_OUT_LOSS = "eval_held_out_loss"
-
+_HELD_OUT_LOSS = "eval_held_out_loss"
 _MEANS_KEPT = 2000  # sentences whose means show how many units are active
-_EVALUATED = 32  # pairs of a batch whose loss is measured
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
 
 
@@ -82,7 +76,7 @@ def trainer(
     settings: GenerativeSettings,
     folder: Path,
     evaluator: BaseEvaluator | None = None,
-    run: TrainingRun | None = None,
+    _: object = None,
 ) -> GenerativeTrainer:
     """The trainer of a run with checkpoints in `folder`, which is evaluated now and then if there is an evaluator."""
     tokenizer, parts = _tokenizer(store), OBJECTIVES[settings.objective]
@@ -111,7 +105,7 @@ def trainer(
             "save_strategy": "steps" if settings.evaluate_steps else "epoch",
             "save_steps": settings.evaluate_steps or 500,
             "load_best_model_at_end": True,
-            "metric_for_best_model": HELD_OUT_LOSS,
+            "metric_for_best_model": _HELD_OUT_LOSS,
             "greater_is_better": False,
         }
     arguments = arguments_of(
@@ -164,8 +158,7 @@ class GenerativeTrainer(StoreTrainer):
             logger.info(f"{len(store) - len(kept):,} of {len(store):,} pairs have {outside} and are left out")
         if not len(kept):
             raise SettingsError(f"{store.path}: all pairs have {outside}; change min_pieces or max_pieces")
-        trained = len(kept) - min(held_out, len(kept) // 20)
-        self._held_out = kept[trained:]
+        self._held_out = kept[len(kept) - min(held_out, len(kept) // 20) :]
         lengths = self._lengths[: self._held_out[0]] if len(self._held_out) else self._lengths
         self.batches = TokenBatches(lengths, run.batch_tokens or loss.parts.batch_tokens, args.seed)
         self.accumulate, self.anneal_updates = run.accumulate, run.anneal_updates
@@ -188,8 +181,8 @@ class GenerativeTrainer(StoreTrainer):
         """Make the passes of an update's batches; the last update of an epoch may have fewer."""
         started, args, device = time.perf_counter(), self.args, self.args.device
         epoch, update = divmod(step, self.batches_per_epoch)
-        within = range(update * self.accumulate, min((update + 1) * self.accumulate, len(self.batches)))
-        numbers = [epoch * len(self.batches) + number for number in within]
+        first, end = epoch * len(self.batches) + update * self.accumulate, (epoch + 1) * len(self.batches)
+        numbers = range(first, min(first + self.accumulate, end))
         rows = [self.batches.at(number) for number in numbers]
         pairs = sum(map(len, rows))
         torch.manual_seed(seed_of(args.seed, step, 0))
@@ -224,7 +217,7 @@ class GenerativeTrainer(StoreTrainer):
         """Evaluate as `StoreTrainer` does, and measure the loss of the pairs that are not trained on."""
         metrics = super().evaluate(*args, **kwargs)
         if len(self._held_out):
-            found = {HELD_OUT_LOSS: self.held_out_loss()}
+            found = {_HELD_OUT_LOSS: self.held_out_loss()}
             self.log(dict(found))
             metrics |= found
         return metrics
@@ -239,8 +232,7 @@ class GenerativeTrainer(StoreTrainer):
         self.loss.eval()
         rows = self._held_out[np.argsort(self._lengths[self._held_out], kind="stable")]
         noise, total = self._noise(len(rows), -1), 0.0
-        batches = -(-len(rows) // _EVALUATED)
-        for number, places in enumerate(np.array_split(np.arange(len(rows)), batches)):
+        for number, places in enumerate(np.array_split(np.arange(len(rows)), -(-len(rows) // 32))):
             parts = self.loss(self._sides(rows[places]), self.loss.inferring_side(number), noise[places]).parts
             total += sum(float(parts.get(name, 0.0)) for name in ("reconstruction", "translation", "divergence"))
         self.loss.train(training)

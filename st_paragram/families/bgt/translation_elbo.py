@@ -54,11 +54,10 @@ class TranslationElbo(nn.Module):
     Args:
         generator: encoders and decoders, those of the objective.
         objective: a name in `OBJECTIVES`.
-        latent: what generators read: samples, as the paper says, or means, as its released code does. Translators of a
-            model with languages read means always.
-        smoothing: label smoothing of translation.
-        translation_weight: of the translation term.
-        candidates: in training, ids that stand for all those that a batch does not hold, see `LinearSoftmax.among`; or 0.
+        latent: what generators read: samples (the paper) or means (its code). Translators beside generators read means.
+        smoothing: label smoothing of the translation term.
+        translation_weight: of that term.
+        candidates: in training, ids that stand for all that a batch does not hold, see `LinearSoftmax.among`; or 0.
     """
 
     def __init__(
