@@ -95,7 +95,7 @@ class _Chunks(torch.autograd.Function):
             with torch.enable_grad():
                 pairs = zip(leaves, places, strict=True)
                 chunk: list[Any] = [None if leaf is None else leaf[place] for leaf, place in pairs]
-                logits = LinearSoftmax(*chunk, sentences=sentences, offsets=layer.offsets).logits()
+                logits = LinearSoftmax(chunk[0], chunk[1], chunk[2], chunk[3], sentences, layer.offsets).logits()
                 logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
                 total = F.cross_entropy(logits, targets[tokens], reduction="sum", label_smoothing=smoothing)
             if wanted:

@@ -72,31 +72,23 @@ def unrolled(decoder, latents, vocabulary, end, most):
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("language", ["en", "xx"])
-def test_a_sentence_is_written_out_of_its_language_variable_and_then_its_meaning(model, vocabulary, texts, language):
-    side, generator = {"en": "a", "xx": "b"}[language], model.generator
-    parts = [mean(generator.languages[side], vocabulary, texts), mean(generator.semantic, vocabulary, texts)]
-    expected = unrolled(generator.generators[side], torch.cat(parts, 1), vocabulary, generator.special.end, 6)
-    assert reconstruct(model, texts, language, GREEDY) == expected
+def test_each_task_reads_its_variables(model, vocabulary, texts):
+    """A sentence comes from its language variable and its meaning, a translation from the meaning alone."""
+    generator, styles = model.generator, texts[::-1]
+    meaning = mean(generator.semantic, vocabulary, texts)
 
+    def expected(decoder, *variables):
+        return unrolled(decoder, torch.cat([*variables, meaning], 1), vocabulary, generator.special.end, 6)
 
-@torch.inference_mode()
-def test_a_translation_is_written_out_of_the_meaning_alone(model, vocabulary, texts):
-    generator = model.generator
-    latents = mean(generator.semantic, vocabulary, texts)
-    expected = unrolled(generator.translators["b"], latents, vocabulary, generator.special.end, 6)
-    assert translate(model, texts, settings=GREEDY) == translate(model, texts, "en", settings=GREEDY) == expected
-    expected = unrolled(generator.translators["a"], latents, vocabulary, generator.special.end, 6)
-    assert translate(model, texts, "xx", "en", GREEDY) == translate(model, texts, "xx", None, GREEDY) == expected
-
-
-@torch.inference_mode()
-def test_a_transfer_has_the_language_variable_of_the_style(model, vocabulary, texts):
-    styles, generator = texts[::-1], model.generator
-    parts = [mean(generator.languages["a"], vocabulary, styles), mean(generator.semantic, vocabulary, texts)]
-    expected = unrolled(generator.generators["a"], torch.cat(parts, 1), vocabulary, generator.special.end, 6)
-    assert transfer(model, texts, styles, settings=GREEDY) == expected
-    assert transfer(model, texts, texts, "xx", QUICK) == reconstruct(model, texts, "xx", QUICK)
+    for side, language in (("a", "en"), ("b", "xx")):
+        own = mean(generator.languages[side], vocabulary, texts)
+        assert reconstruct(model, texts, language, GREEDY) == expected(generator.generators[side], own)
+        of_styles = mean(generator.languages[side], vocabulary, styles)
+        assert transfer(model, texts, styles, language, GREEDY) == expected(generator.generators[side], of_styles)
+    into_xx = translate(model, texts, settings=GREEDY)
+    assert into_xx == translate(model, texts, "en", settings=GREEDY) == expected(generator.translators["b"])
+    into_en = translate(model, texts, "xx", "en", GREEDY)
+    assert into_en == translate(model, texts, "xx", None, GREEDY) == expected(generator.translators["a"])
 
 
 @torch.inference_mode()
