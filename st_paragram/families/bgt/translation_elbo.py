@@ -54,7 +54,7 @@ class TranslationElbo(nn.Module):
     Args:
         generator: encoders and decoders, those of the objective.
         objective: a name in `OBJECTIVES`.
-        latent: what generators read: samples (the paper) or means (its code). Translators beside generators read means.
+        latent: what generators read: samples (the paper) or means (its code). With generators, translators read means.
         smoothing: label smoothing of the translation term.
         translation_weight: of that term.
         candidates: in training, ids that stand for all that a batch does not hold, see `LinearSoftmax.among`; or 0.
