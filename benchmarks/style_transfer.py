@@ -3,23 +3,44 @@ r"""Style transfer: the meaning of one sentence written in the style of another,
     python benchmarks/style_transfer.py bgt-es --pairs pairs.tsv --to en
 
 Rows of the file are `source TAB style`: sources of either language of the model, styles of the one that is written.
-Prints a Markdown table of what was written, with measures, and a table of the measures' means.
+Prints a Markdown table of what was written, with the cosine of its embedding with the source's, the shares of its words
+that source and style have, the smaller number of words through the style's or the reverse, and F1 of the style's marks;
+and the means.
 """
 
 from __future__ import annotations
 
 import argparse
+import string
 import sys
-from dataclasses import asdict
-from pathlib import Path
+from collections import Counter
+from typing import cast
 
-from harness.families.style_transfer import run_style_transfer, style_tables
-from harness.output import write_result
-
+from st_paragram import GenerativeEncoder
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.families.bgt.generation.settings import GenerationSettings
+from st_paragram.core.tables import markdown_table
+from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.families.bgt.generate import generate
+from st_paragram.families.bgt.settings import GenerationSettings
+from st_paragram.learning.models.directory import load
+from st_paragram.tools.score_files import score_pairs
+
+COLUMNS = ["cosine with source", "words of source", "words of style", "length of style", "marks of style"]
+
+
+def measures(output: str, source: str, style: str) -> list[float]:
+    """All but the cosine, each 0 to 1."""
+    plain = str.maketrans("", "", string.punctuation)
+    words, of_source, of_style = (Counter(text.casefold().translate(plain).split()) for text in (output, source, style))
+    marks, wanted = (Counter(mark for mark in text if mark in string.punctuation) for text in (output, style))
+    lengths = sorted((words.total(), of_style.total()))
+    return [
+        *((words & other).total() / max(words.total(), 1) for other in (of_source, of_style)),
+        lengths[0] / max(lengths[1], 1),
+        2 * (marks & wanted).total() / ((marks + wanted).total() or 1) if marks or wanted else 1.0,
+    ]
 
 
 def main() -> int:
@@ -29,14 +50,23 @@ def main() -> int:
     parser.add_argument("--pairs", required=True, metavar="FILE.tsv", help="rows `source TAB style`")
     parser.add_argument("--to", metavar="LANG", help="language to write (the model's first)")
     parser.add_argument("--scorer", default=SHIPPED, metavar="MODEL", help="embeds sentences for cosines (%(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     add_setting_options(parser, GenerationSettings)
     arguments = parser.parse_args()
     settings = GenerationSettings(**given(arguments, GenerationSettings))
-    run = run_style_transfer(arguments.model, arguments.pairs, arguments.to, arguments.scorer, settings)
-    if arguments.json:
-        write_result(arguments.json, run=asdict(run))
-    print("\n\n".join(style_tables(run)))
+    rows = [
+        pair for pair in read_pairs(TextSource((arguments.pairs,), ("source", "style"))) if all(map(str.strip, pair))
+    ]
+    model = cast("GenerativeEncoder", load(arguments.model))
+    outputs = list(generate(model, "transfer", rows, target=arguments.to, settings=settings))
+    compared = ((output, source) for output, (source, _) in zip(outputs, rows, strict=True))
+    cosines = [score for score, _, _ in score_pairs(load(arguments.scorer), compared)]
+    texts = [[*row, output] for row, output in zip(rows, outputs, strict=True)]
+    found = [[cosine, *measures(text[2], *text[:2])] for cosine, text in zip(cosines, texts, strict=True)]
+    made = [[*text, *(f"{value:.2f}" for value in values)] for text, values in zip(texts, found, strict=True)]
+    means = [f"{sum(column) / len(column):.3f}" for column in zip(*found, strict=True)]
+    print(markdown_table(["source", "style", "output", *COLUMNS], made, left=3))
+    print(f"\nMeans of {len(found)} pairs\n")
+    print(markdown_table(COLUMNS, [means] if means else []))
     return 0
 
 

@@ -2,7 +2,7 @@
 
 A family is a folder of `families/` with these modules: `family` (its `FAMILY`, what is trained and how),
 `sentence_transformers_encoder` (models that have more than a pipeline), `<command>_command` for each command that it
-adds, `card_facts` for model cards, and `demo_tab` for the demo page.
+adds, and `card_facts` for model cards.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ class FamilyEntry:
     benchmarks: tuple[str, ...] = ()  # modules of the package
     recorded_by: str = ""  # a setting that only this family's training records have
     extends: str = ""  # the family whose training offers this one's encoders
-    demo_tab: bool = False
 
     def module(self, name: str) -> ModuleType:
         """A module of the family's package, imported now."""
@@ -56,7 +55,6 @@ FAMILIES: dict[str, FamilyEntry] = {
         commands={"generate": "write sentences with a generative model: again, translated, or in another style"},
         architectures={"generative": "generative model, BGT"},
         recorded_by="objective",
-        demo_tab=True,
     ),
     "muse": FamilyEntry(
         "st_paragram.families.muse",

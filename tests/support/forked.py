@@ -28,7 +28,7 @@ _IMPORTED = [
     "st_paragram.learning.models.directory",
     "st_paragram.learning.training.run",
     "st_paragram.families.muse.objective",
-    "st_paragram.families.bgt.objective",
+    "st_paragram.families.bgt.training",
 ]
 
 

@@ -6,11 +6,11 @@ import copy
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
-from st_paragram.families.bgt import objective as translation_vae
+from st_paragram.families.bgt import training
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES
-from st_paragram.families.bgt.settings import GenerativeSettings
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings
 from st_paragram.families.bgt.translation_elbo import TranslationElbo
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
@@ -56,18 +56,24 @@ def batches_of(vocabulary, pairs):
 def tiny(**changes):
     """Settings of a run that takes milliseconds an update."""
     sizes = {"dim": 16, "ffn_dim": 24, "heads": 2, "latent_dim": LATENT, "encoder_layers": 1, "max_length": 40}
-    run = {"batch_tokens": 200, "warmup_updates": 4, "epochs": 1.0, "device": "cpu", "seed": 3}
+    run = {"batch_tokens": 200, "min_pieces": 0, "warmup_updates": 4, "epochs": 1.0, "device": "cpu", "seed": 3}
     return GenerativeSettings(**(sizes | run | changes))
 
 
 def new_trainer(store, settings, folder, **arguments):
     """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and evaluates nothing."""
     torch.manual_seed(settings.seed)
-    model = translation_vae.new_model(store, settings)
-    trainer = translation_vae.trainer(model, store, settings, folder)
+    model = training.new_model(store, settings)
+    trainer = training.trainer(model, store, settings, folder)
     for name, value in ({"save_strategy": "no"} | arguments).items():
         setattr(trainer.args, name, value)
     return trainer
+
+
+def log_probabilities(decoder, batch, latents):
+    """The logarithm of each sentence's probability given its latent vector, (B,), by a plain softmax."""
+    of_tokens = -F.cross_entropy(decoder.softmax(batch, latents).logits(), batch.targets, reduction="none")
+    return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
 
 
 def greedy(decoder, latents, special, most):

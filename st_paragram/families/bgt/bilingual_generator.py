@@ -8,50 +8,74 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sentence_transformers import SentenceTransformer
-from torch import nn
+from torch import Tensor, nn
 
-from st_paragram.families.bgt.gaussian_latent import GaussianEncoder
-from st_paragram.families.bgt.generative_objective import Side
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.learning.modules.transformer_encoder import SpecialIds, TransformerShape
+from st_paragram.families.bgt.settings import Side
+from st_paragram.learning.modules.transformer_encoder import SpecialIds, TransformerShape, pooled_states
+
+_ACTIVE_VARIANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A diagonal Gaussian for each of B sentences (Kingma and Welling, ICLR 2014, equations 9 and 10)."""
+
+    mean: Tensor  # float (B, k)
+    log_variance: Tensor  # float (B, k)
+
+    def sample(self, noise: Tensor) -> Tensor:
+        """Samples (B, k) by reparameterisation; `noise`, (B, k), is of N(0, I)."""
+        return self.mean + (0.5 * self.log_variance).exp() * noise
+
+    def divergence(self) -> Tensor:
+        """KL(q || N(0, I)) in nats, (B,): half the sum of mean² + variance - 1 - log variance."""
+        return 0.5 * (self.mean.square() + self.log_variance.exp() - 1 - self.log_variance).sum(1)
+
+
+class GaussianEncoder(nn.Module):
+    """A pipeline of `transformer_encoder` as the mean of a Gaussian, and a linear map to its log variance."""
+
+    def __init__(self, pipeline: SentenceTransformer) -> None:
+        super().__init__()
+        dense: Any = pipeline[2]
+        self.pipeline = pipeline
+        self.log_variance = nn.Linear(dense.linear.in_features, dense.linear.out_features, bias=False)
+        nn.init.xavier_uniform_(self.log_variance.weight)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Gaussian:
+        """The Gaussians of B sentences: int64 (B, L), each ended and filled up, and bool (B, L), what is not filled."""
+        states = pooled_states(self.pipeline, ids, mask)
+        dense: Any = self.pipeline[2]
+        return Gaussian(dense.linear(states).float(), self.log_variance(states).float())
+
+
+def active_units(means: Tensor) -> int:
+    """How many components of (N, k) means vary by 0.01 or more over sentences (Burda et al., ICLR 2016)."""
+    return int((means.var(dim=0) >= _ACTIVE_VARIANCE).sum()) if len(means) > 1 else 0
 
 
 @dataclass(frozen=True)
 class DecoderShape:
-    """Which decoders there are, and their sizes.
+    """Which decoders there are, and their sizes."""
 
-    Attributes:
-        transformer: Of each.
-        latent_dim: Components of the semantic latent variable, and of each language's.
-        generators: Sides that are written out of all latent variables.
-        translators: Sides that are written out of the other side's meaning.
-        at_attention: Latent variables reach the layers.
-        at_logits: Latent variables reach the logits.
-    """
-
-    transformer: TransformerShape
-    latent_dim: int
-    generators: Sequence[Side]
-    translators: Sequence[Side]
-    at_attention: bool = True
-    at_logits: bool = True
+    transformer: TransformerShape  # of each
+    latent_dim: int  # components of the semantic latent variable, and of each language's
+    generators: Sequence[Side]  # sides that are written out of all latent variables
+    translators: Sequence[Side]  # sides that are written out of the other side's meaning
+    at_attention: bool = True  # latent variables reach the layers
+    at_logits: bool = True  # latent variables reach the logits
 
 
 class BilingualGenerator(nn.Module):
-    """The encoders and decoders of a pair of languages.
-
-    Args:
-        semantic: the pipeline whose embedding is the mean of the semantic latent variable.
-        languages: by side, those of the languages' variables; none where a model has none.
-        vocabulary: ids that decoders write.
-        special: the ids that are not text.
-        shape: of the decoders.
+    """The encoders and decoders of a pair of languages, whose decoders write ids below `vocabulary`.
 
     Attributes:
-        semantic: Meaning, of both languages.
-        languages: By side, what is the language's.
+        semantic: Meaning, of both languages; the pipeline's embedding is the mean.
+        languages: By side, what is the language's; empty where a model has none.
         generators: By side, written out of [language; meaning].
         translators: By side, written out of the meaning.
     """
@@ -68,16 +92,14 @@ class BilingualGenerator(nn.Module):
         self.shape, self.special = shape, special
         self.semantic = GaussianEncoder(semantic)
         self.languages = nn.ModuleDict({side: GaussianEncoder(pipeline) for side, pipeline in languages.items()})
-        both = shape.latent_dim * (2 if languages else 1)
-        self.generators = nn.ModuleDict({side: self._decoder(vocabulary, both) for side in shape.generators})
-        self.translators = nn.ModuleDict(
-            {side: self._decoder(vocabulary, shape.latent_dim) for side in shape.translators}
-        )
 
-    def _decoder(self, vocabulary: int, latent_dim: int) -> LatentDecoder:
-        shape = self.shape
-        ways = (shape.at_attention, shape.at_logits)
-        return LatentDecoder(vocabulary, shape.transformer, latent_dim, self.special, *ways)
+        def decoder(latent_dim: int) -> LatentDecoder:
+            ways = (shape.at_attention, shape.at_logits)
+            return LatentDecoder(vocabulary, shape.transformer, latent_dim, special, *ways)
+
+        both = shape.latent_dim * (2 if languages else 1)
+        self.generators = nn.ModuleDict({side: decoder(both) for side in shape.generators})
+        self.translators = nn.ModuleDict({side: decoder(shape.latent_dim) for side in shape.translators})
 
     @property
     def max_length(self) -> int:

@@ -23,9 +23,8 @@ from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line, short
-from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape
-from st_paragram.families.bgt.gaussian_latent import GaussianEncoder
-from st_paragram.families.bgt.generative_objective import SIDES, Side
+from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape, GaussianEncoder
+from st_paragram.families.bgt.settings import SIDES, Side
 from st_paragram.learning.models import pipeline_files
 from st_paragram.learning.modules.transformer_encoder import special_ids
 

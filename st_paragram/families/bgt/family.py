@@ -1,14 +1,13 @@
-"""BGT: a bilingual generative transformer, its ablations and its baselines."""
+"""BGT: a bilingual generative transformer, its ablations and its baselines (EMNLP 2020)."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING
 
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.training.family import Family, Objective, TrainingKind
+from st_paragram.learning.training.family import Family, TrainingKind
 from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
 
 if TYPE_CHECKING:
@@ -18,17 +17,16 @@ _EPILOG = """\
   st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es, in an hour or so
   st-paragram train bgt --lang fr --config bgt_paper               # the paper's sizes, for a GPU
   st-paragram train bgt --lang es --objective bilingual-trans --output trans-es
-  torchrun --nproc-per-node 2 --no-python st-paragram train bgt --lang es --device cpu
   st-paragram generate bgt-es --task translate --from en --to es FILE
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
 
 
-def _add_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
     files = FileHelp(PAIRS.format("LANG"), "bgt-LANG; with another --objective its name and LANG")
-    add_training_options(parser, FAMILY, files, default_config)
+    add_training_options(parser, FAMILY, files)
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:
@@ -36,14 +34,12 @@ def _run(arguments: argparse.Namespace) -> TrainingRun:
     return training_run(arguments, FAMILY, arguments.lang, Path(f"{name}-{arguments.lang}"))
 
 
-class GenerativeFamily(Family):
-    """The generative model of EMNLP 2020."""
-
-    name: ClassVar[str] = "bgt"
-    settings: ClassVar[type[Any]] = GenerativeSettings
-    default_config: ClassVar[str] = "bgt_small"
-    built_in_config: ClassVar[str] = "bgt_small"
-    kinds: ClassVar[Mapping[str, TrainingKind]] = {
+FAMILY = Family(
+    name="bgt",
+    settings=GenerativeSettings,
+    default_config="bgt_small",
+    built_in_config="bgt_small",
+    kinds={
         "bgt": TrainingKind(
             "Train a bilingual generative transformer, which learns the meaning of a sentence by writing it and its "
             "translation.",
@@ -51,13 +47,6 @@ class GenerativeFamily(Family):
             _add_options,
             _run,
         )
-    }
-
-    def objective(self) -> Objective:
-        """The bound on the likelihood of both sentences."""
-        from st_paragram.families.bgt import objective
-
-        return cast("Objective", objective)
-
-
-FAMILY = GenerativeFamily()
+    },
+    module="st_paragram.families.bgt.training",
+)

@@ -11,22 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
-from st_paragram.families.bgt.linear_softmax import LinearSoftmax
+from st_paragram.families.bgt.softmax import LinearSoftmax
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, TransformerShape, initialise
 
 
 class LatentDecoder(nn.Module):
-    """A decoder of sentences of V ids out of latent vectors of k components.
-
-    Args:
-        vocabulary: V.
-        shape: of the transformer; d is its `dim`.
-        latent_dim: k.
-        special: the ids that are not text.
-        at_attention: let the latent vector into each layer.
-        at_logits: let it into the logits.
-    """
+    """A decoder of sentences of V ids out of latent vectors of k components, which reach layers, logits or both."""
 
     def __init__(
         self,
@@ -40,9 +31,9 @@ class LatentDecoder(nn.Module):
         super().__init__()
         self.dropout, self.scale = shape.dropout, shape.dim**0.5
         self.embedding = nn.Embedding(vocabulary, shape.dim, padding_idx=special.pad)
-        self.positions = _positions(shape)
-        inside = latent_dim if at_attention else 0
-        layers = [_Layer(shape, inside) for _ in range(shape.layers)]
+        self.positions = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)  # the encoder's; not trained
+        self.positions.weight.data = self.positions.create_weight()
+        layers = [_Layer(shape, latent_dim if at_attention else 0) for _ in range(shape.layers)]
         self.layers = nn.ModuleList(layers)
         self.output = nn.Embedding(vocabulary, shape.dim)
         self.latent_output = nn.Embedding(vocabulary, latent_dim) if at_logits else None
@@ -54,15 +45,12 @@ class LatentDecoder(nn.Module):
                 nn.init.normal_(table.weight, std=shape.dim**-0.5)
 
     def states(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """The state at each place, computed from what precedes it.
+        """The state at each place, float (B, L, d), computed from what precedes it.
 
         Args:
             previous: int64 (B, L): the end of sentence, then the ids so far; what fills a row up comes last and, since
                 no place sees later ones, does not count.
             latents: float (B, k).
-
-        Returns:
-            float (B, L, d).
         """
         x = self.embedding(previous) * self.scale + self.positions(previous.shape)
         x = F.dropout(x, self.dropout, self.training)
@@ -81,12 +69,6 @@ class LatentDecoder(nn.Module):
         """The logits of what comes after B beginnings of one length, float (B, V); arguments as of `states`."""
         logits = self.states(previous, latents)[:, -1] @ self.output.weight.T
         return logits if self.latent_output is None else logits + latents @ self.latent_output.weight.T
-
-    def log_probabilities(self, batch: SentenceBatch, latents: Tensor) -> Tensor:
-        """The logarithm of each sentence's probability given its latent vector, float (B,)."""
-        logits = self.softmax(batch, latents).logits()
-        of_tokens = -F.cross_entropy(logits.float(), batch.targets, reduction="none")
-        return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
 
 
 class _Layer(nn.Module):
@@ -130,10 +112,3 @@ class _Layer(nn.Module):
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
-
-
-def _positions(shape: TransformerShape) -> nn.Embedding:
-    """The encoder's table of positions, which is not trained."""
-    table = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)
-    table.weight.data = table.create_weight()
-    return table

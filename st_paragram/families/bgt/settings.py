@@ -1,13 +1,50 @@
-"""The settings of a training run of the bilingual generative transformer. Nothing here needs torch."""
+"""The settings of training and of generation, and what each objective consists of. Nothing here needs torch."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.generative_objective import Objective
 from st_paragram.tools.preparation.settings import Tokens
+
+#: The sides of a pair; English is side a.
+Side = Literal["a", "b"]
+SIDES: tuple[Side, Side] = ("a", "b")
+
+Objective = Literal["bgt", "no-langvars", "no-prior", "bilingual-trans", "english-trans", "english-ae", "english-vae"]
+
+
+@dataclass(frozen=True)
+class ObjectiveParts:
+    """The parts of an objective."""
+
+    prior: bool  # latent variables are random, and their divergence from N(0, I) is a term
+    languages: bool  # each language has a separate latent variable
+    generators: tuple[Side, ...]  # sides that are written out of the latent variables of the pair
+    translators: tuple[Side, ...]  # sides that are written out of the other side's meaning
+    weight: float = 1.0  # of translations
+    batch_tokens: int = 25_000  # the paper's batch size
+
+
+#: EMNLP 2020, section 4. Where a shared encoder only translates, both directions have half the weight, as in the
+#: authors' code. The paper names no batch size for the autoencoders.
+OBJECTIVES: dict[Objective, ObjectiveParts] = {
+    "bgt": ObjectiveParts(True, True, SIDES, SIDES),
+    "no-langvars": ObjectiveParts(True, False, (), SIDES, 0.5),
+    "no-prior": ObjectiveParts(False, True, SIDES, SIDES, batch_tokens=50_000),
+    "bilingual-trans": ObjectiveParts(False, False, (), SIDES, 0.5, 50_000),
+    "english-trans": ObjectiveParts(False, False, (), ("b",), batch_tokens=50_000),
+    "english-ae": ObjectiveParts(False, False, ("a",), ()),
+    "english-vae": ObjectiveParts(True, False, ("a",), ()),
+}
+
+
+def other(side: Side) -> Side:
+    """The other side of a pair."""
+    return "b" if side == "a" else "a"
+
 
 Injection = Literal["attention+logit", "attention", "logit"]
 
@@ -67,10 +104,13 @@ class GenerativeSettings:
     clip_norm: float = setting(0.0, "maximum gradient norm (25 in the paper's code); 0: no limit", ge=0)
     epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", gt=0)
     batch_tokens: int = setting(
-        25000,
-        "maximum batch size: number of sentences times the pieces of the longest sentence, on the longer side",
-        ge=1,
+        0,
+        "maximum batch size: number of sentences times the pieces of the longest sentence, on the longer side; 0: the "
+        "paper's, 50,000 for english-trans, bilingual-trans and no-prior and 25,000 for the others",
+        ge=0,
     )
+    min_pieces: int = setting(5, "pairs with a sentence of fewer pieces are left out of training", ge=0)
+    max_pieces: int = setting(100, "pairs with a sentence of more pieces are left out of training; 0: none is", ge=0)
     accumulate: int = setting(1, "batches, of different lengths, whose gradients are combined in one update", ge=1)
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto",
@@ -94,11 +134,7 @@ class GenerativeSettings:
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 
     def __post_init__(self) -> None:
-        """Check what concerns several settings.
-
-        Raises:
-            SettingsError: Heads that do not divide the states, or a dimension that the positions cannot have.
-        """
+        """Check what concerns several settings."""
         if self.dim % self.heads:
             raise SettingsError(f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads")
         if self.dim % 2:
@@ -113,3 +149,24 @@ class GenerativeSettings:
     def tokens(self) -> Tokens:
         """What the encoders read."""
         return "sentencepiece"
+
+
+Task = Literal["reconstruct", "translate", "transfer"]
+TASKS: tuple[Task, ...] = ("reconstruct", "translate", "transfer")
+
+#: What to do about a model that cannot generate.
+NEEDED = "generate needs a directory made by `st-paragram train bgt`"
+
+
+@settings
+class GenerationSettings:
+    """How sentences are written; EMNLP 2020 has a beam of 5 and at most 200 pieces."""
+
+    beam: int = setting(5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1)
+    max_length: int = setting(200, "maximum pieces per generated sentence, limited by the model's positions", ge=1)
+    length_penalty: float = setting(
+        1.0,
+        "length penalty: a sentence's log probability is divided by its length to this power; 0 favors short sentences",
+        ge=0,
+    )
+    batch_size: int = setting(64, "sentences generated together", ge=1)

@@ -11,18 +11,17 @@ Terms with log p are sums over tokens. The translation term has label smoothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from st_paragram.families.bgt.bilingual_generator import BilingualGenerator
-from st_paragram.families.bgt.gaussian_latent import Gaussian
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, Gaussian
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.families.bgt.linear_cross_entropy import linear_cross_entropy
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.softmax import linear_cross_entropy
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
 
@@ -53,14 +52,12 @@ class TranslationElbo(nn.Module):
     """The loss of a batch of pairs.
 
     Args:
-        generator: encoders and decoders; they must be those of the objective.
+        generator: encoders and decoders, those of the objective.
         objective: a name in `OBJECTIVES`.
-        latent: what generators read: samples, as the paper says, or means, as its released code does. Translators of a
-            model with languages read means always.
-        smoothing: label smoothing of translation.
-        translation_weight: of the translation term.
-        candidates: in training, ids that stand for all those of the vocabulary that a batch does not hold, see
-            `LinearSoftmax.among`; 0 takes all.
+        latent: what generators read: samples (the paper) or means (its code). With generators, translators read means.
+        smoothing: label smoothing of the translation term.
+        translation_weight: of that term.
+        candidates: in training, ids that stand for all that a batch does not hold, see `LinearSoftmax.among`; or 0.
     """
 
     def __init__(
@@ -83,6 +80,10 @@ class TranslationElbo(nn.Module):
         """What `forward` needs of noise for a pair: (3, k)."""
         return 3, self.generator.shape.latent_dim
 
+    def inferring_side(self, batch: int) -> Side:
+        """The side whose meaning is the pair's, by the number of a batch of the run; "a" where one side is written."""
+        return SIDES[batch % 2] if len(self.parts.generators) > 1 else "a"
+
     def forward(
         self, batches: Mapping[Side, SentenceBatch], inferring: Side, noise: Tensor, annealing: float = 1.0
     ) -> ElboTerms:
@@ -94,88 +95,47 @@ class TranslationElbo(nn.Module):
             noise: of N(0, I), float (B, 3, k): for the languages, and for the meaning.
             annealing: the weight of the KL terms, see `annealed`.
         """
-        meanings = {side: self.generator.semantic(*_of(batches[side])) for side in self._read(inferring)}
-        languages = {side: encoder(*_of(batches[side])) for side, encoder in self._languages()}
-        parts: dict[str, Tensor] = {}
-        losses = [self._generation(batches, meanings, languages, inferring, noise, parts)]
-        losses.append(self._translation(batches, meanings, noise, parts))
-        if self.parts.prior:
-            parts["divergence"] = annealing * self._divergence(meanings, languages, inferring, parts)
+        model, objective = self.generator, self.parts
+        read = {other(side) for side in objective.translators} | ({inferring} if objective.generators else set())
+        meanings = {side: model.semantic(batches[side].ids, batches[side].mask) for side in SIDES if side in read}
+        languages: dict[Side, Gaussian] = {
+            side: model.languages[side](batches[side].ids, batches[side].mask) for side in SIDES if objective.languages
+        }
+        losses, parts = [], {}
+        if objective.generators:
+            meaning = self._drawn(meanings[inferring], noise[:, 2])
+            sums = []
+            for side in objective.generators:
+                own = [self._drawn(languages[side], noise[:, SIDES.index(side)])] if languages else []
+                latents = torch.cat([*own, meaning], 1)
+                sums.append(self._entropy(model.generators[side], batches[side], latents))
+            total, parts["reconstruction"] = torch.stack([torch.stack(each) for each in sums]).sum(0)
+            losses.append(total)
+        if objective.translators:
+            sums = []
+            for side in objective.translators:
+                source = other(side)
+                latents = meanings[source].mean
+                if not objective.languages:  # there the translators are the model's only decoders
+                    latents = self._drawn(meanings[source], noise[:, SIDES.index(source)])
+                sums.append(self._entropy(model.translators[side], batches[side], latents, self.smoothing))
+            total, plain = torch.stack([torch.stack(each) for each in sums]).sum(0)
+            parts["translation"] = self.weight * plain
+            if self.smoothing:
+                parts["smoothing"] = self.weight * (total - plain)
+            losses.append(self.weight * total)
+        if objective.prior:
+            if objective.generators:
+                parts["kl_semantic"] = meanings[inferring].divergence().sum()
+            else:  # of both directions, with their weight
+                of_sides = torch.stack([meaning.divergence().sum() for meaning in meanings.values()])
+                parts["kl_semantic"] = objective.weight * of_sides.sum()
+            parts |= {f"kl_{side}": language.divergence().sum() for side, language in languages.items()}
+            divergences = [part for name, part in parts.items() if name.startswith("kl_")]
+            parts["divergence"] = annealing * torch.stack(divergences).sum()
             losses.append(parts["divergence"])
-        loss = torch.stack([loss for loss in losses if loss is not None]).sum()
         means = next(iter(meanings.values())).mean.detach()
-        return ElboTerms(loss, {name: part.detach() for name, part in parts.items()}, means)
-
-    def inferring_side(self, batch: int) -> Side:
-        """The side whose meaning is the pair's, by the number of a batch of the run; "a" where one side is written."""
-        return SIDES[batch % 2] if len(self.parts.generators) > 1 else "a"
-
-    def _languages(self) -> list[tuple[Side, nn.Module]]:
-        return [(side, self.generator.languages[side]) for side in SIDES if self.parts.languages]
-
-    def _read(self, inferring: Side) -> list[Side]:
-        """The sides whose meaning is needed."""
-        needed = {other(side) for side in self.parts.translators} | ({inferring} if self.parts.generators else set())
-        return [side for side in SIDES if side in needed]
-
-    def _generation(
-        self,
-        batches: Mapping[Side, SentenceBatch],
-        meanings: Mapping[Side, Gaussian],
-        languages: Mapping[Side, Gaussian],
-        inferring: Side,
-        noise: Tensor,
-        parts: dict[str, Tensor],
-    ) -> Tensor | None:
-        if not self.parts.generators:
-            return None
-        meaning = self._drawn(meanings[inferring], noise[:, 2])
-        sums = []
-        for side in self.parts.generators:
-            own = [self._drawn(languages[side], noise[:, SIDES.index(side)])] if languages else []
-            sums.append(self._entropy(self.generator.generators[side], batches[side], torch.cat([*own, meaning], 1)))
-        total, parts["reconstruction"] = _summed(sums)
-        return total
-
-    def _translation(
-        self,
-        batches: Mapping[Side, SentenceBatch],
-        meanings: Mapping[Side, Gaussian],
-        noise: Tensor,
-        parts: dict[str, Tensor],
-    ) -> Tensor | None:
-        if not self.parts.translators:
-            return None
-        sums = []
-        for side in self.parts.translators:
-            source = other(side)
-            meaning = meanings[source].mean
-            if not self.parts.languages:  # there the translators are the model's only decoders
-                meaning = self._drawn(meanings[source], noise[:, SIDES.index(source)])
-            decoder = self.generator.translators[side]
-            sums.append(self._entropy(decoder, batches[side], meaning, self.smoothing))
-        total, plain = _summed(sums)
-        parts["translation"] = self.weight * plain
-        if self.smoothing:
-            parts["smoothing"] = self.weight * (total - plain)
-        return self.weight * total
-
-    def _divergence(
-        self,
-        meanings: Mapping[Side, Gaussian],
-        languages: Mapping[Side, Gaussian],
-        inferring: Side,
-        parts: dict[str, Tensor],
-    ) -> Tensor:
-        """The KL terms: of the side that the pair is written out of, or of both with the weight of their directions."""
-        if self.parts.generators:
-            parts["kl_semantic"] = meanings[inferring].divergence().sum()
-        else:
-            both = torch.stack([meaning.divergence().sum() for meaning in meanings.values()])
-            parts["kl_semantic"] = self.parts.weight * both.sum()
-        for side, language in languages.items():
-            parts[f"kl_{side}"] = language.divergence().sum()
-        return torch.stack([part for name, part in parts.items() if name.startswith("kl_")]).sum()
+        return ElboTerms(torch.stack(losses).sum(), {name: part.detach() for name, part in parts.items()}, means)
 
     def _drawn(self, gaussian: Gaussian, noise: Tensor) -> Tensor:
         return gaussian.sample(noise) if self.sampled else gaussian.mean
@@ -188,13 +148,3 @@ class TranslationElbo(nn.Module):
         if self.training and self.candidates:
             layer, targets = layer.among(targets, self.candidates)
         return linear_cross_entropy(layer, targets, smoothing)
-
-
-def _summed(pairs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    """The sums of the first and of the second numbers of pairs."""
-    first, second = zip(*pairs, strict=True)
-    return torch.stack(first).sum(), torch.stack(second).sum()
-
-
-def _of(batch: SentenceBatch) -> tuple[Tensor, Tensor]:
-    return batch.ids, batch.mask

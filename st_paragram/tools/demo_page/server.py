@@ -14,7 +14,6 @@ from typing import Any
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
-from st_paragram.core.families import FAMILIES
 from st_paragram.errors import SettingsError
 from st_paragram.tools.demo_page import tabs
 from st_paragram.tools.demo_page.appearance import STYLE, paragraph, theme
@@ -157,8 +156,7 @@ def build_page(models: Models) -> Any:  # noqa: ANN401 - Gradio's Blocks
         page = tabs.Page(package, models, picker)
         with package.Tabs(**_wrapped(package.Tabs)):
             tabs.build(page)
-            changing = [part for tab in _tabs_of_families() for part in tab.build(page, label)]
-        page.event(picker.change, lambda picked: _picked(page, picked), picker, [note, *changing])
+        page.event(picker.change, lambda picked: _picked(page, picked), picker, [note])
     blocks.queue(api_open=False, max_size=32)
     return blocks
 
@@ -168,13 +166,12 @@ def _wrapped(tabs: type) -> dict[str, str]:
     return {"overflow_behavior": "wrap"} if "overflow_behavior" in inspect.signature(tabs).parameters else {}
 
 
-def _picked(page: tabs.Page, label: str) -> list[Any]:
-    """What changes when a model is picked: the note, and the tab of styles."""
+def _picked(page: tabs.Page, label: str) -> str:
+    """The note when a model is picked."""
     try:
-        model = page.models.model(label)
-        return [_note(model), *_changes(page, model)]
+        return _note(page.models.model(label))
     except Exception as error:
-        return [tabs.as_message(error), *_changes(page)]
+        return tabs.as_message(error)
 
 
 def _note(model: TextEncoder) -> str:
@@ -203,13 +200,3 @@ class _SecurityHeaders:
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
-
-
-def _tabs_of_families() -> list[Any]:
-    """Modules of tabs that families of models add, see `core.families`."""
-    return [entry.module("demo_tab") for entry in FAMILIES.values() if entry.demo_tab]
-
-
-def _changes(page: tabs.Page, model: Any = None) -> list[Any]:  # noqa: ANN401 - what `Models` loads
-    """What the tabs of families have built, for another model, or for none."""
-    return [part for tab in _tabs_of_families() for part in tab.changes(page.gradio, model)]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.generative import LATENT, SHAPE, new_generator
 
-from st_paragram.families.bgt.generation.beam_search import Hypothesis, beam_search
+from st_paragram.families.bgt.beam_search import Hypothesis, beam_search
 
 END, PAD, UNKNOWN, V = 0, 1, 2, 6
 WRITABLE = torch.tensor([False, False, False, True, True, True])
@@ -78,17 +78,14 @@ def test_a_beam_as_wide_as_all_hypotheses_finds_the_best(latents, penalty):
 
 
 def test_a_beam_of_one_takes_the_likeliest_next_id(latents):
-    found = search(latents, beam=1)
-    assert [one.ids for one in found] == [unrolled(latent) for latent in latents]
-    for one, latent in zip(found, latents, strict=True):
-        assert one.score == pytest.approx(log_probability(one.ids, latent) / (len(one.ids) + 1), abs=1e-5)
+    assert [one.ids for one in search(latents, beam=1)] == [unrolled(latent) for latent in latents]
 
 
-def test_scores_are_those_of_the_sentences_and_no_better_than_the_best(latents):
-    for beam in (2, 3, 5):
-        for found, latent in zip(search(latents, beam=beam), latents, strict=True):
-            assert found.score == pytest.approx(log_probability(found.ids, latent) / (len(found.ids) + 1), abs=1e-5)
-            assert found.score <= exhaustive(latent, 1.0)[0] + 1e-5
+@pytest.mark.parametrize("beam", [1, 2, 5])
+def test_scores_are_those_of_the_sentences_and_no_better_than_the_best(latents, beam):
+    for found, latent in zip(search(latents, beam=beam), latents, strict=True):
+        assert found.score == pytest.approx(log_probability(found.ids, latent) / (len(found.ids) + 1), abs=1e-5)
+        assert found.score <= exhaustive(latent, 1.0)[0] + 1e-5
 
 
 def test_other_sentences_of_a_batch_change_nothing(latents):
@@ -100,20 +97,12 @@ def test_other_sentences_of_a_batch_change_nothing(latents):
         assert one.score == pytest.approx(two.score, abs=1e-5) == pytest.approx(three.score, abs=1e-5)
 
 
-def test_the_same_twice(latents):
-    assert search(latents) == search(latents)
-
-
-def test_a_sentence_has_no_more_ids_than_allowed_and_at_least_one(latents):
-    for most in (1, 2, 3):
-        for found in search(latents, max_length=most, beam=4):
-            assert 1 <= len(found.ids) <= most and set(found.ids) <= set(LETTERS)
-
-
-def test_the_decoder_reads_one_id_more_than_the_longest_sentence(latents):
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_sentence_has_no_more_ids_than_allowed_and_at_least_one(latents, most):
     toy = Toy()
-    beam_search(toy, latents, END, WRITABLE, beam=3, max_length=MOST)
-    assert max(length for _, length in toy.calls) <= MOST + 1
+    for found in beam_search(toy, latents, END, WRITABLE, beam=4, max_length=most):
+        assert 1 <= len(found.ids) <= most and set(found.ids) <= set(LETTERS)
+    assert max(length for _, length in toy.calls) <= most + 1
 
 
 def test_sentences_that_are_done_leave(latents):

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from support.generative import LATENT, SHAPE, batch_of
 from torch.distributions import Independent, MultivariateNormal, Normal, kl_divergence
 
-from st_paragram.families.bgt.gaussian_latent import Gaussian, GaussianEncoder, active_units
+from st_paragram.families.bgt.bilingual_generator import Gaussian, GaussianEncoder, active_units
 from st_paragram.learning.modules.transformer_encoder import pooled_states, transformer_pipeline
 
 NUMBERS = st.floats(-4, 4, allow_subnormal=False)

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from support.generative import LATENT, SHAPE, batch_of, greedy
+from support.generative import LATENT, SHAPE, batch_of, greedy, log_probabilities
 from torch import nn
 
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.families.bgt.linear_softmax import LinearSoftmax
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
 
 TWO_LAYERS = TransformerShape(dim=16, layers=2, heads=4, ffn_dim=24, dropout=0.4, max_length=40)
@@ -50,11 +49,11 @@ def test_states_see_nothing_later(vocabulary, batch, latents, ways):
 
 def test_padding_does_not_count(vocabulary, batch, latents, pairs):
     decoder = new_decoder(vocabulary)
-    together, of_batch = decoder.log_probabilities(batch, latents), decoder.states(batch.previous, latents)
+    together, of_batch = log_probabilities(decoder, batch, latents), decoder.states(batch.previous, latents)
     for i in range(len(batch)):
         alone = batch_of(vocabulary, [pairs[i][0]])
         torch.testing.assert_close(
-            decoder.log_probabilities(alone, latents[i, None])[0], together[i], atol=1e-4, rtol=0
+            log_probabilities(decoder, alone, latents[i, None])[0], together[i], atol=1e-4, rtol=0
         )
         states = decoder.states(alone.previous, latents[i, None])[0]
         torch.testing.assert_close(of_batch[i, : len(states)], states, atol=1e-5, rtol=0)
@@ -91,7 +90,7 @@ def plain_logits(decoder, ids, latent, shape):
 def test_it_is_the_form_with_concatenated_matrices(vocabulary, batch, latents, ways):
     decoder = new_decoder(vocabulary, *ways)
     of_tokens = decoder.softmax(batch, latents).logits().split(batch.mask.sum(1).tolist())
-    found = decoder.log_probabilities(batch, latents)
+    found = log_probabilities(decoder, batch, latents)
     for i, logits in enumerate(of_tokens):
         ids = batch.ids[i, batch.mask[i]]
         expected = plain_logits(decoder, batch.previous[i, : len(ids)], latents[i], TWO_LAYERS)
@@ -115,8 +114,8 @@ def test_the_next_logits_are_those_of_the_batch(vocabulary, batch, latents, ways
 def test_the_latent_vector_reaches_where_it_is_said_to(vocabulary, batch, latents, ways):
     decoder = new_decoder(vocabulary, *ways)
     assert torch.equal(decoder.states(batch.previous, latents), decoder.states(batch.previous, -latents)) != ways[0]
-    other = decoder.log_probabilities(batch, -latents)
-    assert ((other - decoder.log_probabilities(batch, latents)).abs() > 1e-3).all()
+    other = log_probabilities(decoder, batch, -latents)
+    assert ((other - log_probabilities(decoder, batch, latents)).abs() > 1e-3).all()
     assert (decoder.latent_output is None) != ways[1]
 
 
@@ -129,10 +128,10 @@ def test_probabilities_of_all_next_ids_sum_to_one(vocabulary, latents):
 
 def test_dropout_is_of_training_alone(vocabulary, batch, latents):
     decoder = new_decoder(vocabulary)
-    expected = decoder.log_probabilities(batch, latents)
+    expected = log_probabilities(decoder, batch, latents)
     decoder.train()
-    assert not torch.equal(decoder.log_probabilities(batch, latents), decoder.log_probabilities(batch, latents))
-    assert torch.equal(decoder.eval().log_probabilities(batch, latents), expected)
+    assert not torch.equal(log_probabilities(decoder, batch, latents), log_probabilities(decoder, batch, latents))
+    assert torch.equal(log_probabilities(decoder.eval(), batch, latents), expected)
 
 
 def test_weights_to_begin_with(vocabulary):
@@ -149,59 +148,10 @@ def test_weights_to_begin_with(vocabulary):
 
 def test_all_parameters_get_gradients_and_positions_none(vocabulary, batch, latents):
     decoder = new_decoder(vocabulary, shape=SHAPE)
-    decoder.log_probabilities(batch, latents).sum().backward()
+    log_probabilities(decoder, batch, latents).sum().backward()
     without = [name for name, parameter in decoder.named_parameters() if parameter.grad is None]
     assert without == ["positions.weight"]
     assert not decoder.embedding.weight.grad[special_ids(vocabulary).pad].any()
-
-
-# The softmax over some of the vocabulary.
-
-
-def layer_of(tokens=9, sentences=3, ids=40, dim=5, k=4):
-    rows = torch.arange(tokens) * sentences // tokens
-    return LinearSoftmax(
-        torch.randn(tokens, dim), torch.randn(ids, dim), torch.randn(sentences, k), torch.randn(ids, k), rows
-    )
-
-
-TARGETS = torch.tensor([7, 7, 3, 39, 0, 3, 12, 7, 20])
-
-
-@pytest.mark.parametrize("others", [34, 35, 10**6])
-def test_with_as_many_others_as_there_are_nothing_changes(others):
-    layer = layer_of()
-    smaller, targets = layer.among(TARGETS, others)
-    assert smaller is layer and targets is TARGETS
-
-
-@pytest.mark.parametrize("others", [0, 1, 10, 33])
-def test_targets_keep_their_ids(others):
-    layer = layer_of()
-    smaller, places = layer.among(TARGETS, others)
-    own = TARGETS.unique()
-    assert len(smaller.of_states) == len(own) + others
-    for table, all_of_them in ((smaller.of_states, layer.of_states), (smaller.of_latents, layer.of_latents)):
-        assert torch.equal(table[places], all_of_them[TARGETS])
-        assert len(table.unique(dim=0)) == len(table)
-    full, some = layer.logits(), smaller.logits()
-    torch.testing.assert_close(some.gather(1, places[:, None]), full.gather(1, TARGETS[:, None]))
-
-
-@pytest.mark.parametrize("others", [1, 8])
-def test_what_a_softmax_divides_by_is_right_in_expectation(others):
-    layer = layer_of()
-    full = layer.logits().exp().sum(1)
-    drawn = torch.stack([layer.among(TARGETS, others)[0].logits().exp().sum(1) for _ in range(3000)])
-    error = drawn.std(0) / 3000**0.5
-    assert ((drawn.mean(0) - full).abs() < 5 * error + 1e-4 * full).all()
-
-
-def test_without_latent_vectors():
-    layer = LinearSoftmax(torch.randn(9, 5), torch.randn(40, 5))
-    smaller, places = layer.among(TARGETS, 10)
-    assert smaller.logits().shape == (9, 6 + 10) and smaller.of_latents is None
-    torch.testing.assert_close(smaller.logits().gather(1, places[:, None]), layer.logits().gather(1, TARGETS[:, None]))
 
 
 def test_attention_weights_are_not_dropped_in_training(vocabulary):

@@ -13,8 +13,7 @@ LENGTHS = st.lists(st.integers(1, BUDGET), min_size=1, max_size=90)
 
 
 def batches_of(lengths, budget=BUDGET, seed=0, window=1 << 16):
-    lengths = np.array(lengths)
-    return TokenBatches(len(lengths), lambda begin, end: lengths[begin:end], budget, seed, window)
+    return TokenBatches(np.array(lengths, np.int32), budget, seed, window)
 
 
 def epoch_of(batches, epoch=0):
@@ -78,16 +77,14 @@ def test_the_order_follows_from_the_seed(rng):
     assert epoch_of(batches_of(lengths, seed=1)) != epoch_of(batches_of(lengths, seed=2))
 
 
-def test_lengths_of_one_window_are_asked_for_at_a_time(rng):
-    lengths, asked = rng.integers(3, 9, 100), []
-
-    def seen(begin, end):
-        asked.append((begin, end))
-        return lengths[begin:end]
-
-    batches = TokenBatches(100, seen, BUDGET, 0, 30)
-    epoch_of(batches)
-    assert set(asked) == {(0, 30), (30, 60), (60, 90), (90, 100)}
+@given(LENGTHS, st.integers(1, 30))
+def test_rows_of_length_0_are_left_out(lengths, window):
+    """What is left has the batches that it would have if the others were not there."""
+    with_others = [0, *(number for length in lengths for number in (length, 0))]
+    found = epoch_of(batches_of(with_others, window=2 * window))
+    assert sorted(row for batch in found for row in batch) == list(range(1, 2 * len(lengths), 2))
+    of_windows = [lengths[max(0, begin) : begin + window] for begin in range(0, len(lengths) + 1, window)]
+    assert len(found) == sum(len(greedy(each, BUDGET)) for each in of_windows if each)
 
 
 @pytest.mark.parametrize("window", [2, 1 << 16])

@@ -1,8 +1,6 @@
-"""`st-paragram train bgt`, its recipe and its configurations: from text to a directory that every reader opens."""
+"""`st-paragram train bgt` and its configurations: from text to a directory that every reader opens."""
 
 import argparse
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +12,9 @@ import st_paragram
 from st_paragram.cli import train
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.record import read_training_record
-from st_paragram.core.families import family_named
-from st_paragram.core.settings import read
+from st_paragram.families.bgt.family import FAMILY
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.training.configs import config_names, config_path
-from st_paragram.learning.training.run import TrainingRun
 
-FOLDERS = family_named("bgt").config_folders
-ROOT = Path(__file__).parents[3]
 SIZES = "--dim 16 --ffn-dim 16 --heads 2 --latent-dim 8 --batch-tokens 300 --warmup-updates 2".split()  # noqa: SIM905
 QUICK = [*SIZES, *"--epochs 1 --candidates 20 --device cpu --vocab-size 200".split()]  # noqa: SIM905
 
@@ -66,51 +59,27 @@ REFUSED = {
     "--dim 10 --heads 4": "dim is 10 and heads 4; dim must be a multiple of heads",
     "--config small": "config is 'small'; it must be one of bgt_paper, bgt_small, or a YAML file",
     "--objective gan": "invalid choice: 'gan'",
+    "--min-pieces 99": "all pairs have a sentence of fewer than 99 pieces",
 }
 
 
 @pytest.mark.parametrize("options", REFUSED)
 def test_bad_input_is_told_in_one_line(folder, capsys, options):
-    asked = ["train", "bgt", "--lang", "es", "--data", "pairs.tsv", *QUICK, *options.split()]
     try:
-        status = main(asked)
+        status = main(["train", "bgt", "--lang", "es", "--data", "pairs.tsv", *QUICK, *options.split()])
     except SystemExit as ended:
         status = ended.code
     err = capsys.readouterr().err
-    assert status in (1, 2) and REFUSED[options] in err
-    assert len([line for line in err.splitlines() if REFUSED[options] in line]) == 1
+    assert status in (1, 2) and len([line for line in err.splitlines() if REFUSED[options] in line]) == 1
 
 
-def test_pairs_of_one_language_are_refused(folder, capsys):
-    assert main(["prepare", "--lang", "en", "--text", "pairs.tsv", "--vocab-size", "200", "--output", "en.h5"]) == 0
-    capsys.readouterr()
-    assert main(["train", "bgt", "--lang", "en", "--data", "en.h5", *SIZES, "--device", "cpu"]) == 1
-    assert "pairs of en alone; a generative model needs two languages" in capsys.readouterr().err
-
-
-def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names(FOLDERS) == ["bgt_paper", "bgt_small"]
-    for name in config_names(FOLDERS):
-        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()
-    paper = read(GenerativeSettings, config_path("bgt_paper", FOLDERS))
-    assert paper == GenerativeSettings()  # the defaults are the paper's
-    assert TrainingRun("es", Path("x"), family="bgt", default_config="bgt_small").plan().settings.dim == 128
-
-
-@pytest.mark.parametrize("name", ["bgt_paper", "bgt_small"])
-def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    lines = config_path(name, FOLDERS).read_text(encoding="utf-8").split("\n")
-    commands = [line[1:].split() for line in lines if line.startswith("#   ")]
-    parser = argparse.ArgumentParser()
-    train.add_options(parser)
-    assert [words[0] for words in commands] == ["st-paragram", "python"]
-    by_name = parser.parse_args(commands[0][2:])
-    by_path = parser.parse_args(["bgt", *commands[1][2:]])
-    assert (by_name.kind, by_name.config, Path(by_path.config).stem) == ("bgt", name, name)
-
-
-def test_the_recipe_shows_the_options_of_the_command():
-    asked = [sys.executable, str(ROOT / "recipes" / "train_bgt.py"), "--help"]
-    out = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert "--objective {bgt,no-langvars," in out and "--anneal-updates N" in out
+def test_configurations_and_the_commands_in_their_headers():
+    assert list(FAMILY.configs) == ["bgt_paper", "bgt_small"]
+    assert FAMILY.read_settings("bgt_paper", {}) == GenerativeSettings()  # the defaults are the paper's
+    for name, path in FAMILY.configs.items():
+        lines = path.read_text(encoding="utf-8").split("\n")
+        (words,) = (line[1:].split() for line in lines if line.startswith("#   st-paragram"))
+        parser = argparse.ArgumentParser()
+        train.add_options(parser)
+        chosen = parser.parse_args(words[2:])
+        assert (words[:2], chosen.kind, chosen.config) == (["st-paragram", "train"], "bgt", name)

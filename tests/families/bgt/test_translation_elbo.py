@@ -5,10 +5,18 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from support.generative import LATENT, TransformerShape, batch_of, batches_of, new_generator, new_loss
+from support.generative import (
+    LATENT,
+    TransformerShape,
+    batch_of,
+    batches_of,
+    log_probabilities,
+    new_generator,
+    new_loss,
+)
 from torch.distributions import Normal
 
-from st_paragram.families.bgt.generative_objective import OBJECTIVES, SIDES, other
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, other
 from st_paragram.families.bgt.translation_elbo import TranslationElbo, annealed
 
 KL = {"kl_semantic"}
@@ -45,7 +53,7 @@ def plain_parts(loss, objective, batches, inferring, noise, sampled):
         return ((gaussian.mean**2 + gaussian.log_variance.exp() - 1 - gaussian.log_variance) / 2).sum()
 
     def nll(decoder, batch, latents):
-        return -decoder.log_probabilities(batch, latents).sum()
+        return -log_probabilities(decoder, batch, latents).sum()
 
     of_a, of_b = (g.semantic(batch.ids, batch.mask) for batch in (a, b))
     meaning = {"a": of_a, "b": of_b}[inferring]
@@ -227,7 +235,7 @@ def test_the_bound_is_below_the_probability(vocabulary, pairs):
         for table in (decoder.latent_output.weight, decoder.layers[0].of_latent.weight):
             table.mul_(4)
         grid = torch.linspace(-8, 8, 801)[:, None]
-        given = decoder.log_probabilities(batch_of(vocabulary, [text] * len(grid)), grid)
+        given = log_probabilities(decoder, batch_of(vocabulary, [text] * len(grid)), grid)
         density = given.double() + Normal(0.0, 1.0).log_prob(grid[:, 0].double())
         exact = (density.logsumexp(0) + math.log(16 / 800)).item()
 
@@ -236,7 +244,7 @@ def test_the_bound_is_below_the_probability(vocabulary, pairs):
         gaussian = generator.semantic(batch.ids, batch.mask)
         z = gaussian.sample(noise[:, 2])
         posterior = Normal(gaussian.mean, (gaussian.log_variance / 2).exp())
-        weights = decoder.log_probabilities(batch, z) + (Normal(0.0, 1.0).log_prob(z) - posterior.log_prob(z))[:, 0]
+        weights = log_probabilities(decoder, batch, z) + (Normal(0.0, 1.0).log_prob(z) - posterior.log_prob(z))[:, 0]
         sampled = (weights.logsumexp(0) - math.log(samples)).item()
     assert bound < exact - 0.05 and bound < sampled <= 0
     assert abs(sampled - exact) < 0.1

@@ -13,7 +13,6 @@ from support.generative import new_generator
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError, TextError
-from st_paragram.families.bgt import demo_tab
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -161,18 +160,6 @@ def test_texts_are_aligned_with_what_is_left_over(models):
     assert by_marks.split("<tbody>")[1] == by_line.split("<tbody>")[1]
     with pytest.raises(SettingsError, match="choose how"):
         tabs.align_html(models, MINI, *both, "otherwise")
-
-
-def test_style_transfer_is_for_models_that_can_write_it(models, pairs):
-    assert demo_tab.written_languages(models.model(label(models, "bgt"))) == ["en", "xx"]
-    for name in ("trans", "muse", "p-sp-mini"):
-        assert demo_tab.written_languages(models.model(label(models, name))) == []
-        with pytest.raises(SettingsError, match="cannot write"):
-            demo_tab.transfer_html(models, label(models, name), "a", "b", "en")
-    shown = demo_tab.transfer_html(models, label(models, "bgt"), pairs[0][1], pairs[1][0], "en")
-    assert "Written: <strong>" in shown and shown.count("<tr>") == 3
-    with pytest.raises(SettingsError, match="cannot write"):
-        demo_tab.transfer_html(models, label(models, "bgt"), "a", "b", "fr")
 
 
 def test_errors_become_messages_and_unexpected_ones_tell_nothing(caplog):

@@ -1,1 +1,0 @@
-"""Sentences written by generative models: beam search, what it writes out of which sentences, and measures of it."""
