@@ -4,7 +4,7 @@
     python recipes/release.py --texts texts --output release --benchmarks eval --workers 2
 
 `texts` has a file for each source and language, `texts/es/quran.tsv.xz` (rows `english TAB other`; `texts/en` has
-paraphrases), and recipes/configs/release.yaml says what the models are and under which licence each source is offered.
+paraphrases), and recipes/release.yaml says what the models are and under which licence each source is offered.
 After a stop the same command resumes; models that are finished are not made again.
 """
 
@@ -17,7 +17,7 @@ from st_paragram.release.description import read_release
 from st_paragram.release.plan import plan, plan_table
 from st_paragram.release.run import Work, make_release
 
-CONFIG = Path(__file__).parent / "configs" / "release.yaml"
+CONFIG = Path(__file__).with_name("release.yaml")
 
 
 def main() -> int:

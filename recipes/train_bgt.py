@@ -2,14 +2,14 @@
 
     python recipes/train_bgt.py --lang es --data en-es.tsv.xz
     python recipes/train_bgt.py --lang es --data en-es.tsv.xz --objective bilingual-trans
-    python recipes/train_bgt.py --lang fr --config recipes/configs/bgt_paper.yaml
+    python recipes/train_bgt.py --lang fr --config bgt_paper
 
 It is `st-paragram train bgt`.
 """
 
 import sys
 
-from st_paragram.cli.train import run_recipe
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_recipe("train_bgt", "bgt", __doc__))
+    sys.exit(main(["train", "bgt", *sys.argv[1:]]))

@@ -9,7 +9,7 @@ Without data/en-es.h5 and --data it trains on the built-in bitext: a demonstrati
 
 import sys
 
-from st_paragram.cli.train import run_recipe
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_recipe("train_bitext", "bitext", __doc__))
+    sys.exit(main(["train", "bitext", *sys.argv[1:]]))

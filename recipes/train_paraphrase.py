@@ -9,7 +9,7 @@ Without data/en-en.h5 and --data it trains on built-in paraphrases: a demonstrat
 
 import sys
 
-from st_paragram.cli.train import run_recipe
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_recipe("train_paraphrase", "paraphrase", __doc__))
+    sys.exit(main(["train", "paraphrase", *sys.argv[1:]]))

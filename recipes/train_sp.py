@@ -4,12 +4,12 @@
     python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder blstm --scramble 0.3 --epochs 1
     python recipes/train_sp.py --lang en --data paraphrases.tsv.xz --encoder word
 
-It is `st-paragram train bitext` with the paper's settings (recipes/configs/sp2019.yaml) where no others are named.
+It is `st-paragram train bitext` with the paper's settings, the configuration sp2019, where no others are named.
 """
 
 import sys
 
-from st_paragram.cli.train import run_recipe
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_recipe("train_sp", "bitext", __doc__, default_config="sp2019"))
+    sys.exit(main(["train", "bitext", "--config", "sp2019", *sys.argv[1:]]))

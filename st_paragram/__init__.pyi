@@ -25,14 +25,13 @@ from st_paragram.learning.modules.sentencepiece_embedding import (
     SentencePieceEmbedding as SentencePieceEmbedding,
 )
 from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
-from st_paragram.learning.training.mega_batch.arguments import (
+from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer as MegaBatchTrainer
+from st_paragram.learning.training.mega_batch_trainer import (
     MegaBatchTrainingArguments as MegaBatchTrainingArguments,
 )
-from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer as MegaBatchTrainer
 from st_paragram.learning.training.run import TrainingRun as TrainingRun
 from st_paragram.learning.training.run import run_training as run_training
 from st_paragram.learning.training.settings import TrainingSettings as TrainingSettings
-from st_paragram.learning.training.store_trainer import StoreTrainer as StoreTrainer
 from st_paragram.tools.bitext_mining.miner import mine as mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning

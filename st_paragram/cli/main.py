@@ -33,7 +33,6 @@ _OWN_COMMANDS = {
     "prepare": "turn your own parallel text into a pair store",
     "pivot": "extract paraphrases from bitext: sentences that share a translation",
     "inspect": "show what is in a pair store",
-    "mix": "find out which texts help, and with which weights to train on them",
     "train": "train a model",
     "evaluate": "score models on similarity, translations, retrieval, transfer and inference",
     "info": "describe a model, a pair store, an index or this installation",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import sys
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.families import family_named, training_kinds
-from st_paragram.learning.training.processes import is_main_process
+from st_paragram.core.pair_store import PairStore
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.family import RunSettings, TrainingKind
-    from st_paragram.learning.training.run import RunReport, TrainingPlan
-    from st_paragram.learning.training.training_data import TrainingData
+    from st_paragram.learning.training.family import TrainingKind
+    from st_paragram.learning.training.run import TrainingReport, TrainingRun
 
 DESCRIPTION = "Train a model. KIND is the kind of training; `st-paragram train KIND --help` shows the options of each."
 EPILOG = ""
@@ -46,81 +43,42 @@ def _filled_later(parser_class: type[argparse.ArgumentParser]) -> Any:  # noqa: 
     return KindParser
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Train; returns the exit status.
-
-    Raises:
-        ParagramError: The settings, the data or the output are refused.
-    """
-    return _train(_kind(arguments.kind), arguments)
-
-
-def run_recipe(name: str, kind: str, description: str | None, default_config: str | None = None) -> int:
-    """A kind of training as a script, which takes the same options; returns the exit status.
-
-    Args:
-        name: Of the script, for errors.
-        kind: Of training, "bitext".
-        description: The script's docstring, for its `--help`.
-        default_config: The configuration that serves if none is named; None: as for the command.
-    """
-    from st_paragram.cli.main import run_reporting_errors
-
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    _kind(kind).add_options(parser, default_config)
-    arguments = parser.parse_args()
-    return run_reporting_errors(name, lambda: _train(_kind(kind), arguments))
-
-
 def _kind(name: str) -> TrainingKind:
     family, _ = training_kinds()[name]
-    return family_named(family).kinds[name]
+    kind: TrainingKind = family_named(family).kinds[name]
+    return kind
 
 
-def _train(kind: TrainingKind, arguments: argparse.Namespace) -> int:
-    """Plan and train; returns the exit status, errors as in `run`."""
-    from st_paragram.learning.training.run import execute
-
-    if not is_main_process():
-        logging.getLogger().setLevel(logging.WARNING)  # the first process sends it to the rest
-    plan = kind.run(arguments).plan()
+def run(arguments: argparse.Namespace) -> int:
+    """Train, or print what would be done; returns the exit status."""
+    run = _kind(arguments.kind).run(arguments)
     if arguments.plan:
-        if is_main_process():
-            print(plan.shown())
+        run.check()
+        print(run.shown())
         return 0
-    try:
-        report = execute(plan, _write_start)
-    except KeyboardInterrupt:
-        _point_to_checkpoint(plan)
-        raise
-    if is_main_process():
-        sys.stdout.write(f"{_text(report, rough=plan.run.development is None)}\n")
+    if getattr(arguments, "tune", False):
+        from st_paragram.families.psp.tune import tune as train
+    else:
+        from st_paragram.learning.training.run import run_training as train
+    report = train(run, lambda store, settings: _write_start(run, store, settings))
+    print(_text(report, rough=run.development is None))
     return 0
 
 
-def _point_to_checkpoint(plan: TrainingPlan) -> None:
-    from st_paragram.learning.training.checkpoints import finished
+def _write_start(run: TrainingRun, store: PairStore, settings: Any) -> None:  # noqa: ANN401 - of a family
+    from st_paragram.learning.training.training_data import left_out
 
-    checkpoints = plan.run.checkpoints
-    if is_main_process() and finished(checkpoints):
-        print(f"checkpoint saved in {checkpoints}; continue with the same command and --resume", file=sys.stderr)
+    print(f"training on {run.source.description}: {len(store):,} pairs{left_out(store)}, {settings.extent}", flush=True)
 
 
-def _write_start(data: TrainingData, settings: RunSettings) -> None:
-    pairs = f"{len(data.store):,} pairs{data.left_out}"
-    print(f"training on {data.description}: {pairs}, {settings.extent}", flush=True)
-
-
-def _text(report: RunReport, rough: bool) -> str:
+def _text(report: TrainingReport, rough: bool) -> str:
     """The report as text; `rough`: the development pairs are the built-in ones."""
-    name, best = report.development, report.best
-    lines = [f"{point.tried}  {name} {100 * point.after.pearson:.1f}" for point in report.points]
-    before, after = 100 * best.before.pearson, 100 * best.after.pearson
+    record = report.record
+    before, after = (100 * score.correlation.pearson for score in record.scores)
     hint = " (rough built-in pairs, to see that it learns; --dev takes your own)" if rough else ""
-    lines.append(f"{name}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}")
-    for score in best.translations:
-        lines.append(f"{score.data}, translations found {score.model}: {100 * score.accuracy:.1f} %")
-    rate = f"{best.seconds:.0f} s with evaluation and checkpoints, {best.pairs_per_second:,.0f} pairs/s in between"
+    lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
+    lines += [f"{each.data}, translations found {each.model}: {100 * each.accuracy:.1f} %" for each in record.translations]
+    rate = f"{record.seconds:.0f} s with evaluation and checkpoints, {record.pairs_per_second:,.0f} pairs/s in between"
     lines.append(f"{rate}; model in {report.output}")
     if report.built_in:
         lines.append("It was trained on the built-in bitext: a demonstration, not a usable model.")

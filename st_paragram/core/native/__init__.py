@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 SWITCH = "ST_PARAGRAM_NATIVE"
 _NAME = "st_paragram.core.native._kernels"
 #: What the package expects of the kernels; counted up, here and in `src/module.cpp`, when a function of theirs changes.
-INTERFACE = 9
+INTERFACE = 10
 
 
 @functools.cache

@@ -1,22 +1,17 @@
-"""P-SP, and SP, which is trained in the same way: averaging models on bitext or paraphrases."""
+"""P-SP (EMNLP 2022) and the encoders of SP (ACL 2019), which are trained in the same way, on bitext or paraphrases."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING
 
-from st_paragram.errors import StoreError
-from st_paragram.learning.training.family import Family, MoreData, Objective, TrainingKind
+from st_paragram.learning.training.family import Family, TrainingKind
 from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
 from st_paragram.learning.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingPlan, TrainingRun
-    from st_paragram.learning.training.train import TrainingReport, TrainingResult, Watched
-    from st_paragram.learning.training.training_data import TrainingData
+    from st_paragram.learning.training.run import TrainingRun
 
 _BITEXT_EPILOG = """\
   st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
@@ -36,16 +31,18 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
 
 
-def _add_bitext_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
+def _add_bitext_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
     files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with another --encoder")
-    add_training_options(parser, FAMILY, files, default_config, tuning=True)
+    settings = add_training_options(parser, FAMILY, files)
+    text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
+    settings.add_argument("--tune", action="store_true", help=text)
 
 
-def _add_paraphrase_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
+def _add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(lang="en")
     files = FileHelp(PAIRS.format("en"), "p-sp-en; word-en, trigram-en or blstm-en with another --encoder")
-    add_training_options(parser, FAMILY, files, default_config or "paraphrase")
+    add_training_options(parser, FAMILY, files, "paraphrase")
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:
@@ -54,14 +51,12 @@ def _run(arguments: argparse.Namespace) -> TrainingRun:
     return training_run(arguments, FAMILY, arguments.lang, Path(f"{name}-{arguments.lang}"))
 
 
-class ParaphrasticFamily(Family):
-    """P-SP (EMNLP 2022) and the encoders of SP (ACL 2019)."""
-
-    name: ClassVar[str] = "psp"
-    settings: ClassVar[type[Any]] = TrainingSettings
-    default_config: ClassVar[str] = "short"
-    built_in_config: ClassVar[str] = "demo"
-    kinds: ClassVar[Mapping[str, TrainingKind]] = {
+FAMILY = Family(
+    name="psp",
+    settings=TrainingSettings,
+    default_config="short",
+    built_in_config="demo",
+    kinds={
         "bitext": TrainingKind(
             "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its "
             "translation.",
@@ -76,44 +71,6 @@ class ParaphrasticFamily(Family):
             _add_paraphrase_options,
             _run,
         ),
-    }
-
-    def reads(self, settings: TrainingSettings) -> list[str]:
-        """The teacher's vectors."""
-        if not settings.teacher:
-            return []
-        from st_paragram.tools.embed_files.description import read_description
-
-        found = read_description(Path(settings.teacher))
-        what = f"{found.rows:,} vectors of {found.dimension} components by {found.model.name}"
-        return [f"{settings.teacher}: {what}, to learn from"]
-
-    def recorded(self, settings: TrainingSettings) -> dict[str, Any]:
-        """The name of the teacher."""
-        if not settings.teacher:
-            return {}
-        from st_paragram.tools.embed_files.description import read_description
-
-        with suppress(StoreError):
-            return {"teacher": read_description(Path(settings.teacher)).model.name}
-        return {}
-
-    def objective(self) -> Objective:
-        """The margin loss with mined negatives."""
-        from st_paragram.families.psp import objective
-
-        return cast("Objective", objective)
-
-    def fit(
-        self, plan: TrainingPlan, data: TrainingData, watched: Watched, more: MoreData | None = None
-    ) -> tuple[TrainingResult, Sequence[TrainingReport]]:
-        """Train, or tune where that is asked for."""
-        if not plan.run.tune:
-            return super().fit(plan, data, watched, more)
-        from st_paragram.families.psp.tune import tune
-
-        run, settings = plan.run, cast("TrainingSettings", plan.settings)
-        return tune(data.store, settings, watched.development, run.checkpoints, run.resume, watched.translations)
-
-
-FAMILY = ParaphrasticFamily()
+    },
+    module="st_paragram.families.psp.training",
+)

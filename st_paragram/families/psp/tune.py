@@ -6,20 +6,11 @@ import logging
 import shutil
 from dataclasses import asdict, replace
 from itertools import product
-from pathlib import Path
-from typing import Any
 
-from st_paragram.core.encoding.record import Correlation, TranslationScore
-from st_paragram.core.files import read_json, write_json
-from st_paragram.core.pair_store import PairStore
-from st_paragram.errors import DAMAGED, SettingsError, one_line
-from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.training import progress
-from st_paragram.learning.training.checkpoints import finished
-from st_paragram.learning.training.settings import TrainingSettings
-from st_paragram.learning.training.train import TrainingReport, TrainingResult, train
-from st_paragram.tools.evaluation.graded_pairs import GradedPairs
-from st_paragram.tools.evaluation.translations import Translations
+from st_paragram.core.encoding.record import TrainingRecord, read_training_record
+from st_paragram.core.files import output_lock
+from st_paragram.errors import SettingsError
+from st_paragram.learning.training.run import OnStart, TrainingReport, TrainingRun, run_training
 
 logger = logging.getLogger(__name__)
 
@@ -27,72 +18,46 @@ logger = logging.getLogger(__name__)
 TUNED_DROPOUT = (0.0, 0.1, 0.3)
 TUNED_MEGABATCH_SIZE = (60, 100, 140)
 
-_MODEL, _RESULT = "model", "result.json"
 
+def tune(run: TrainingRun, on_start: OnStart | None = None) -> TrainingReport:
+    """Train the paper's grid, dropout x M, and save the model with the best Pearson correlation on development pairs.
 
-def tune(
-    store: PairStore,
-    settings: TrainingSettings,
-    development: GradedPairs,
-    checkpoints: str | Path,
-    resume: bool = False,
-    translations: Translations | None = None,
-) -> tuple[TrainingResult, list[TrainingReport]]:
-    """Train the paper's grid, dropout x M.
-
-    Args:
-        store: As in `train`.
-        settings: All but dropout and `megabatch_size`.
-        development: As in `train`; Pearson's correlation on them chooses the best.
-        checkpoints: A folder; each point of the grid has one inside.
-        resume: Keep the finished points of the grid, and continue the interrupted point. Points
-            of other settings or of other data are refused.
-        translations: As in `train`.
-
-    Returns:
-        The best, and the reports on all, best first.
-
-    Raises:
-        SettingsError: As in `train`, or a finished point is of other settings or data.
-        KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
+    Each point of the grid is a training run of its own in the folder `OUTPUT.grid`, which goes at the end. To resume
+    keeps the finished points and continues the interrupted one.
     """
-    points: list[tuple[TrainingReport, Path]] = []
-    for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
-        point = replace(settings, dropout=dropout, megabatch_size=size)
-        folder = Path(checkpoints) / f"dropout-{dropout}-m-{size}"
-        logger.info("tuning: dropout %s, M %d", dropout, size)
-        if resume and (folder / _RESULT).is_file():
-            progress.read(folder, progress.values_of(point), store)
-        else:
-            interrupted = resume and bool(finished(folder))
-            _keep(train(store, point, development, folder, interrupted, translations), folder)
-        points.append((_kept(folder, point), folder))
-    points.sort(key=lambda point: point[0].after.pearson, reverse=True)
-    best, folder = points[0]
-    return TrainingResult(model_directory.load(folder / _MODEL), best), [report for report, _ in points]
+    replace(run, resume=False).check()
+    grid = run.output.with_name(f"{run.output.name}.grid")
+    if grid.is_dir() != run.resume:
+        advice = "resume it with --resume, or remove it" if grid.is_dir() else "tune without --resume"
+        raise SettingsError(f"{grid}: {'left by an earlier' if grid.is_dir() else 'no'} search; {advice}")
+    records: list[tuple[TrainingRecord, TrainingRun]] = []
+    with output_lock(run.output):
+        for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
+            overrides = {**run.overrides, "dropout": dropout, "megabatch_size": size}
+            point = replace(run, output=grid / f"dropout-{dropout}-m-{size}", overrides=overrides, checks=False)
+            records.append((_record(point, on_start), point))
+        records.sort(key=lambda found: found[0].scores[-1].correlation.pearson, reverse=True)
+        for record, point in records:
+            logger.info(f"{point.output.name}: {record.scores[-1].data} {100 * record.scores[-1].correlation.pearson:.1f}")
+        best, point = records[0]
+        _save(replace(best, name=run.output.name), point, run)
+        shutil.rmtree(grid)
+    return TrainingReport(run.output, best, run.source.built_in)
 
 
-def _keep(result: TrainingResult, folder: Path) -> None:
-    """Keep a point of the grid on disk, without its checkpoints."""
-    model_directory.save(result.model, folder / _MODEL, overwrite=True)
-    values = {name: value for name, value in asdict(result.report).items() if name != "settings"}
-    write_json(folder / _RESULT, values)
-    for checkpoint in folder.glob("checkpoint-*"):
-        shutil.rmtree(checkpoint)
+def _record(point: TrainingRun, on_start: OnStart | None) -> TrainingRecord:
+    """The record of a point of the grid, which is trained unless it is finished."""
+    logger.info(f"tuning: dropout {point.settings.dropout}, M {point.settings.megabatch_size}")
+    if (found := read_training_record(point.output)) is not None:
+        if found.settings != {"family": point.family, **asdict(point.settings)}:
+            raise SettingsError(f"{point.output}: of other settings; resume with the same, or remove {point.output.parent}")
+        return found
+    return run_training(replace(point, resume=point.checkpoints.is_dir()), on_start).record
 
 
-def _kept(folder: Path, settings: TrainingSettings) -> TrainingReport:
-    try:
-        values = read_json(folder / _RESULT)
-        before, after = (_correlation(values[when]) for when in ("before", "after"))
-        found = tuple(TranslationScore(**score) for score in values.get("translations", ()))
-        seconds, rate = float(values["seconds"]), float(values["pairs_per_second"])
-    except DAMAGED as error:
-        seen = f"not the result of a training run ({one_line(error)})"
-        raise SettingsError(f"{folder / _RESULT}: {seen}; remove it, so that this point is trained again") from error
-    tried = f"dropout {settings.dropout}  M {settings.megabatch_size}"
-    return TrainingReport(settings, seconds, rate, before, after, found, tried=tried)
+def _save(record: TrainingRecord, point: TrainingRun, run: TrainingRun) -> None:
+    from st_paragram.learning.models import directory
+    from st_paragram.learning.models.training_card import model_card
 
-
-def _correlation(values: dict[str, Any]) -> Correlation:
-    return Correlation(**{name: float(value) for name, value in values.items()})
+    model = directory.load(point.output, device="cpu")
+    directory.save(model, run.output, model_card(record), run.overwrite, training=record)

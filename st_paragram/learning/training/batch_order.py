@@ -1,62 +1,9 @@
-"""Which pairs a step trains on: a pure function of its number, the sizes of the stores and the seed; further seeds."""
+"""The order of the pairs of an epoch: a pure function of their number, the seed and the epoch; further seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
-
-from st_paragram.core.tokenizers.flat_ids import starts
-
-
-class BatchOrder:
-    """The batches of an epoch: each store's pairs once, in a separate order, and the stores in turn by size."""
-
-    def __init__(self, sizes: Mapping[str, int], batch_size: int, seed: int) -> None:
-        """Order the batches of stores.
-
-        Args:
-            sizes: pairs of each store, by its name.
-            batch_size: pairs of a batch; a store's last one of an epoch may have fewer.
-            seed: of the permutations.
-        """
-        self._names = list(sizes)
-        self._sizes = list(sizes.values())
-        self._batch_size, self._seed = batch_size, seed
-        counts = [-(-size // batch_size) for size in self._sizes]
-        self._starts = starts(np.array(counts))
-        self._turns = turns(counts)
-
-    def __len__(self) -> int:
-        """Batches of an epoch."""
-        return len(self._turns)
-
-    def at(self, step: int) -> tuple[str, NDArray[np.int64]]:
-        """The store that a step trains on, and the rows, int64 (n,), counting steps from 0 over all epochs."""
-        epoch, position = divmod(step, len(self))
-        batch = int(self._turns[position])
-        store = int(np.searchsorted(self._starts, batch, side="right")) - 1
-        begin = (batch - int(self._starts[store])) * self._batch_size
-        size = self._sizes[store]
-        rows = EpochPermutation(size, self._seed, epoch)[begin : begin + self._batch_size]
-        return self._names[store], rows
-
-
-def turns(counts: Sequence[int]) -> NDArray[np.int64]:
-    """Put the batches of several stores into one order in which each store's are spread evenly.
-
-    Args:
-        counts: batches of each store.
-
-    Returns:
-        int64 (total,): numbers of batches, of which the first store has 0 .. counts[0] - 1, the second the next ones,
-        and so on. A store's batches come in their order. After any n batches each of K stores has had its share of
-        them, give or take (K + 1) / 2.
-    """
-    places = [(np.arange(count) + 0.5) / count for count in counts]
-    return np.argsort(np.concatenate(places), kind="stable")
-
 
 class EpochPermutation:
     """A permutation of 0 .. n - 1 that depends on seed and epoch alone and is evaluated where it is needed.

@@ -13,47 +13,51 @@ from typing import Any
 from tqdm.auto import tqdm
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from st_paragram.learning.training.collective import any_process
-
 logger = logging.getLogger(__name__)
 
 _NOT_SHOWN = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_sequential_score")
 _TRAINERS_OWN = ("loss", "grad_norm", "learning_rate", "epoch")
 
 
-def _shown(name: str) -> str:
-    return "M" if name == "megabatch_size" else name.replace("_", " ")
-
-
 class RateCallback(TrainerCallback):
     """A progress bar (on a terminal) and one log line now and then, with the rate of training alone.
 
-    The clock stops while the model is evaluated or saved.
-
     Attributes:
-        seconds: of the steps of this part of the run.
-        own_seconds: what the trainer spent of them on the steps themselves; it counts them here.
-        pairs: of those steps; the trainer counts them here.
+        seconds: Of the steps: the clock stops while the model is evaluated or saved.
+        pairs: Of those steps; the trainer counts them here.
     """
 
     def __init__(self) -> None:
         self.bar: tqdm[Any] | None = None
-        self.seconds = self.own_seconds = 0.0
-        self.pairs = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin a run."""
+        self.begin_with(0.0, 0.0, 0)
+
+    def begin_with(self, wall_seconds: float, seconds: float, pairs: int) -> None:
+        """Count on from what the earlier parts of a run took."""
+        self.seconds = self._logged_seconds = seconds
+        self.pairs = self._logged_pairs = pairs
+        self._started = time.perf_counter() - wall_seconds
+        self._running_since: float | None = None
+
+    @property
+    def wall_seconds(self) -> float:
+        """Of the run so far, with evaluation and checkpoints."""
+        return time.perf_counter() - self._started
+
+    @property
+    def pairs_per_second(self) -> float:
+        """Of the steps."""
+        return self.pairs / max(self.seconds, 1e-9)
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Start the clock."""
-        self.bar = tqdm(
-            total=state.max_steps,
-            initial=state.global_step,
-            unit="step",
-            dynamic_ncols=True,
-            disable=not sys.stderr.isatty(),
-        )
-        self.seconds = self.own_seconds = self._logged_seconds = 0.0
-        self.pairs = self._logged_pairs = 0
-        self._first_step = state.global_step
-        self._running_since: float | None = time.perf_counter()
+        """Start the clock and the bar."""
+        total, done = state.max_steps, state.global_step
+        shown = sys.stderr.isatty() and not args.disable_tqdm
+        self.bar = tqdm(total=total, initial=done, unit="step", dynamic_ncols=True, disable=not shown)
+        self._running_since = time.perf_counter()
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the clock run again after an evaluation or a checkpoint."""
@@ -61,15 +65,12 @@ class RateCallback(TrainerCallback):
             self._running_since = time.perf_counter()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Advance the bar."""
-        self._stop()
-        if self.bar is not None:
-            self.bar.update(1)
-
-    def _stop(self) -> None:
+        """Stop the clock and advance the bar."""
         if self._running_since is not None:
             self.seconds += time.perf_counter() - self._running_since
             self._running_since = None
+        if self.bar is not None:
+            self.bar.update(1)
 
     def on_log(
         self,
@@ -83,25 +84,17 @@ class RateCallback(TrainerCallback):
         if logs and "loss" in logs:
             rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)
             self._logged_pairs, self._logged_seconds = self.pairs, self.seconds
-            more = "".join(f"  {_shown(name)} {value:.4g}" for name, value in logs.items() if name not in _TRAINERS_OWN)
-            self._say(
-                f"step {state.global_step}/{state.max_steps}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}"
-                f"{more}  {rate:.0f} pairs/s"
-            )
+            shown = {name: value for name, value in logs.items() if name not in _TRAINERS_OWN}
+            names = {"megabatch_size": "M"}
+            more = "".join(f"  {names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in shown.items())
+            self._say(f"{_place(state)}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s")
         elif logs and (scores := {k: v for k, v in logs.items() if k.startswith("eval_") and isinstance(v, float)}):
             shown = "  ".join(f"{key[5:]} {value:.4f}" for key, value in scores.items() if key not in _NOT_SHOWN)
-            self._say(f"step {state.global_step}/{state.max_steps}  {shown}")
+            self._say(f"{_place(state)}  {shown}")
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Say how much was trained, how fast, and what the trainer around the steps cost."""
-        self._stop()
-        rate = self.pairs / max(self.seconds, 1e-9)
-        around = (self.seconds - self.own_seconds) / max(state.global_step - self._first_step, 1)
-        share = 100 * (1 - self.own_seconds / max(self.seconds, 1e-9))
-        logger.info(
-            f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {rate:.0f} pairs/s "
-            f"(the trainer around the steps: {around * 1e6:.0f} µs a step, {share:.0f} %)"
-        )
+        """Say how much was trained, and how fast."""
+        logger.info(f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f} pairs/s")
 
     def close(self) -> None:
         """Take the bar off the terminal."""
@@ -113,6 +106,10 @@ class RateCallback(TrainerCallback):
             self.bar.write(line, file=sys.stderr)
         else:
             logger.info(line)
+
+
+def _place(state: TrainerState) -> str:
+    return f"step {state.global_step}/{state.max_steps}"
 
 
 class InterruptCallback(TrainerCallback):
@@ -136,8 +133,7 @@ class InterruptCallback(TrainerCallback):
         logger.warning("interrupted: a checkpoint will be saved after this step (interrupt again to stop at once)")
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Ask for the checkpoint; several processes stop after the same step."""
-        self.interrupted = any_process(self.interrupted)
+        """Ask for the checkpoint."""
         if self.interrupted:
             control.should_save = True
             control.should_training_stop = True

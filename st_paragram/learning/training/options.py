@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.settings import add_setting_options, given, read_yaml
-from st_paragram.learning.training.configs import config_names, config_path
 from st_paragram.tools.options.common import add_no_checks
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def add_training_options(
     family: Family,
     files: FileHelp,
     default_config: str | None = None,
-    tuning: bool = False,
-) -> None:
+) -> Any:  # noqa: ANN401 - a group of argparse
     """Add the options of data, output and settings.
 
     Args:
@@ -56,7 +54,9 @@ def add_training_options(
         family: What kind of model is trained.
         files: What is said of data and output.
         default_config: The configuration that serves if none is named; None: the family's.
-        tuning: Add `--tune`.
+
+    Returns:
+        The group of settings, for further options.
     """
     default_config = default_config or family.default_config
     _add_file_options(parser, files)
@@ -64,18 +64,15 @@ def add_training_options(
     group = parser.add_argument_group("settings", shown)
     built_in = family.built_in_config
     note = f"; {built_in} for the built-in bitext" if built_in != default_config else ""
-    folders = family.config_folders
-    names = ", ".join(config_names(folders))
+    names = ", ".join(family.configs)
     group.add_argument(
         "--config",
         metavar="NAME|FILE.yaml",
         help=f"configuration: {names}, or a YAML file of settings (default: {default_config}{note})",
     )
-    add_setting_options(group, family.settings, defaults=read_yaml(config_path(default_config, folders)))
-    parser.set_defaults(default_config=default_config, tune=False)
-    if tuning:
-        text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
-        group.add_argument("--tune", action="store_true", help=text)
+    add_setting_options(group, family.settings, defaults=read_yaml(family.config_path(default_config)))
+    parser.set_defaults(default_config=default_config)
+    return group
 
 
 def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
@@ -166,7 +163,6 @@ def training_run(
         development=arguments.dev,
         translations=arguments.dev_bitext,
         force_test_set=arguments.force_test_set,
-        tune=arguments.tune,
         resume=arguments.resume,
         overwrite=arguments.overwrite,
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
-from st_paragram.tools.preparation.settings import Tokens
 
-_MOST_DIMS = 15
+if TYPE_CHECKING:
+    from st_paragram.tools.preparation.settings import Tokens
+
 Encoder = Literal["sp", "word", "trigram", "blstm"]
 
 
@@ -24,14 +26,6 @@ class TrainingSettings:
     """
 
     family: ClassVar[str] = "psp"
-    #: Settings that are kept only where they differ from their defaults, so that records stay what they were.
-    later: ClassVar[tuple[str, ...]] = (
-        "teacher",
-        "teacher_weight",
-        "teacher_every",
-        "margin_weight",
-        "matryoshka_dims",
-    )
 
     encoder: Encoder = setting(
         "sp",
@@ -69,10 +63,10 @@ class TrainingSettings:
         "mini-batches after which M, which starts at 1, grows by one; 0: maximum M from the start",
         ge=0,
     )
-    negatives: Literal["opposite", "both", "random"] = setting(
+    negatives: Literal["opposite", "both"] = setting(
         "opposite",
-        "source of negatives: the most similar sentences of the other side (opposite) or of both sides "
-        "(both, the paper's choice for paraphrases), or random sentences of the other side (random)",
+        "source of negatives: the most similar sentences of the other side (opposite), or of both sides (both, the "
+        "paper's choice for paraphrases)",
     )
     mask_duplicates: bool = setting(
         True,
@@ -80,14 +74,9 @@ class TrainingSettings:
         option="--keep-duplicates",
         option_help="let pairs that share a text be each other's negatives, as the authors' code does",
     )
-    optimizer: Literal["row-lazy", "dense"] = setting(
-        "row-lazy",
-        "rows of the embedding matrix that Adam updates per step: only the batch's rows (row-lazy), or all "
-        "(dense, slower); without dropout, both give the same model up to rounding",
-    )
-    mining_precision: Literal["auto", "float32", "tf32", "bfloat16", "int8"] = setting(
+    mining_precision: Literal["auto", "float32"] = setting(
         "auto",
-        "number type for similarities in the search for negatives; auto: the fastest on the device",
+        "number type for similarities in the search for negatives; auto: the fastest on the device, rounded",
     )
     init: str = setting(
         "",
@@ -98,22 +87,10 @@ class TrainingSettings:
     )
     teacher: str = setting(
         "",
-        "folder of another model's embeddings of the store's sentences, which the student learns to match",
-        metavar="FOLDER",
+        "file of another model's embeddings of the store's sentences (.npy), which the student learns to match",
+        metavar="FILE",
     )
     teacher_weight: float = setting(1.0, "weight of the teacher's loss, the mean of 1 - cosine with its vectors", gt=0)
-    teacher_every: int = setting(
-        1, "stride: every Nth pair of a mini-batch is compared with the teacher, which takes 1/N of the time", ge=1
-    )
-    margin_weight: float = setting(
-        1.0, "weight of the margin loss; 0 with a teacher: only the teacher's loss, without negatives", ge=0
-    )
-    matryoshka_dims: str = setting(
-        "",
-        "comma-separated, increasing numbers of components that embeddings can be cut to: the loss is "
-        "averaged over these prefixes and the full embedding",
-        metavar="N,N",
-    )
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     evaluate_steps: int = setting(
         0, "steps between evaluations on the development pairs; 0: at the end of each epoch", ge=0
@@ -121,37 +98,15 @@ class TrainingSettings:
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 
     def __post_init__(self) -> None:
-        """Check what concerns several settings.
-
-        Raises:
-            SettingsError: An encoder that knows no order is to be scrambled, or one is to begin with another's rows;
-                nothing is to be learned; embeddings cannot be cut like that.
-        """
+        """Check what concerns several settings, and files."""
         if self.scramble and self.encoder != "blstm":
             raise SettingsError(f"scramble is {self.scramble:g}, but {self.encoder} knows no order; it is for blstm")
         if self.init and self.encoder == "blstm":
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
-        dims, largest = self.matryoshka, 2 * self.hidden_dim if self.encoder == "blstm" else self.dim
-        if any(small >= large for small, large in pairwise((0, *dims, largest))) or len(dims) > _MOST_DIMS:
-            seen = f"matryoshka_dims is {self.matryoshka_dims!r}"
-            raise SettingsError(f"{seen}; give at most {_MOST_DIMS} rising numbers below {largest}, such as 64,128,256")
-        if not self.margin_weight and not self.teacher:
-            raise SettingsError(
-                "margin_weight is 0, and there is no teacher to learn from; name one, or raise the weight"
-            )
-
-    @property
-    def matryoshka(self) -> tuple[int, ...]:
-        """Numbers of components that embeddings can be cut to.
-
-        Raises:
-            SettingsError: One is not a whole number.
-        """
-        try:
-            return tuple(int(part) for part in self.matryoshka_dims.split(",") if part.strip())
-        except ValueError:
-            seen = f"matryoshka_dims is {self.matryoshka_dims!r}"
-            raise SettingsError(f"{seen}; give numbers with commas between them, such as 64,128,256") from None
+        if self.teacher and (wrong := folder_for_file(self.teacher, "a .npy file")):
+            raise SettingsError(f"{wrong}; name a file")
+        if self.teacher and not Path(self.teacher).is_file():
+            raise SettingsError(f"{self.teacher}: no such file of a teacher's vectors; check the path")
 
     @property
     def extent(self) -> str:

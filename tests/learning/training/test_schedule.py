@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.learning.training.mega_batch.schedule import MegaBatch, mega_batches, text_labels
+from st_paragram.learning.training.mega_batch import MegaBatch, mega_batches, text_labels
 
 
 def test_m_grows_by_one_after_each_interval():

@@ -8,10 +8,8 @@ from support.data import make_pairs, write_store
 from st_paragram.errors import SettingsError
 from st_paragram.families.sp.directory import recurrent_pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts, scrambled
-from st_paragram.learning.training.mega_batch.schedule import MegaBatch
-from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, scrambled
+from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
 
 N = 4000
@@ -86,7 +84,6 @@ def blstm_trainer(folder, store, **settings):
         "megabatch_size": 3,
         "anneal_interval": 4,
         "learning_rate": 0.02,
-        "row_lazy_adam": False,
         "scramble": 0.5,
         "max_steps": 60,
         "save_strategy": "no",

@@ -14,14 +14,12 @@ from transformers import TrainerCallback
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.batch_order import EpochPermutation
-from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
-from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts
-from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+from st_paragram.learning.training.mega_batch import MegaBatchTexts
+from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
 
 SETTINGS = {
@@ -85,14 +83,10 @@ def plainly(half):
     return train
 
 
-HOW = {
-    "compiled": {"compiled_step": True},
-    "lazy": {"compiled_step": False},
-    "dense": {"row_lazy_adam": False},
-}
+HOW = {"compiled": {"compiled_step": True}, "torch": {"compiled_step": False}}
 
 
-@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "lazy", "dense"])
+@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "torch"])
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("mask_duplicates", [True, False])
 def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_sides, mask_duplicates):
@@ -121,7 +115,7 @@ def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_
     assert (table - start).abs().max() > 1e-2
 
 
-@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "lazy", "dense"])
+@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "torch"])
 def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly, how):
     """Up from 0 for a tenth of 44 steps, then down to 0."""
     schedule = {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "learning_rate": 0.02, "anneal_interval": 10}
@@ -131,33 +125,6 @@ def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly
     _, _, table = plainly("rate", start, 1, 10, rate=lambda step: 0.02 * min(step / 5, (44 - step) / 39))
     assert (table_of(trainer) - table).abs().max() < 1e-3
     assert (table - start).abs().max() > 0.1
-
-
-@needs_kernels
-def test_random_negatives_need_no_mining_and_are_the_same_in_both_steps(tmp_path, store, monkeypatch):
-    monkeypatch.setattr("st_paragram.learning.training.mega_batch.trainer.hardest_negatives", None)
-    tables = []
-    for compiled in (True, False):
-        trainer = make_trainer(tmp_path, store, max_steps=30, random_negatives=True, compiled_step=compiled)
-        trainer.train()
-        tables.append(table_of(trainer))
-    assert (tables[0] - tables[1]).abs().max() < 1e-5
-    with pytest.raises(SettingsError, match="exclude each other"):
-        make_trainer(tmp_path, store, random_negatives=True, negatives_from_both_sides=True)
-
-
-@needs_kernels
-@pytest.mark.parametrize(("dropout", "same"), [(0.0, True), (0.3, False)])
-def test_both_steps_and_dense_adam_give_the_same_model_without_dropout_only(tmp_path, store, dropout, same):
-    tables = []
-    for ways in ({}, {"compiled_step": False}, {"row_lazy_adam": False}):
-        trainer = make_trainer(tmp_path, store, dropout, max_steps=30, **ways)
-        trainer.train()
-        tables.append(table_of(trainer))
-    compiled, torch_steps, dense = tables
-    for other in (torch_steps, dense):
-        assert ((compiled - other).abs().max() < 1e-4) == same
-    assert (torch_steps - dense).abs().max() < 1e-4, "torch draws the same masks for both optimisers"
 
 
 def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
@@ -177,9 +144,8 @@ def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
         pytest.param("compiled", 0.0, "auto", marks=needs_kernels),
         pytest.param("compiled", 0.2, "float32", marks=needs_kernels),
         pytest.param("compiled", 0.2, "auto", marks=needs_kernels),
-        ("lazy", 0.0, "float32"),
-        ("lazy", 0.2, "auto"),
-        ("dense", 0.2, "float32"),
+        ("torch", 0.0, "float32"),
+        ("torch", 0.2, "auto"),
     ],
 )
 def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dropout, precision):
@@ -226,15 +192,6 @@ def test_resume_in_a_later_epoch_is_exact(tmp_path, store):
     assert torch.equal(table_of(again), table_of(whole))
 
 
-def test_a_checkpoint_is_a_model_directory_with_dense_adams_weights(tmp_path, store):
-    lazy = make_trainer(tmp_path, store, max_steps=70, save_strategy="steps", save_steps=50, save_total_limit=2)
-    lazy.train()
-    dense = make_trainer(tmp_path / "dense", store, max_steps=50, row_lazy_adam=False)
-    dense.train()
-    loaded = model_directory.load(tmp_path / "checkpoint-50", device="cpu")
-    torch.testing.assert_close(loaded[0].embedding.weight, table_of(dense), atol=1e-5, rtol=0)
-
-
 def test_evaluating_changes_nothing(tmp_path, store):
     from st_paragram.learning.training.development import built_in_pairs, development_evaluator
 
@@ -247,55 +204,6 @@ def test_evaluating_changes_nothing(tmp_path, store):
         trainer.train()
         tables.append(table_of(trainer))
     assert torch.equal(*tables)
-
-
-def test_the_best_model_is_loaded_at_the_end(tmp_path, store):
-    from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-
-    class Falling(SentenceEvaluator):
-        """Likes the first evaluation best."""
-
-        calls = 0
-
-        def __call__(self, *args, **kwargs):
-            self.calls += 1
-            return {"score": -self.calls}
-
-    trainer = make_trainer(
-        tmp_path,
-        store,
-        max_steps=60,
-        eval_strategy="steps",
-        eval_steps=25,
-        save_strategy="steps",
-        save_steps=25,
-        load_best_model_at_end=True,
-        metric_for_best_model="eval_score",
-        greater_is_better=True,
-        save_total_limit=3,
-        evaluator=Falling(),
-    )
-    trainer.train()
-    best = model_directory.load(tmp_path / "checkpoint-25", device="cpu")
-    assert torch.equal(table_of(trainer), best[0].embedding.weight.detach())
-
-
-def test_weight_decay_is_refused_where_it_would_be_ignored(tmp_path):
-    with pytest.raises(SettingsError, match=r"weight_decay is 0\.5"):
-        MegaBatchTrainingArguments(str(tmp_path), weight_decay=0.5)
-    assert MegaBatchTrainingArguments(str(tmp_path), weight_decay=0.5, row_lazy_adam=False).weight_decay == 0.5
-
-
-def test_clipping_equals_torchs(tmp_path, store):
-    tables = []
-    for lazy in (True, False):
-        trainer = make_trainer(tmp_path, store, max_steps=40, max_grad_norm=0.05, row_lazy_adam=lazy)
-        trainer.train()
-        tables.append(table_of(trainer))
-    torch.testing.assert_close(tables[0], tables[1], atol=1e-4, rtol=0)
-    free = make_trainer(tmp_path, store, max_steps=40)
-    free.train()
-    assert (table_of(free) - tables[0]).abs().max() > 1e-4
 
 
 def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):

@@ -16,7 +16,7 @@
 
 namespace st_paragram {
 
-// What a row of the table has to move for the steps it slept through: see st_paragram/learning/training/row_lazy_adam.py, whose
+// What a row of the table has to move for the steps it slept through: see st_paragram/learning/training/compiled_adam.py, whose
 // arithmetic this repeats.
 struct SleptMove {
     float weight[2], node[2];
@@ -38,10 +38,8 @@ struct PairLoss {
     float* gradient[4];
     float inverse_length[4];  // 1 / tokens of each sentence: the gradients are those of its tokens
     float margin, inverse_count;
-    const int64_t* dims;  // the loss is a sum over the first so many components, rising; the last is `dim`
-    int dim_count;        // at most kMostDims
+    int64_t dim;
 };
-constexpr int kMostDims = 16;
 
 struct Loops {
     const char* name;
@@ -68,7 +66,7 @@ struct Loops {
     // out = scale * the sum of rows `which` of an array of `dim` columns, each without what its dropout mask drops.
     void (*sum_kept)(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
                      int32_t limit, float scale, float* out);
-    // Loss of a pair (its share of the batch's mean), and the gradients, of as many components as the last of `dims`.
+    // Loss of a pair (its share of the batch's mean), and the gradients.
     float (*pair_loss)(const PairLoss& pair);
 
     // out = row rounded to integers from -levels to levels, the largest of them `levels`. Returns what one unit of them is

@@ -335,17 +335,12 @@ void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64
     if (first < dim) sum_kept_columns<false>(rows, dim, which, keys, count, limit, scale, first, out);
 }
 
-// What a pair's loss on the first so many components is worth to the gradients: factors of s, t, n and o.
+// What a pair's loss is worth to the gradients: factors of s, t, n and o.
 struct PairShares {
     float st, sn, to, s, t, n, o, loss;
-
-    void add(const PairShares& more) {
-        st += more.st, sn += more.sn, to += more.to;
-        s += more.s, t += more.t, n += more.n, o += more.o;
-    }
 };
 
-// Squares and products of two or four sentences.
+// Squares and products of four sentences.
 struct PairSums {
     float ss, tt, nn, oo, st, sn, to;
 };
@@ -374,39 +369,28 @@ inline PairShares pair_shares(const PairSums& sum, float margin, float inverse_c
 float pair_loss(const PairLoss& pair) {
     const float *__restrict s = pair.embedding[0], *__restrict t = pair.embedding[1];
     const float *__restrict n = pair.embedding[2], *__restrict o = pair.embedding[3];
-    PairShares shares[kMostDims];
-    PairSums sum{};
-    float loss = 0;
-    for (int k = 0; k < pair.dim_count; ++k) {
-        float ss = sum.ss, tt = sum.tt, nn = sum.nn, oo = sum.oo, st = sum.st, sn = sum.sn, to = sum.to;
-        for (int64_t d = k ? pair.dims[k - 1] : 0; d < pair.dims[k]; ++d) {
-            ss += s[d] * s[d];
-            tt += t[d] * t[d];
-            nn += n[d] * n[d];
-            oo += o[d] * o[d];
-            st += s[d] * t[d];
-            sn += s[d] * n[d];
-            to += t[d] * o[d];
-        }
-        sum = {ss, tt, nn, oo, st, sn, to};
-        shares[k] = pair_shares(sum, pair.margin, pair.inverse_count);
-        loss += shares[k].loss;
+    float ss = 0, tt = 0, nn = 0, oo = 0, st = 0, sn = 0, to = 0;
+    for (int64_t d = 0; d < pair.dim; ++d) {
+        ss += s[d] * s[d];
+        tt += t[d] * t[d];
+        nn += n[d] * n[d];
+        oo += o[d] * o[d];
+        st += s[d] * t[d];
+        sn += s[d] * n[d];
+        to += t[d] * o[d];
     }
-    for (int k = pair.dim_count - 1; k > 0; --k) shares[k - 1].add(shares[k]);
+    const PairShares by = pair_shares({ss, tt, nn, oo, st, sn, to}, pair.margin, pair.inverse_count);
     float *__restrict gs = pair.gradient[0], *__restrict gt = pair.gradient[1];
     float *__restrict gn = pair.gradient[2], *__restrict go = pair.gradient[3];
     const float is = pair.inverse_length[0], it = pair.inverse_length[1];
     const float in = pair.inverse_length[2], io = pair.inverse_length[3];
-    for (int k = 0; k < pair.dim_count; ++k) {
-        const PairShares by = shares[k];
-        for (int64_t d = k ? pair.dims[k - 1] : 0; d < pair.dims[k]; ++d) {
-            gs[d] = is * (by.st * t[d] + by.sn * n[d] + by.s * s[d]);
-            gt[d] = it * (by.st * s[d] + by.to * o[d] + by.t * t[d]);
-            gn[d] = in * (by.sn * s[d] + by.n * n[d]);
-            go[d] = io * (by.to * t[d] + by.o * o[d]);
-        }
+    for (int64_t d = 0; d < pair.dim; ++d) {
+        gs[d] = is * (by.st * t[d] + by.sn * n[d] + by.s * s[d]);
+        gt[d] = it * (by.st * s[d] + by.to * o[d] + by.t * t[d]);
+        gn[d] = in * (by.sn * s[d] + by.n * n[d]);
+        go[d] = io * (by.to * t[d] + by.o * o[d]);
     }
-    return loss;
+    return by.loss;
 }
 
 float quantize(const float* __restrict row, int64_t dim, int levels, int8_t* __restrict out) {

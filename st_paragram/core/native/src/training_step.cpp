@@ -1,5 +1,5 @@
 // A training step on the rows it touches: catch up, embed, loss, gradients, Adam. The reference is plain torch:
-// st_paragram/learning/training/row_lazy_adam.py, modules/mean_pool.py and losses/margin_hard_negative.py.
+// tests/support/reference.py. docs: st_paragram/learning/training/compiled_adam.py.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -56,7 +56,7 @@ private:
 };
 
 // The arrays of an optimiser's state, which may come from a damaged checkpoint. Memory safety depends on what is checked
-// here, and on nothing else; st_paragram/learning/training/row_lazy_state.py says what else a state must be.
+// here, and on nothing else.
 struct AdamState {
     float *table, *moment, *square;  // (rows, dim)
     int64_t *last_step, *step;       // (rows,), ()
@@ -115,7 +115,8 @@ private:
     }
 };
 
-// Two points with the moments 0 .. 3 of what a row has to move: see _gauss_rule in row_lazy_adam.py.
+// Two points with the moments 0 .. 3 of what a row has to move, see compiled_adam.py. Where the spread is below a hundredth
+// of the mean (always, after some hundred steps), the mean alone is exact enough.
 SleptMove gauss_rule(const double* moves, int64_t stride, double epsilon) {
     const double sum = moves[0];
     const double total = std::max(sum, std::numeric_limits<double>::min());
@@ -167,9 +168,19 @@ public:
         });
     }
 
+    // Move all sleeping rows and leave their moments as they are: what an evaluation looks at.
+    void move_all(int threads) {
+        const auto alone = enter();
+        state_.check_counters();
+        py::gil_scoped_release release;
+        start_threads(threads);
+        parallel_for(state_.rows, 256, threads, [&](int64_t begin, int64_t end, int) {
+            for (int64_t r = begin; r < end; ++r) move_row(r);
+        });
+    }
+
     double train(const Array<int32_t>& ids, const Array<int64_t>& offsets, const Array<int64_t>& columns, double margin,
-                 double learning_rate, int threads, double probability, uint64_t seed, double weight,
-                 const py::object& lesson, const py::object& dims) {
+                 double learning_rate, int threads, double probability, uint64_t seed, const py::object& lesson) {
         const auto alone = enter();
         check_shape(ids, "ids", {-1});
         check_shape(offsets, "offsets", {-1});
@@ -177,7 +188,6 @@ public:
         check_apart(ids, offsets, columns);
         state_.check_counters();
         const Dropout dropout(probability, seed);
-        find_dims(dims);
         const int64_t pairs = columns.shape(1);
         if (pairs == 0) throw std::invalid_argument("a batch without pairs");
         if (pairs > kMostPairs) throw std::invalid_argument("more pairs than 32 bits can count");
@@ -192,7 +202,7 @@ public:
         wake(threads);
         embed(id, dropout, threads);
         if (taught) ask(lesson, 2 * pairs);
-        const double loss = gradients(pairs, static_cast<float>(margin), static_cast<float>(weight), dropout, threads);
+        const double loss = gradients(pairs, static_cast<float>(margin), dropout, threads);
         if (taught) add_lesson(2 * pairs, dropout, threads);
         adam(learning_rate, dropout, threads);
         return loss;
@@ -233,21 +243,6 @@ private:
         if (slot_[id] < 0) {
             touched_.push_back(id);
             slot_[id] = static_cast<int32_t>(touched_.size() - 1);
-        }
-    }
-
-    // The numbers of components that the loss is of: all of them, or rising ones that end with all of them.
-    void find_dims(const py::object& dims) {
-        dims_.assign(1, state_.dim);
-        if (dims.is_none()) return;
-        if (!py::isinstance<Array<int64_t>>(dims)) throw refusal("dims", "is not int64");
-        const auto given = py::reinterpret_borrow<Array<int64_t>>(dims);
-        check_shape(given, "dims", {-1});
-        if (given.shape(0) < 1 || given.shape(0) > kMostDims) throw std::invalid_argument("no dims, or too many");
-        dims_.assign(given.data(), given.data() + given.shape(0));
-        const bool rising = std::adjacent_find(dims_.begin(), dims_.end(), std::greater_equal<>()) == dims_.end();
-        if (!rising || dims_.front() < 1 || dims_.back() != state_.dim) {
-            throw std::invalid_argument("dims that do not rise to the table's");
         }
     }
 
@@ -311,7 +306,7 @@ private:
     }
 
     // Bring the rows of the batch up to date, their moments left for `adam` to decay; now and then all rows, for the
-    // reasons row_lazy_adam.py gives.
+    // reasons compiled_adam.py gives.
     void wake(int threads) {
         const bool all = step() - moves_from() == state_.width;
         if (all || step() < window_ / 8) {
@@ -405,16 +400,15 @@ private:
         });
     }
 
-    double gradients(int64_t pairs, float margin, float weight, const Dropout& dropout, int threads) {
+    double gradients(int64_t pairs, float margin, const Dropout& dropout, int threads) {
         const float scale = dropout.scale();
         const int64_t dim = state_.dim;
         parallel_for(pairs, kPairGrain, threads, [&](int64_t begin, int64_t end, int) {
             for (int64_t i = begin; i < end; ++i) {
                 PairLoss pair{};
                 pair.margin = margin;
-                pair.inverse_count = weight / (static_cast<float>(pairs) * static_cast<float>(dims_.size()));
-                pair.dims = dims_.data();
-                pair.dim_count = static_cast<int>(dims_.size());
+                pair.inverse_count = 1 / static_cast<float>(pairs);
+                pair.dim = dim;
                 for (int column = 0; column < kColumns; ++column) {
                     const int64_t x = column * pairs + i;
                     pair.embedding[column] = embeddings_.data() + x * dim;
@@ -485,7 +479,7 @@ private:
     const double beta1_, beta2_, epsilon_;
     const int64_t window_;
     std::vector<int32_t> slot_, touched_, where_;
-    std::vector<int64_t> begin_, end_, start_, first_, next_, dims_;  // start_: the number of a sentence's first occurrence
+    std::vector<int64_t> begin_, end_, start_, first_, next_;  // start_: the number of a sentence's first occurrence
     std::vector<uint64_t> keys_, row_keys_;
     std::vector<Decay> decays_;
     std::vector<float> embeddings_, gradients_, lesson_, losses_, sums_;
@@ -514,7 +508,7 @@ Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int6
 void bind_training_step(py::module_& module) {
     using namespace py::literals;
     py::class_<TrainingStep>(module, "TrainingStep",
-                             "Training steps on the arrays of st_paragram.learning.training.row_lazy_adam's state.")
+                             "Training steps on the arrays of st_paragram.learning.training.compiled_adam's state.")
         .def(py::init<Array<float>, Array<float>, Array<float>, Array<int64_t>, Array<int64_t>, Array<double>,
                       Array<int64_t>, double, double, double, int64_t>(),
              "table"_a.noconvert(), "exp_avg"_a.noconvert(), "exp_avg_sq"_a.noconvert(), "last_step"_a.noconvert(),
@@ -522,15 +516,15 @@ void bind_training_step(py::module_& module) {
              "epsilon"_a, "window"_a)
         .def("catch_up", &TrainingStep::catch_up, "ids"_a.noconvert(), "threads"_a,
              "Make the steps that the rows `ids`, int32 (n,), have slept through.")
+        .def("move_all", &TrainingStep::move_all, "threads"_a,
+             "Move all rows as in the steps they have slept through; their moments and counters stay as they are.")
         .def("train", &TrainingStep::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
-             "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0, "weight"_a = 1.0,
-             "lesson"_a = py::none(), "dims"_a = py::none(),
+             "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0, "lesson"_a = py::none(),
              "One optimiser step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
              "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Each component of each token is dropped with "
-             "probability dropout, rounded to a multiple of 2^-16. The loss is multiplied by weight. lesson is called with "
-             "the embeddings of the s and then of the t, float32 (2B, D), and returns the gradient of a further term with "
-             "respect to them, of the same shape. dims, int64 (k,), rises to D: the loss is the mean of that of the first so many "
-             "components. Returns the loss, without the further term.");
+             "probability dropout, rounded to a multiple of 2^-16. lesson is called with the embeddings of the s and then of "
+             "the t, float32 (2B, D), and returns the gradient of a further term with respect to them, of the same shape. "
+             "Returns the loss, without the further term.");
     module.def("dropout_mask", &dropout_mask, "seed"_a, "step"_a, "occurrences"_a, "dim"_a, "dropout"_a,
                "What TrainingStep.train keeps in the step after `step` others: 1 or 0, float32 (occurrences, dim), for the "
                "tokens of the batch's first sentence, its second one, and so on.");

@@ -1,0 +1,83 @@
+"""The training of SP and P-SP: the margin loss, with negatives mined in mega-batches (ACL 2019, EMNLP 2022)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+from st_paragram.core.families import entry_named
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import SettingsError
+from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.models.encoder import pipeline
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.training.arguments import arguments_of
+from st_paragram.learning.training.initial_rows import initial_rows
+from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
+from st_paragram.learning.training.settings import TOKENS_OF, Encoder, TrainingSettings
+
+if TYPE_CHECKING:
+    from st_paragram.learning.training.run import TrainingRun
+
+def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
+    """The model over the store's tokenizer that training begins with."""
+    tokenizer = store.tokenizer()
+    check_tokens(tokenizer, settings.encoder, store.path)
+    device = None if settings.device == "auto" else settings.device
+    weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
+    embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
+    if settings.encoder == "blstm":
+        make = entry_named("sp").module("directory").recurrent_pipeline
+        return cast("SentenceTransformer", make(embedding, settings.hidden_dim, device))
+    return pipeline(embedding, device)
+
+
+def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
+    """Refuse a store whose ids are not what an encoder reads.
+
+    Raises:
+        SettingsError: They are those of another tokenizer.
+    """
+    kind = tokenizer.inner_kind if isinstance(tokenizer, BilingualTokenizer) else tokenizer.kind
+    if kind != TOKENS_OF[encoder]:
+        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+        raise SettingsError(
+            f"{store}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose the "
+            f"encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
+        )
+    if encoder == "blstm" and isinstance(tokenizer, BilingualTokenizer):
+        raise SettingsError(
+            f"{store}: separate vocabularies per language; prepare the text with a joint vocabulary for blstm"
+        )
+
+
+def trainer(
+    model: SentenceTransformer,
+    store: PairStore,
+    settings: TrainingSettings,
+    folder: Path,
+    evaluator: BaseEvaluator | None = None,
+    run: TrainingRun | None = None,
+) -> MegaBatchTrainer:
+    """The trainer of a run with checkpoints in `folder`, which is evaluated now and then if there is an evaluator."""
+    loss = MarginHardNegativeLoss(model, settings.margin)
+    return MegaBatchTrainer(model, arguments(settings, folder, evaluator is not None), store, loss, evaluator=evaluator)
+
+
+def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -> MegaBatchTrainingArguments:
+    """The trainer's arguments for these settings; `evaluate` now and then, or never."""
+    return arguments_of(
+        MegaBatchTrainingArguments,
+        settings,
+        folder,
+        settings.warmup,
+        evaluate,
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch_size,
+        negatives_from_both_sides=settings.negatives == "both",
+    )

@@ -1,0 +1,165 @@
+"""The whole training step of an averaging model as one compiled call: embed, loss, gradients, Adam."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from st_paragram.core.native import kernels
+from st_paragram.core.native import obstacle as missing_kernels
+from st_paragram.errors import SettingsError
+from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.learning.models.averaging import averaging_embedding
+from st_paragram.learning.modules import huge_pages
+
+_LONGEST_SLEEP = 4096  # steps after which all rows are woken, so that the sums are kept for as many steps only
+_LEFT = 1e-12  # of a row's momentum at the end of the window
+_SMALLEST_BETA = 1e-3
+
+#: Gradients of a further term of the loss, float32 (2B, D), of the embeddings of the s and then of the t.
+FurtherGradient = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+
+
+class CompiledAdam(torch.optim.Optimizer):
+    """Dense Adam (Kingma and Ba, 2015) on an embedding table at the cost of the rows that a batch touches.
+
+    `make_step` makes a whole step: what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and dense Adam compute, to
+    float32 rounding. No tensor of all tokens exists, and a row's gradient never leaves the processor's first cache. As
+    an optimizer this class holds the state for checkpoints; its `step` has nothing left to do.
+
+    Dense Adam moves every row at every step, since the moments of a row without gradient decay and go on moving it.
+    Here such a row sleeps, and catches up when it is looked up again. At step t of its sleep, j steps after its last
+    gradient, it would have moved by
+
+        lr_t * r^j * h_t * m,   r = β1 / sqrt(β2),   h_t = sqrt(1 - β2^t) / (1 - β1^t),
+                                                     e_tj = ε * sqrt(1 - β2^t) * β2^(-j/2)
+
+    over sqrt(v) + e_tj, with m and v as they were. For every step l at which a row may have gone to sleep, `moves` has
+    the sums of lr_t * r^j * h_t and of its products with the first three powers of e_tj (a few hundred additions a
+    step). Catching up is then one lookup and two divisions: the two-point Gauss rule that these four moments define
+    replaces all the steps. In the first steps ε's weight changes too fast for that rule: there, no row sleeps. Any
+    learning-rate schedule is followed.
+
+    Dropout draws other masks than torch would, with the same odds. A mask follows from the seed, the number of the step
+    and the token's place in the batch, so that a resumed run, or one with another number of threads, draws the same
+    ones. The probability is rounded to a multiple of 2^-16.
+    """
+
+    def __init__(
+        self, table: nn.Parameter, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+    ) -> None:
+        """Optimize a table, float32 (V, D) on the CPU; it moves to memory in huge pages."""
+        decay = max(betas[0], _SMALLEST_BETA) / betas[1] ** 0.5 if betas[1] > 0 else math.inf
+        if not (lr >= 0 and eps > 0 and 0 <= betas[0] < 1 and betas[1] < 1 and decay < 1):
+            raise SettingsError(f"lr {lr}, betas {betas}, eps {eps}: not a setting of Adam that converges")
+        super().__init__([table], {"lr": lr, "betas": betas, "eps": eps})
+        table.data = huge_pages.copy_of(table.data)
+        self.table = table
+        shape = (table.shape[0], table.shape[1])
+        self.state[table] = {
+            "exp_avg": huge_pages.empty(shape).zero_(),
+            "exp_avg_sq": huge_pages.empty(shape).zero_(),
+            "last_step": torch.zeros(len(table), dtype=torch.long),  # at which a row had a gradient; 0: never
+            "step": torch.zeros((), dtype=torch.long),
+            "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
+            "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
+        }
+        window = math.ceil(math.log(_LEFT) / math.log(decay))  # what is left of momentum then is below float32's resolution
+        arrays = [array.numpy() for array in self._arrays().values()]
+        self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
+        # accelerate wraps what is not marked so, and its wrapper takes longer than many a step.
+        self._is_accelerate_prepared = True
+        self.step_was_skipped = False
+
+    @staticmethod
+    def obstacle(model: SentenceTransformer, loss: nn.Module, weight_decay: float, max_grad_norm: float) -> str | None:
+        """Why a training run cannot use the compiled step, in a few words; None if it can."""
+        if missing := missing_kernels():
+            return missing
+        if (embedding := averaging_embedding(model)) is None:
+            return "other modules than TokenEmbedding and MeanPool"
+        table = embedding.embedding.weight
+        if table.device.type != "cpu" or table.dtype != torch.float32:
+            return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"
+        if type(loss) is not MarginHardNegativeLoss:
+            return f"the loss {type(loss).__name__}"
+        return "weight decay" if weight_decay else "clipping" if max_grad_norm > 0 else None
+
+    def make_step(
+        self,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        margin: float,
+        dropout: float = 0.0,
+        seed: int = 0,
+        further: FurtherGradient | None = None,
+    ) -> float:
+        """Make a step and return the margin loss.
+
+        Args:
+            ids: int32 (total,), of the sentences of a mega-batch.
+            offsets: int64 (n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
+            columns: int64 (4, B), sentences: s, t, negative of s, negative of t.
+            margin: Of the loss.
+            dropout: Probability, in [0, 1), of dropping a component of a token's embedding.
+            seed: Of dropout.
+            further: Gives the gradient of a further term of the loss.
+        """
+        rate, columns = float(self.param_groups[0]["lr"]), np.ascontiguousarray(columns)
+        return float(
+            self._kernel.train(
+                ids, offsets, columns, margin, rate, torch.get_num_threads(), dropout, seed % 2**64, further
+            )
+        )
+
+    def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:
+        """Embeddings of sentences, float32 (n, D), without dropout, by the weights as dense Adam would have them."""
+        threads = torch.get_num_threads()
+        self._kernel.catch_up(ids, threads)
+        result = torch.empty(len(offsets) - 1, self.table.shape[1])
+        kernels().mean_rows(self.table.detach().numpy(), ids, offsets, result.numpy(), False, threads)
+        return result
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
+        """Nothing: `make_step` has made the step."""
+
+    def catch_up(self) -> None:
+        """Bring all rows up to date, as dense Adam would have left them."""
+        self._kernel.catch_up(np.arange(len(self.table), dtype=np.int32), torch.get_num_threads())
+
+    @contextmanager
+    def caught_up(self) -> Iterator[None]:
+        """Within the block the table is as dense Adam would have left it; after it as before, to the bit."""
+        before = self.table.detach().clone()
+        self._kernel.move_all(torch.get_num_threads())
+        try:
+            yield
+        finally:
+            self.table.data.copy_(before)
+
+    def _arrays(self) -> dict[str, Tensor]:
+        return {"table": self.table.detach(), **self.state[self.table]}
+
+    def state_dict(self) -> dict[str, Any]:
+        """State with the table itself: its sleeping rows are behind those of a saved model."""
+        return super().state_dict() | {"table": self.table.detach()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over state and table, in place, so that training is resumed to the bit."""
+        given, own = {"table": state_dict["table"], **state_dict["state"][0]}, self._arrays()
+        kinds = [{name: (tensor.shape, tensor.dtype) for name, tensor in each.items()} for each in (given, own)]
+        if kinds[0] != kinds[1]:
+            raise SettingsError("the optimizer's state is that of another table; resume with the same settings")
+        for name, tensor in own.items():
+            tensor.copy_(given[name])
+        (group,) = state_dict["param_groups"]
+        self.param_groups[0].update({name: value for name, value in group.items() if name != "params"})

@@ -1,0 +1,55 @@
+"""Data sets of two columns of texts as pair stores: tokenized once, kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+
+from datasets import Dataset, DatasetDict
+from tqdm.auto import tqdm
+
+from st_paragram.core.files import digest, output_lock, writable_cache
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.errors import SettingsError
+
+_ROWS = 10_000  # tokenized at a time
+
+
+def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
+    """The pairs of a data set, or of all data sets of a `DatasetDict`, as a store.
+
+    It is made once for a tokenizer and the fingerprint of the data, which `datasets` changes with every change of them.
+
+    Args:
+        data: A `datasets.Dataset` or `DatasetDict`; each data set has two columns of texts.
+        tokenizer: Of the model.
+    """
+    parts = dict(data) if isinstance(data, DatasetDict) else {"": data}
+    for name, part in parts.items():
+        if not isinstance(part, Dataset):
+            raise SettingsError(f"train_dataset is {type(part).__name__}; give a Dataset, a DatasetDict or a PairStore")
+        if (kinds := [str(feature.dtype) for feature in part.features.values()]) not in (["string"] * 2, ["large_string"] * 2):
+            seen = ", ".join(f"{column} ({kind})" for column, kind in zip(part.column_names, kinds, strict=True))
+            raise SettingsError(
+                f"train_dataset{name and f' {name!r}'} has columns {seen}; two columns of texts are trained on: choose "
+                "them by select_columns"
+            )
+    vocabulary = hashlib.sha256(tokenizer.content).hexdigest()
+    key = digest([part._fingerprint for part in parts.values()], tokenizer.kind, tokenizer.options, vocabulary)
+    path = writable_cache("stores") / f"dataset-{key[:32]}.h5"
+    with output_lock(path, wait=True):
+        if not path.is_file():
+            with PairStoreWriter(path, ("first", "second"), tokenizer) as writer:
+                for part in parts.values():
+                    _append(writer, part, tokenizer)
+    return PairStore(path)
+
+
+def _append(writer: PairStoreWriter, part: Dataset, tokenizer: Tokenizer) -> None:
+    first, second = part.column_names
+    for start in tqdm(range(0, len(part), _ROWS), desc="tokenizing", unit="x 10,000 pairs", disable=None):
+        rows = part[start : start + _ROWS]
+        for column in (first, second):
+            if None in rows[column]:
+                raise SettingsError(f"train_dataset: row {start + rows[column].index(None)} has no {column}; filter it out")
+        writer.append(*tokenizer.encode(rows[first]), *tokenizer.encode(rows[second]))

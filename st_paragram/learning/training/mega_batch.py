@@ -1,0 +1,185 @@
+"""Mega-batches: which mini-batches form one, its texts, and the negatives that were mined in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.tokenizers import flat_ids
+from st_paragram.learning.training.batch_order import EpochPermutation, mix
+
+COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
+_FILE = "mega_batch.npz"
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
+
+
+@dataclass(frozen=True)
+class MegaBatch:
+    """Mini-batches `start` .. `stop` - 1 of an epoch; `size` is M, `stop - start` is less at an epoch's end."""
+
+    epoch: int
+    start: int
+    stop: int
+    size: int
+
+
+def mega_batches(
+    batches_per_epoch: int, maximum: int, anneal_interval: int = 150, epochs: int | None = None
+) -> Iterator[MegaBatch]:
+    """The annealed mega-batches of a training run (EMNLP 2022, section 3).
+
+    M starts at 1; it grows by one when a mega-batch is formed after another `anneal_interval` mini-batches, counted
+    over all epochs, have been seen, until `maximum`. A mega-batch ends with its epoch.
+
+    Args:
+        batches_per_epoch: mini-batches of an epoch.
+        maximum: largest M.
+        anneal_interval: mini-batches between two growths; 0 means M = `maximum` from the start.
+        epochs: number of epochs; endless by default.
+    """
+    size = 1 if anneal_interval else maximum
+    seen = grown_at = epoch = 0
+    while epochs is None or epoch < epochs:
+        start = 0
+        while start < batches_per_epoch:
+            if anneal_interval and size < maximum and seen // anneal_interval > grown_at:
+                size += 1
+                grown_at = seen // anneal_interval
+            stop = min(start + size, batches_per_epoch)
+            yield MegaBatch(epoch, start, stop, size)
+            seen += stop - start
+            start = stop
+        epoch += 1
+
+
+@dataclass(frozen=True)
+class MegaBatchTexts:
+    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
+
+    Both sides' ids are in one array, so they must be rows of one table.
+    `ids` is int32 (total,), `offsets` int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]. Where `ids` are
+    scrambled, `stored` has them in the order of the store. `rows`, int64 (n,), are those of the store.
+    """
+
+    mega: MegaBatch
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    stored: NDArray[np.int32] | None = None
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs, n."""
+        return (len(self.offsets) - 1) // 2
+
+    @classmethod
+    def read(
+        cls, store: PairStore, mega: MegaBatch, batch_size: int, seed: int, scramble: float = 0.0
+    ) -> MegaBatchTexts:
+        """Read the pairs that the schedule and the epoch's permutation put into a mega-batch.
+
+        Args:
+            store: the pairs.
+            mega: which mini-batches.
+            batch_size: pairs of a mini-batch.
+            seed: of the permutation and of scrambling.
+            scramble: probability that a sentence's ids are put in random order, drawn again in each epoch.
+        """
+        n = len(store)
+        permutation = EpochPermutation(n, seed, mega.epoch)
+        rows = permutation[mega.start * batch_size : min(mega.stop * batch_size, n)]
+        (first, first_offsets), (second, second_offsets) = (store.take(side, rows, np.int32) for side in "ab")
+        offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
+        ids = np.concatenate([first, second])
+        if not scramble:
+            return cls(mega, ids, offsets, rows)
+        sentences = np.concatenate([2 * rows, 2 * rows + 1])
+        return cls(mega, scrambled(ids, offsets, sentences, scramble, seed, mega.epoch), offsets, rows, ids)
+
+    def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the order given."""
+        return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
+
+    def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Labels of the s and of the t, int64 (n,) each, equal where texts are equal, however they are scrambled."""
+        labels = text_labels(self.ids if self.stored is None else self.stored, self.offsets)
+        return labels[: self.pairs], labels[self.pairs :]
+
+
+@dataclass(frozen=True)
+class MinedMegaBatch:
+    """The texts of a mega-batch with the sentences of its four columns: int64 (4, n), in the order of `COLUMNS`."""
+
+    texts: MegaBatchTexts
+    columns: NDArray[np.int64]
+
+    def save(self, folder: Path) -> None:
+        """Write the columns to a checkpoint; the texts are in the store."""
+        mega = self.texts.mega
+        np.savez(folder / _FILE, mega=np.array([mega.epoch, mega.start, mega.stop, mega.size]), columns=self.columns)
+
+    @classmethod
+    def load(cls, folder: Path, store: PairStore, batch_size: int, seed: int, scramble: float = 0.0) -> MinedMegaBatch:
+        """Read back what `save` wrote; a ValueError where it was mined in another store, or with another batch size."""
+        with np.load(folder / _FILE) as file:
+            place, columns = file["mega"], file["columns"].astype(np.int64, casting="safe")
+        texts = MegaBatchTexts.read(store, MegaBatch(*place.tolist()), batch_size, seed, scramble)
+        if columns.shape != (len(COLUMNS), texts.pairs) or not 0 <= columns.min() <= columns.max() < 2 * texts.pairs:
+            raise ValueError(f"{_FILE} was mined in another store than {store.path}, or with another batch size")
+        return cls(texts, columns)
+
+
+def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A 64-bit label for each text, equal where the ids are equal (and else different but for a chance of 2^-64).
+
+    Args:
+        ids: integers (total,), no text empty.
+        offsets: int64 (n + 1,).
+
+    Returns:
+        int64 (n,).
+    """
+    positions = np.arange(len(ids), dtype=np.uint64) - np.repeat(offsets[:-1], np.diff(offsets)).astype(np.uint64)
+    words = mix(mix(positions + _GOLDEN) ^ ids.astype(np.uint64))
+    return np.add.reduceat(words, offsets[:-1]).view(np.int64)
+
+
+def scrambled(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    sentences: NDArray[np.int64],
+    probability: float,
+    seed: int,
+    epoch: int,
+) -> NDArray[np.int32]:
+    """Put the ids of some sentences in random order: the scrambling of ACL 2019.
+
+    The authors' code draws the order once for a sentence; here it is drawn again in each epoch, as a pure function of
+    seed, epoch and sentence, so that mining and the steps see the same and a resumed run draws the same again.
+
+    Args:
+        ids: (total,).
+        offsets: (n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
+        sentences: (n,), a number for each sentence, whatever mega-batch it is in.
+        probability: that a sentence is scrambled.
+        seed: of the run.
+        epoch: from 0.
+
+    Returns:
+        ids of the same shape; each sentence has its own.
+    """
+    key = np.random.SeedSequence([seed, epoch, 1]).generate_state(1, np.uint64)
+    drawn = mix(mix(sentences.astype(np.uint64) + _GOLDEN) ^ key)
+    chosen = (drawn >> np.uint64(11)) * 2.0**-53 < probability
+    counts = np.diff(offsets)
+    texts = np.repeat(np.arange(len(counts)), counts)
+    places = np.arange(len(ids)) - np.repeat(offsets[:-1], counts)
+    order = mix(drawn[texts] + _GOLDEN * (places + 1).astype(np.uint64))
+    order = np.where(chosen[texts], order, places.astype(np.uint64))
+    return ids[np.lexsort((order, texts))]

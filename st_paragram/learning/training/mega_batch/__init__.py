@@ -1,1 +1,0 @@
-"""Annealed mega-batches with mined negatives (P-SP, EMNLP 2022)."""

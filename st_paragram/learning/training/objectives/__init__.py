@@ -1,1 +1,0 @@
-"""Objectives: which loss a model is trained with, and by which trainer; one a file."""

@@ -1,0 +1,254 @@
+"""Training on a pair store inside sentence-transformers' trainer, with checkpoints that resume a run to the bit."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from safetensors.torch import load_model, save_model
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, IterableDataset
+from transformers import PrinterCallback, ProgressCallback, TrainerState
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import rotate_checkpoints, sort_checkpoints
+
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.pair_store import PairStore
+from st_paragram.errors import ParagramError, SettingsError, one_line
+from st_paragram.learning.models.directory import check_savable
+from st_paragram.learning.training.arguments import StoreTrainingArguments
+from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
+
+#: Written last, so that a checkpoint that has it is complete: what was trained on, how, and how long it took so far.
+COMPLETE = "complete.json"
+_WEIGHTS = "weights.safetensors"
+_MAY_CHANGE = ("device", "evaluate_steps")
+
+
+class _Steps(IterableDataset):  # type: ignore[type-arg]
+    """As many empty batches as an epoch has: what a step trains on follows from its number."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return ({} for _ in range(self.count))
+
+
+class StoreTrainer(SentenceTransformerTrainer):
+    """Train a pipeline on a pair store by a procedure of one's own: the base of this package's trainers.
+
+    What a step trains on follows from its number, the store and the seed alone, so that a run can be resumed at any
+    step, to the bit. A checkpoint holds the weights of model and loss (safetensors), and what transformers writes of
+    optimizer, schedule and random generators. One process trains, on one device.
+
+    Attributes:
+        store: The pairs.
+        settings: Of the run, if it has some: a run is resumed with those that it was begun with.
+        task_sizes: Rows of other tasks than translation, by their names, for the record.
+    """
+
+    training_args_class = StoreTrainingArguments
+    args: StoreTrainingArguments
+    loss: nn.Module  # type: ignore[assignment]
+    #: Whether what is logged of a run is kept with the model.
+    keeps_history: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        args: StoreTrainingArguments,
+        store: PairStore,
+        loss: nn.Module,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        """Set up a run; `kwargs` are those of `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`."""
+        check_savable(model)
+        self.store = store
+        self.settings: Mapping[str, Any] = {}
+        self.task_sizes: dict[str, int] = {}
+        super().__init__(model=model, args=args, loss=loss, **kwargs)
+        self._whole = nn.ModuleList([model, loss])
+        self.remove_callback(ProgressCallback)
+        self.remove_callback(PrinterCallback)
+        self.rate, self._interrupt = RateCallback(), InterruptCallback()
+        self.add_callback(self.rate)
+        self.add_callback(self._interrupt)
+
+    # What a procedure defines.
+
+    @property
+    @abstractmethod
+    def batches_per_epoch(self) -> int:
+        """Steps of an epoch."""
+
+    @abstractmethod
+    def make_step(self, step: int) -> tuple[Tensor, int]:
+        """Make the forward and the backward pass of a step, counted from 0: the loss, detached, and how many pairs."""
+
+    def save_state(self, folder: Path) -> None:
+        """Write to a checkpoint what else it takes to resume."""
+
+    def load_state(self, folder: Path) -> None:
+        """Read back what `save_state` wrote."""
+
+    def up_to_date(self) -> AbstractContextManager[Any]:
+        """Within the block the weights are those to look at and to save."""
+        return nullcontext()
+
+    @property
+    def contents(self) -> list[list[Any]]:
+        """What is trained on: digest and number of rows of each part."""
+        return [[self.store.digest, len(self.store)]]
+
+    @property
+    def trained(self) -> SentenceTransformer:
+        """The model to save."""
+        return self.model
+
+    # Steps.
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Train as sentence-transformers' trainer does.
+
+        Args:
+            resume_from_checkpoint: A checkpoint, or True for the newest complete one of the run.
+            args: As of sentence-transformers' trainer.
+            kwargs: The same.
+
+        Raises:
+            SettingsError: There is no such checkpoint, it cannot be read, or it is of other data or settings.
+            StoreError: The store does not hold what was written into it.
+            KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
+        """
+        self.store.check()
+        self.rate.clear()
+        checkpoint = None
+        if resume_from_checkpoint:
+            named = None if resume_from_checkpoint is True else Path(resume_from_checkpoint)
+            checkpoint = str(self._checked(named or newest_checkpoint(str(self.args.output_dir))))
+        try:
+            output = super().train(checkpoint, *args, **kwargs)
+        finally:
+            self._interrupt.release()
+            self.rate.close()
+        if self._interrupt.interrupted:
+            raise KeyboardInterrupt
+        return output
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Empty batches; not prepared by accelerate, which has nothing to move here."""
+        return DataLoader(_Steps(self.batches_per_epoch), batch_size=None, num_workers=0)
+
+    def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+        """Make the step that is due; a loss that is not a number is an error."""
+        loss, pairs = self.make_step(self.state.global_step)
+        if not torch.isfinite(loss):
+            raise SettingsError(f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate")
+        self.rate.pairs += pairs
+        return loss
+
+    def _clip_grad_norm(self, model: nn.Module) -> Tensor:
+        """Clip the gradients of model and loss together."""
+        return super()._clip_grad_norm(self._whole)
+
+    def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:  # noqa: ANN401
+        """Only a norm that clipping has computed is logged: another pass over the gradients shows little."""
+        return grad_norm
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Evaluate the weights of `up_to_date`; training goes on as if nobody had looked."""
+        with self.up_to_date():
+            return super().evaluate(*args, **kwargs)
+
+    # Checkpoints.
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save the model as its `save_pretrained` does; a checkpoint has the weights of model and loss in one file."""
+        folder = Path(output_dir or str(self.args.output_dir))
+        folder.mkdir(parents=True, exist_ok=True)
+        with self.up_to_date():
+            if _internal_call:
+                save_model(self._whole, str(folder / _WEIGHTS))
+            else:
+                self.model.save_pretrained(str(folder))
+
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:  # noqa: ANN401
+        checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
+        (checkpoint / COMPLETE).unlink(missing_ok=True)  # of one that was passed over
+        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        try:
+            super()._save_checkpoint(model, trial)
+        finally:
+            self.args.save_total_limit = limit
+        self.save_state(checkpoint)
+        spent = {"seconds": self.rate.wall_seconds, "step_seconds": self.rate.seconds, "pairs": self.rate.pairs}
+        write_json(checkpoint / COMPLETE, {"contents": self.contents, "settings": dict(self.settings), "spent": spent})
+        # By time of writing: where a run was resumed, passed-over checkpoints of later steps are the older ones.
+        rotate_checkpoints(str(checkpoint.parent), limit, self.state.best_model_checkpoint, use_mtime=True)
+
+    def _checked(self, checkpoint: Path) -> Path:
+        """A complete checkpoint of these data and settings; what it has spent is counted on."""
+        if not (checkpoint / COMPLETE).is_file():
+            raise SettingsError(f"{checkpoint}: not a complete checkpoint; resume from another one, or train again")
+        with _reading(checkpoint):
+            TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))  # transformers reads it unprotected
+            marks = read_json(checkpoint / COMPLETE)
+            contents, settings, spent = marks["contents"], marks["settings"], marks["spent"]
+            for name in {**settings, **self.settings}:
+                was, now = settings.get(name), self.settings.get(name)
+                if name not in _MAY_CHANGE and was != now:
+                    raise SettingsError(f"begun with {name} {was}, not {now}; resume with the same settings")
+            if contents != self.contents:
+                raise SettingsError(f"begun on other data than {self.store.path}; resume with the same data")
+            self.rate.begin_with(float(spent["seconds"]), float(spent["step_seconds"]), int(spent["pairs"]))
+        return checkpoint
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        with _reading(resume_from_checkpoint):
+            load_model(self._whole, Path(resume_from_checkpoint) / _WEIGHTS)
+            self.load_state(Path(resume_from_checkpoint))
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        with _reading(str(checkpoint)):
+            super()._load_optimizer_and_scheduler(checkpoint)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        with _reading(str(checkpoint)):
+            super()._load_rng_state(checkpoint)
+
+    def _load_best_model(self) -> None:
+        load_model(self._whole, Path(str(self.state.best_model_checkpoint)) / _WEIGHTS)
+
+
+def complete_checkpoints(folder: str | Path) -> list[Path]:
+    """The complete checkpoints of a folder, the newest last."""
+    found = map(Path, sort_checkpoints(str(folder))) if Path(folder).is_dir() else ()
+    return [path for path in found if (path / COMPLETE).is_file()]
+
+
+def newest_checkpoint(folder: str | Path) -> Path:
+    """The complete checkpoint of the most steps; a `SettingsError` where there is none."""
+    if not (complete := complete_checkpoints(folder)):
+        raise SettingsError(f"{folder}: no complete checkpoint to resume from; train without --resume")
+    return complete[-1]
+
+
+@contextmanager
+def _reading(checkpoint: str | Path) -> Iterator[None]:
+    """Tell in one line what cannot be read of a checkpoint, and of which."""
+    try:
+        yield
+    except ParagramError as error:
+        raise SettingsError(f"{checkpoint}: {error}") from error
+    except Exception as error:  # torch reads archives and pickles, transformers sets what it finds
+        raise SettingsError(f"{checkpoint}: cannot be resumed from ({one_line(error)}); train again") from error
+
