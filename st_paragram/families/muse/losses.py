@@ -17,7 +17,7 @@ from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
 from st_paragram.families.muse.vectors import SentenceVectors, tensors
 from st_paragram.learning.losses.text_labels import text_labels
-from st_paragram.learning.training.mega_batch import schedule
+from st_paragram.learning.training import mega_batch
 
 
 class DualEncoderRankingLoss(nn.Module):
@@ -157,4 +157,4 @@ class DualEncoderTasks(nn.Module):
 
 
 def _numbers(texts: FlatIds, device: torch.device) -> Tensor:
-    return torch.from_numpy(schedule.text_labels(*texts)).to(device)
+    return torch.from_numpy(mega_batch.text_labels(*texts)).to(device)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -110,21 +111,21 @@ def _columns(lines: Mapping[str, list[str]], numbers: list[int], path: Path, tas
             seen = short(line.partition("\t")[0])
             raise TextError(f"{path}: row {number + 1} has the label {seen}; labels are {', '.join(LABELS)}")
         first, second, context = (*cells, "")[:3]
-        rows.append((first, second, context if context != second else "", label))
+        rows.append((first, second, context, label))
     return dict(zip(("first", "second", "context", "label"), map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _ids(rows: Mapping[str, Any], tokenizer: Tokenizer, max_length: int, context_length: int) -> pa.Table:
-    """Ids of texts, int32 lists; those of a context that is not there are none."""
-    import pyarrow as pa
+def _ids(rows: Mapping[str, Any], tokenizer: Tokenizer, max_length: int, context_length: int) -> dict[str, Any]:
+    """Ids of texts; a context that is not there, or is the answer as it is read, has none."""
 
-    columns = {"label": pa.array(rows["label"], pa.int8())}
-    for name, most in (("first", max_length), ("second", max_length), ("context", context_length)):
+    def encoded(name: str, most: int) -> list[list[int]]:
         ids, offsets = tokenizer.encode(rows[name], most)
-        counts, given = np.diff(offsets), np.array(list(map(bool, rows[name])))
-        values = pa.array(ids[np.repeat(given, counts)], pa.int32())
-        columns[name] = pa.ListArray.from_arrays(pa.array(starts(counts * given), pa.int32()), values)
-    return pa.table(columns)
+        return [ids[begin:end].tolist() for begin, end in pairwise(offsets)]
+
+    first, second = encoded("first", max_length), encoded("second", max_length)
+    around = zip(rows["context"], encoded("context", context_length), second, strict=True)
+    contexts = [ids if text and ids != answer else [] for text, ids, answer in around]
+    return {"first": first, "second": second, "context": contexts, "label": rows["label"]}
 
 
 @contextmanager
@@ -204,7 +205,7 @@ class TaskRows:
 
 def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settings: DualEncoderSettings) -> TaskRows:
     """Rows of a file; their ids are made once in the cache, and found there again."""
-    from datasets import Dataset
+    from datasets import Dataset, Features, List, Value
 
     lengths = {"max_length": settings.max_length, "context_length": settings.context_length}
     vocabulary = [tokenizer.kind, hashlib.sha256(tokenizer.content).hexdigest(), tokenizer.options]
@@ -215,8 +216,9 @@ def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settin
         if not made.exists():
             with TemporaryDirectory(dir=folder) as work, _quiet():
                 texts, ids = read_texts(path, task, Path(work)), Path(work, "ids.arrow")
+                columns = Features(dict.fromkeys(texts.column_names, List(Value("int32"))) | {"label": Value("int8")})
                 options: dict[str, Any] = {"fn_kwargs": {"tokenizer": tokenizer, **lengths}, "new_fingerprint": key}
-                texts.map(_ids, batched=True, remove_columns=texts.column_names, cache_file_name=str(ids), **options)
+                texts.map(_ids, batched=True, features=columns, cache_file_name=str(ids), **options)
                 ids.replace(made)
     return TaskRows(task, language, Dataset.from_file(str(made)), digest=key)
 

@@ -16,7 +16,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss, ranking_loss, sharing
+from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, sharing
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
 

@@ -65,10 +65,6 @@ def test_nothing_is_quoted_and_white_space_is_squeezed(tmp_path):
     assert found["first"] == ['"a b c', '"f'] and found["second"] == ["d e", '"g" h"']
 
 
-def test_a_context_that_is_the_answer_is_none(tmp_path):
-    assert read(write(tmp_path / "en.tsv", "Who?\tA cat.\t A  cat.\n"), "qa")["context"] == [""]
-
-
 def test_rows_with_an_empty_text_are_left_out_and_counted(tmp_path, caplog):
     path = write(tmp_path / "en.tsv", RESPONSE + "\nonly one\t \n\t\n")
     assert len(read(path, "response")["first"]) == 2
@@ -157,11 +153,18 @@ def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary):
     assert texts_of(batch.second) == ids(vocabulary, ["On a Monday.", *["A zebra painted it."] * 2], 9)
     context = ids(vocabulary, ["It is red. A zebra painted it."], 12)
     assert texts_of(batch.contexts) == [[], *context * 2] and 9 < len(context[0]) <= 12
-    assert rows.lengths(np.array([2, 0])).tolist() == [
-        len(first) + len(second) for first, second in zip(texts_of(batch.first)[:2], texts_of(batch.second)[:2])
-    ]
+    both = zip(texts_of(batch.first), texts_of(batch.second), strict=True)
+    assert rows.lengths(np.array([2, 0, 0])).tolist() == [len(first) + len(second) for first, second in both]
     nli = file_rows(write(tmp_path / "es.tsv", NLI), "nli", "es", vocabulary, run).batch(np.arange(3))
     assert nli.labels.tolist() == [1, 0, 2] and nli.labels.dtype == np.int64 and nli.contexts is None
+
+
+def test_a_context_that_adds_nothing_to_the_answer_is_none(tmp_path, vocabulary):
+    """An answer that is cut off has a context that goes on."""
+    path, long = tmp_path / "en.tsv", " ".join(text for text, _ in make_pairs(9))
+    write(path, f"Who?\ta cat\t A  cat\nWhy?\t{long}\t{long}\n")
+    batch = file_rows(path, "qa", "en", vocabulary, tiny(max_length=9, context_length=20)).batch(np.arange(2))
+    assert texts_of(batch.contexts)[0] == [] and len(texts_of(batch.second)[1]) < len(texts_of(batch.contexts)[1]) <= 20
 
 
 def test_many_rows_keep_their_order(tmp_path, vocabulary):

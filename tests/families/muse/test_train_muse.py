@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
+from st_paragram.learning.training.configs import config_names, config_path
 from support.data import make_pairs
 
 import st_paragram
@@ -21,7 +22,6 @@ from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.configs import config_names, config_path
 from st_paragram.learning.training.run import TrainingRun
 
 FOLDERS = family_named("muse").config_folders
