@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.pair_store import PairStore
 from st_paragram.core.settings import given, read_yaml
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
-from st_paragram.families.muse.tasks import task_files
 from st_paragram.learning.training.family import Family, TrainingKind
 from st_paragram.learning.training.options import FileHelp, add_training_options, training_run
 
@@ -25,7 +23,7 @@ _EPILOG = """\
 
 A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have files LANG.tsv (they may end in .gz or
 .xz, too). Their rows are `question TAB answer TAB context` for --qa, `utterance TAB response` for --responses and
-`label TAB premise TAB hypothesis` for --nli. `recipes/muse_tasks.py` makes such files out of public ones.
+`label TAB premise TAB hypothesis` for --nli. data_prep/muse_data.py makes such files of public data sets.
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
@@ -66,6 +64,8 @@ def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> t
     `data` is one pair store that has them all, maybe among others; or folders with `en-LANG.tsv`, or `.gz`, `.xz`; or
     specifications of texts, `LANG-LANG:FILE`; or nothing, for the store or the built-in bitext of a language.
     """
+    from st_paragram.core.pair_store import PairStore
+
     chosen: list[str] = []
     for item in data:
         if not Path(item).is_dir():
@@ -89,6 +89,8 @@ def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> t
 
 
 def _check(run: TrainingRun) -> None:
+    from st_paragram.families.muse.tasks import task_files
+
     for task, folder in (run.more or MuseData()).tasks.items():
         task_files(folder, task)
 

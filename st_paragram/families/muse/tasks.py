@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: The columns of a file of each task; what may be left out stands in brackets.
+#: The columns of a file of each task; those in brackets may be left out.
 COLUMNS = {
     "qa": "question TAB answer [TAB context]",
     "response": "utterance TAB response",
@@ -73,8 +73,8 @@ def read_texts(path: Path, task: str, folder: Path) -> Dataset:
     def full(first: list[str], second: list[str]) -> list[bool]:
         return [bool(one and other) for one, other in zip(first, second, strict=True)]
 
-    def unknown(first: list[str], second: list[str]) -> list[bool]:
-        return (~(known(first) | known(second))).tolist()
+    def unknown(first: list[str], second: list[str]) -> NDArray[np.bool_]:
+        return ~(known(first) | known(second))
 
     with _quiet():
         try:
@@ -244,8 +244,7 @@ def all_rows(
         if settings.shares[task] > 0:  # type: ignore[index]
             files = {language: path for language, path in task_files(folder, task).items() if language in kept}
             if not files:
-                raise TextError(
-                    f"{folder}: no {task} file of {', '.join(sorted(kept))}; add one, or leave the option out"
-                )
+                seen = f"no {task} file of {', '.join(sorted(kept))}"
+                raise TextError(f"{folder}: {seen}; add one, or leave the option out")
             rows += [file_rows(path, task, lang, bitext.tokenizer(), settings) for lang, path in files.items()]
     return rows

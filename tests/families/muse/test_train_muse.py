@@ -2,14 +2,11 @@
 
 import argparse
 import lzma
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from st_paragram.learning.training.configs import config_names, config_path
 from support.data import make_pairs
 
 import st_paragram
@@ -22,10 +19,8 @@ from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.run import TrainingRun
 
-FOLDERS = family_named("muse").config_folders
-ROOT = Path(__file__).parents[3]
+FAMILY = family_named("muse")
 SIZES = "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8".split()  # noqa: SIM905
 QUICK = [*SIZES, *"--warmup-updates 2 --evaluate-steps 8 --device cpu --vocab-size 200".split()]  # noqa: SIM905
 CONFIGS = ["muse_cnn", "muse_paper", "muse_small", "muse_transformer"]
@@ -133,33 +128,13 @@ def test_a_store_without_a_language_is_told(folder, capsys):
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names(FOLDERS) == CONFIGS
-    for name in CONFIGS:
-        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()
-        made = read(DualEncoderSettings, config_path(name, FOLDERS))
-        assert (
-            made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
-            or name == "muse_paper"
-        )
-    run = TrainingRun("es", Path("x"), data=["built-in"], family="muse", default_config="muse_small")
-    assert run.plan().settings.dim == 256
-
-
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    lines = config_path(name, FOLDERS).read_text(encoding="utf-8").split("\n")
-    commands = [line[1:].split() for line in lines if line.startswith("#   ")]
+    path = FAMILY.configs[name]
+    made = read(DualEncoderSettings, path)
+    assert made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
+    (command,) = [line[1:].split() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#   ")]
     parser = argparse.ArgumentParser()
     train.add_options(parser)
-    assert [words[0] for words in commands] == ["st-paragram", "python"]
-    by_name = parser.parse_args(commands[0][2:])
-    by_path = parser.parse_args(["muse", *commands[1][2:]])
-    assert (by_name.kind, by_name.config, Path(by_path.config).stem) == ("muse", name, name)
-
-
-def test_the_recipe_shows_the_options_of_the_command():
-    asked = [sys.executable, str(ROOT / "recipes" / "train_muse.py"), "--help"]
-    out = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert "--architecture {cnn,transformer}" in out and "--responses DIR" in out
+    found = parser.parse_args(command[2:])
+    assert (command[0], found.kind, found.config) == ("st-paragram", "muse", name) and list(FAMILY.configs) == CONFIGS

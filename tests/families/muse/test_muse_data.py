@@ -1,0 +1,56 @@
+"""data_prep/muse_data.py: data sets in the columns of the Hub become rows of tasks."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from st_paragram.families.muse.tasks import read_texts, task_files
+
+SCRIPT = Path(__file__).parents[3] / "data_prep" / "muse_data.py"
+TEXT = "A zebra slept. It woke at 9.30\tand ran! 斑马跑了。真的吗？ Why?"
+SQUAD = [
+    {"id": "en-1", "question": "When?", "context": TEXT, "answers": {"text": ["9.30"], "answer_start": [26]}},
+    {
+        "id": "en-2",
+        "question": "谁?",
+        "context": TEXT,
+        "answers": {"text": ["斑马"], "answer_start": [TEXT.index("斑")]},
+    },
+    {"id": "en-3", "question": "None?", "context": TEXT, "answers": {"text": [], "answer_start": []}},
+    {"id": "ar-4", "question": "Which?", "context": TEXT, "answers": {"text": ["A"], "answer_start": [0]}},
+]
+SNLI = [
+    {"premise": "A man sits.", "hypothesis": "He rests.", "label": 1},
+    {"premise": "A man sits.", "hypothesis": "He rests.", "label": 1},
+    {"premise": "A man sits.", "hypothesis": "?", "label": -1},
+]
+DIALOGUES = [{"dialog": [f"Question {number}", "OK.", "Well\n then"]} for number in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("task", "examples", "expected"),
+    [
+        ("qa", SQUAD, [("When?", "It woke at 9.30 and ran!"), ("谁?", "斑马跑了。")]),
+        ("nli", SNLI, [("A man sits.", "He rests.")]),
+        (
+            "response",
+            DIALOGUES,
+            [("Question 0", "OK."), ("OK.", "Well then"), *[(f"Question {n}", "OK.") for n in range(1, 5)]],
+        ),
+    ],
+)
+def test_rows_are_those_that_training_reads(tmp_path, monkeypatch, task, examples, expected):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    path, folder = tmp_path / "examples.jsonl", tmp_path / task
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples), encoding="utf-8")
+    more = ["--output", str(folder), *(["--id-prefix", "en"] if task == "qa" else [])]
+    command = [sys.executable, str(SCRIPT), task, "zh", str(path), *more]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert out == f"{folder / 'zh.tsv'}: {len(expected)} rows of {len(examples)} examples\n"
+    rows = read_texts(task_files(folder, task)["zh"], task, tmp_path / "work").to_dict()
+    assert list(zip(rows["first"], rows["second"], strict=True)) == expected
+    assert task != "nli" or rows["label"] == [1]
+    assert task != "qa" or rows["context"] == [" ".join(TEXT.split())] * 2
