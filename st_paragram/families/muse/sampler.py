@@ -20,7 +20,9 @@ _OF_SOURCES, _OF_BATCHES = 1, 2  # numpy fills seeds up with zeros: the prefix d
 class Source(Protocol):
     """Pairs of one task and language that batches are drawn from."""
 
-    task: str
+    @property
+    def task(self) -> str:
+        """That they are of."""
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -11,15 +11,13 @@ from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 from st_paragram.tools.preparation.settings import Tokens
 
-Task = Literal["translation", "qa", "response", "nli"]
-TASKS: tuple[Task, ...] = ("translation", "qa", "response", "nli")
-
 
 @settings
 class DualEncoderSettings:
     """Settings of a training run of a multilingual dual encoder (ACL 2020); docs/muse.md gives the reasons."""
 
     family: ClassVar[str] = "muse"
+    tokens: ClassVar[Tokens] = "sentencepiece"
 
     architecture: Literal["cnn", "transformer"] = setting(
         "cnn",
@@ -96,14 +94,9 @@ class DualEncoderSettings:
         return f"{self.steps:,} steps"
 
     @property
-    def tokens(self) -> Tokens:
-        """What the encoders read."""
-        return "sentencepiece"
-
-    @property
-    def shares(self) -> dict[Task, float]:
+    def shares(self) -> dict[str, float]:
         """The share of each task."""
-        return {task: getattr(self, f"{task}_share") for task in TASKS}
+        return {task: getattr(self, f"{task}_share") for task in ("translation", "qa", "response", "nli")}
 
 
 @dataclass(frozen=True)

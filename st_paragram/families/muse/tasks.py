@@ -241,7 +241,7 @@ def all_rows(
                 rows.append(TaskRows("translation", language, bitext, found))
     kept = {"en", *(languages or bitext.languages[1].split("-"))}
     for task, folder in folders.items():
-        if settings.shares[task] > 0:  # type: ignore[index]
+        if settings.shares[task] > 0:
             files = {language: path for language, path in task_files(folder, task).items() if language in kept}
             if not files:
                 seen = f"no {task} file of {', '.join(sorted(kept))}"

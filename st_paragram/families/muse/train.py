@@ -122,12 +122,11 @@ def trainer(
 ) -> DualEncoderTrainer:
     """The trainer of a run on a store of translations, and on what else `run.more` names."""
     more = run.more or MuseData()
-    shares: dict[str, float] = {**settings.shares}
-    rows = [each for each in all_rows(store, more.tasks, more.languages, settings) if shares[each.task] > 0]
+    rows = [each for each in all_rows(store, more.tasks, more.languages, settings) if settings.shares[each.task] > 0]
     if not rows:
         raise SettingsError("no task has both data and a share of the steps; give data, or another task a share")
     batches = (settings.batch_size, settings.length_buckets, settings.seed)
-    sampler = TaskSampler(rows, shares, settings.language_power, *batches)
+    sampler = TaskSampler(rows, settings.shares, settings.language_power, *batches)
     loss = DualEncoderTasks(model.vectors, model.heads, settings.scale, settings.margin, settings.qa_margin)
     parameters = sum(parameter.numel() for parameter in loss.parameters() if parameter.requires_grad)
     logger.info(f"{parameters:,} parameters; steps are shared out among")

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 from support.data import make_pairs
-from support.dual_encoder import tiny, write_bitext
+from support.dual_encoder import tiny, write_bitext, write_data
 
 from st_paragram.errors import TextError
 from st_paragram.families.muse import tasks
@@ -217,49 +217,30 @@ def test_processes_that_want_the_same_rows_at_once_wait_for_each_other(tmp_path,
 # Rows of all tasks.
 
 
-@pytest.fixture
-def bitext(tmp_path, vocabulary):
-    return write_bitext(tmp_path / "bitext.h5", vocabulary, make_pairs(60), ("es", "de"))
-
-
-@pytest.fixture
-def folders(tmp_path):
-    rows = {"qa": "ba ce?\tdi fo\tgu ha di fo\n", "nli": "neutral\tba ce\tdi\n"}
-    for task, row in rows.items():
-        for language in ("en", "es", "de", "fi"):
-            write(tmp_path / task / f"{language}.tsv", row * 3)
-    return {task: tmp_path / task for task in rows}
-
-
-def test_the_rows_of_all_tasks(bitext, folders):
-    rows = all_rows(bitext, folders, (), tiny())
-    assert {each.name: len(each) for each in rows} == {
-        **{"translation es": 40, "translation de": 20},
-        **{f"{task} {language}": 3 for task in ("qa", "nli") for language in ("de", "en", "es")},
-    }
+def test_the_rows_of_all_tasks(tmp_path, vocabulary):
+    data = write_data(tmp_path, vocabulary, rows=60, few=3)
+    rows = all_rows(data.bitext, data.more.tasks, (), tiny())
+    translations = {"translation xx": 40, "translation yy": 20}
+    others = {"qa en": 60, "qa xx": 3, "response en": 60, "nli en": 60, "nli xx": 3}
+    assert {each.name: len(each) for each in rows} == translations | others
     first, second = rows[:2]
     assert sorted([*first.numbers, *second.numbers]) == list(range(60)) and first.numbers.dtype == np.uint32
-    chosen = np.array([3, 0, 7])
-    of_store = second.numbers[chosen].astype(np.int64)
-    assert bitext.row_languages(of_store) == [("en", "de")] * 3
-    batch = second.batch(chosen)
-    assert texts_of(batch.second) == texts_of(bitext.take("b", of_store)) and batch.contexts is batch.labels is None
+    of_store = second.numbers[[3, 0, 7]].astype(np.int64)
+    assert data.bitext.row_languages(of_store) == [("en", "yy")] * 3
+    batch = second.batch(np.array([3, 0, 7]))
+    assert (
+        texts_of(batch.second) == texts_of(data.bitext.take("b", of_store)) and batch.contexts is batch.labels is None
+    )
+    # Languages and tasks that are not asked for are left out.
+    chosen = all_rows(data.bitext, data.more.tasks, ["yy"], tiny(nli_share=0.0))
+    assert [each.name for each in chosen] == ["translation yy", "qa en", "response en"]
+    (tmp_path / "nli" / "en.tsv").unlink()
+    with pytest.raises(TextError, match="nli: no nli file of en, yy; add one, or leave the option out"):
+        all_rows(data.bitext, data.more.tasks, ["yy"], tiny())
 
 
-def test_languages_and_tasks_that_are_not_asked_for_are_left_out(bitext, folders):
-    rows = all_rows(bitext, folders, ("es",), tiny(nli_share=0.0))
-    assert [each.name for each in rows] == ["translation es", "qa en", "qa es"]
-    with pytest.raises(TextError, match="nli: no nli file of en, fr; add one, or leave the option out"):
-        (folders["nli"] / "en.tsv").unlink()
-        all_rows(bitext, {"nli": folders["nli"]}, ("fr",), tiny())
-
-
-def test_translations_into_one_language_need_no_numbers(store):
+def test_translations_into_one_language_need_no_numbers(tmp_path, vocabulary, store, pairs):
     (only,) = all_rows(store, {}, (), tiny())
     assert only.name == "translation xx" and only.numbers is None and len(only) == len(store)
-    assert texts_of(only.batch(np.array([4, 2])).first) == texts_of(store.take("a", np.array([4, 2])))
-
-
-def test_a_language_without_rows_is_none(tmp_path, vocabulary, pairs):
-    store = write_bitext(tmp_path / "x.h5", vocabulary, pairs[:2])  # both rows are of the first language
-    assert [each.name for each in all_rows(store, {}, (), tiny())] == ["translation xx"]
+    empty = write_bitext(tmp_path / "x.h5", vocabulary, pairs[:2])  # both rows are of the first of two languages
+    assert [each.name for each in all_rows(empty, {}, (), tiny())] == ["translation xx"]

@@ -107,10 +107,3 @@ def test_batches_have_like_lengths():
     first = [quarter[0] for quarter in quarters]
     assert sorted(first) == [0, 1, 2, 3] and first != sorted(first)  # in random order
     assert any(len(set(lengths[rows] // 8)) > 1 for _, rows in taken(sampler_of([Source(32, lengths=lengths)], 8), 4))
-
-
-@pytest.mark.parametrize("rows", [1, 2, 7])
-def test_a_source_of_fewer_rows_than_a_batch_has_them_all_each_time(rows):
-    sampler = sampler_of([Source(rows), Source(40, "nli")], 8, 4)
-    small = [chosen.tolist() for number, chosen in taken(sampler, 30) if number == 0]
-    assert len(small) > 5 and all(sorted(chosen) == list(range(rows)) for chosen in small)
