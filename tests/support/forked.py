@@ -27,7 +27,7 @@ _IMPORTED = [
     "st_paragram.tools.bitext_mining.miner",
     "st_paragram.learning.models.directory",
     "st_paragram.learning.training.run",
-    "st_paragram.families.muse.objective",
+    "st_paragram.families.muse.train",
     "st_paragram.families.bgt.objective",
 ]
 
