@@ -90,10 +90,10 @@ def read_rows(folders: Mapping[str, Path], texts: Path) -> list[PairRows]:
             with TemporaryDirectory(dir=texts.parent) as work:
                 for rows in read_texts(path, task, Path(work)).iter(_CHUNK):
                     lines: list[bytes] = []
-                    numbers = [[seen.number(text, lines) for text in rows[side]] for side in ("first", "second")]
-                    parts.append(np.array([*numbers, rows["label"]], np.int64))
+                    texts_of_rows = zip(rows["first"], rows["second"], rows["label"], strict=True)
+                    parts += [(seen.number(a, lines), seen.number(b, lines), label) for a, b, label in texts_of_rows]
                     output.write(b"".join(line + b"\n" for line in lines))
-            found.append(PairRows(task, language, *np.concatenate(parts, axis=1)))
+            found.append(PairRows(task, language, *np.array(parts, np.int64).T.copy()))
     return found
 
 
