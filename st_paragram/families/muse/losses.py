@@ -11,7 +11,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
-from st_paragram.core.tokenizers.base import FlatIds
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
@@ -150,11 +149,8 @@ class DualEncoderTasks(nn.Module):
             labels = torch.from_numpy(batch.labels).to(device)
             logits = self.heads.logits(first, second)
             return F.cross_entropy(logits, labels), (logits.argmax(1) == labels).sum()
-        equal = sharing(*(_numbers(side, device) for side in (batch.first, batch.second)))
+        numbers = (torch.from_numpy(mega_batch.text_labels(*side)).to(device) for side in (batch.first, batch.second))
+        equal = sharing(*numbers)
         translations = batch.task == "translation"
         margin = self.margin if translations else self.qa_margin
         return ranking_loss(first, second, self.scale, margin, equal, translations), None
-
-
-def _numbers(texts: FlatIds, device: torch.device) -> Tensor:
-    return torch.from_numpy(mega_batch.text_labels(*texts)).to(device)

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,10 +50,8 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
     """The files `LANG.tsv`, `LANG.tsv.gz` or `LANG.tsv.xz` of a task by language."""
     folder, found = Path(folder), dict[str, Path]()
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if matched := _FILE.fullmatch(path.name):
-            if other := found.get(matched[1]):
-                raise TextError(f"{path}: same language as {other.name}; keep one of them")
-            found[matched[1]] = path
+        if (matched := _FILE.fullmatch(path.name)) and found.setdefault(matched[1], path) != path:
+            raise TextError(f"{path}: same language as {found[matched[1]].name}; keep one of them")
     if not found:
         raise TextError(f"{folder}: no such folder with files LANG.tsv (or .gz, .xz) of rows `{COLUMNS[task]}`")
     return found
@@ -85,8 +83,8 @@ def read_texts(path: Path, task: str, folder: Path) -> Dataset:
         except ValueError as error:  # a split without rows
             raise TextError(f"{path}: empty; give a file of rows `{COLUMNS[task]}`") from error
         made: dict[str, Any] = {"batched": True, "load_from_cache_file": False}
-        columns = {"path": path, "task": task}
-        rows = lines.map(_columns, True, fn_kwargs=columns, remove_columns="text", new_fingerprint="columns", **made)
+        of = {"path": path, "task": task}
+        rows = lines.map(_columns, True, fn_kwargs=of, remove_columns="text", new_fingerprint="columns", **made)
         for kept, reason in ((full, "an empty text"), (unknown, f"sentences of {known.name}")):
             before = len(rows)
             rows = rows.filter(kept, input_columns=["first", "second"], new_fingerprint=kept.__name__, **made)
@@ -230,15 +228,12 @@ def all_rows(
 
     Languages are those besides English; all that the translations have if none is named.
     """
-    pairs, rows = bitext.language_pairs, list[TaskRows]()
-    if len(pairs) == 1:
-        rows.append(TaskRows("translation", pairs[0][1], bitext))
-    else:
+    rows = [TaskRows("translation", language, bitext) for _, language in bitext.language_pairs]
+    if len(rows) > 1:
         of = bitext.language_numbers()
-        for number, (_, language) in enumerate(pairs):
-            found = np.flatnonzero(of == number).astype(np.uint32)
-            if len(found) and (not languages or language in languages):
-                rows.append(TaskRows("translation", language, bitext, found))
+        numbers = [np.flatnonzero(of == number).astype(np.uint32) for number in range(len(rows))]
+        rows = [replace(each, numbers=some) for each, some in zip(rows, numbers, strict=True)]
+        rows = [each for each in rows if len(each) and (not languages or each.language in languages)]
     kept = {"en", *(languages or bitext.languages[1].split("-"))}
     for task, folder in folders.items():
         if settings.shares[task] > 0:

@@ -16,7 +16,6 @@ from sentence_transformers.sentence_transformer.modules import WeightedLayerPool
 from torch import Tensor, nn
 
 from st_paragram.core.pair_store import SIDES, PairStore
-from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.families.muse.losses import DualEncoderTasks
@@ -48,44 +47,28 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
         raise SettingsError(
             f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
         )
-    convolution = None
+    special, dim = special_ids(tokenizer), settings.dim
+    table = initial_rows(tokenizer, settings.init, dim) if settings.init else torch.randn(len(tokenizer), dim)
+    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # what is not text, or unknown
+    convolution, modules = None, list[nn.Module]()
     if settings.architecture == "cnn":
         convolution = ConvolutionShape(settings.filters, settings.layers, settings.keep_bag)
-    table = _table(tokenizer, settings)
-    modules: list[nn.Module]
-    if convolution:
         embedding = token_embedding(tokenizer, weights=table, dropout=settings.dropout)
-        modules = [embedding, convolution.encoder(settings.dim)]
+        modules = [embedding, convolution.encoder(dim)]
     else:
-        sizes = (settings.dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length)
+        sizes = (dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length)
         modules = t5_modules(tokenizer, TransformerShape(*sizes), settings.keep_bag)
         with torch.no_grad():
             table_of(modules[0]).copy_(table)
             # An empty text is its end alone: short enough not to count in others, but with a direction.
-            table_of(modules[0])[special_ids(tokenizer).end].normal_(std=0.01)
-    values = DualEncoderValues(
-        dict(tokenizer.options),
-        settings.dim,
-        settings.max_length,
-        settings.context_length,
-        convolution=convolution,
-    )
+            table_of(modules[0])[special.end].normal_(std=0.01)
+    lengths = (settings.max_length, settings.context_length)
+    values = DualEncoderValues(dict(tokenizer.options), dim, *lengths, convolution=convolution)
     device = None if settings.device == "auto" else settings.device
-    model = DualEncoder.of([*modules, towers(settings.dim)], tokenizer, TaskHeads(settings.dim), values, device)
+    model = DualEncoder.of([*modules, towers(dim)], tokenizer, TaskHeads(dim), values, device)
     if settings.keep_bag:
         _set_gate(model, store, settings.gate)
     return model
-
-
-def _table(tokenizer: Tokenizer, settings: DualEncoderSettings) -> Tensor:
-    """The embeddings to begin with, float32 (V, D); what is not text, or unknown, is zero."""
-    special = special_ids(tokenizer)
-    if settings.init:
-        table = initial_rows(tokenizer, settings.init, settings.dim)
-    else:
-        table = torch.randn(len(tokenizer), settings.dim)
-    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0
-    return table
 
 
 @torch.no_grad()
