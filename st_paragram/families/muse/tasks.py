@@ -203,7 +203,7 @@ class TaskRows:
 
 def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settings: DualEncoderSettings) -> TaskRows:
     """Rows of a file; their ids are made once in the cache, and found there again."""
-    from datasets import Dataset, Features, List, Value
+    import datasets
 
     lengths = {"max_length": settings.max_length, "context_length": settings.context_length}
     vocabulary = [tokenizer.kind, hashlib.sha256(tokenizer.content).hexdigest(), tokenizer.options]
@@ -212,13 +212,14 @@ def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settin
     made = folder / f"{task}-{language}-{key}.arrow"
     with locked(folder, wait=True):
         if not made.exists():
-            with TemporaryDirectory(dir=folder) as work, _quiet():
+            with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as work, _quiet():
                 texts, ids = read_texts(path, task, Path(work)), Path(work, "ids.arrow")
-                columns = Features(dict.fromkeys(texts.column_names, List(Value("int32"))) | {"label": Value("int8")})
+                columns = dict.fromkeys(texts.column_names, datasets.Sequence(datasets.Value("int32")))
+                features = datasets.Features(columns | {"label": datasets.Value("int8")})
                 options: dict[str, Any] = {"fn_kwargs": {"tokenizer": tokenizer, **lengths}, "new_fingerprint": key}
-                texts.map(_ids, batched=True, features=columns, cache_file_name=str(ids), **options)
+                texts.map(_ids, batched=True, features=features, cache_file_name=str(ids), **options)
                 ids.replace(made)
-    return TaskRows(task, language, Dataset.from_file(str(made)), digest=key)
+    return TaskRows(task, language, datasets.Dataset.from_file(str(made)), digest=key)
 
 
 def all_rows(
