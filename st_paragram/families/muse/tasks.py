@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.files import content_digest, digest, locked, writable_cache
+from st_paragram.core.files import content_digest, digest, file_for_folder, locked, writable_cache
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
@@ -49,6 +49,8 @@ _VERSION = 1  # of what is kept in the cache
 def task_files(folder: str | Path, task: str) -> dict[str, Path]:
     """The files `LANG.tsv`, `LANG.tsv.gz` or `LANG.tsv.xz` of a task by language."""
     folder, found = Path(folder), dict[str, Path]()
+    if wrong := file_for_folder(folder):
+        raise TextError(f"{wrong}; name the folder of the files LANG.tsv")
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if (matched := _FILE.fullmatch(path.name)) and found.setdefault(matched[1], path) != path:
             raise TextError(f"{path}: same language as {found[matched[1]].name}; keep one of them")

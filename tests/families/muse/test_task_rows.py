@@ -125,12 +125,12 @@ def test_files_of_a_folder(tmp_path):
         task_files(tmp_path, "qa")
 
 
-@pytest.mark.parametrize("name", ["nowhere", "file", "empty"])
-def test_folders_without_files(tmp_path, name):
-    (tmp_path / "empty").mkdir()
-    write(tmp_path / "file", "x")
-    with pytest.raises(TextError, match=rf"{name}: no such folder with files LANG\.tsv \(or .gz, .xz\) of rows `label"):
-        task_files(tmp_path / name, "nli")
+def test_folders_without_files(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(TextError, match=r"no such folder with files LANG\.tsv \(or .gz, .xz\) of rows `label"):
+            task_files(folder, "nli")
+    with pytest.raises(TextError, match="file is a file, where a folder is expected"):
+        task_files(write(tmp_path / "file", "x"), "nli")
 
 
 # Ids.
