@@ -23,7 +23,7 @@ _EPILOG = """\
 
 A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have files LANG.tsv (they may end in .gz or
 .xz, too). Their rows are `question TAB answer TAB context` for --qa, `utterance TAB response` for --responses and
-`label TAB premise TAB hypothesis` for --nli. data_prep/muse_data.py makes such files of public data sets.
+`label TAB premise TAB hypothesis` for --nli. `data_prep/muse_data.py` makes such files of public data sets.
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
