@@ -19,7 +19,7 @@ _NAMES = {
     "core.text.parallel": ["parse_source"],
     "core.tokenizers.sentencepiece": ["SentencePieceTokenizer"],
     "families.bgt.sentence_transformers_encoder": ["GenerativeEncoder"],
-    "families.muse.dual_encoder_ranking": ["DualEncoderRankingLoss"],
+    "families.muse.losses": ["DualEncoderRankingLoss"],
     "families.muse.sentence_transformers_encoder": ["DualEncoder"],
     "families.muse.sentence_transformers_towers": ["EncoderWithTowers"],
     "families.muse.side_by_side": ["SideBySide"],

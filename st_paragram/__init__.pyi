@@ -9,7 +9,7 @@ from st_paragram.core.sample import sample_pairs as sample_pairs
 from st_paragram.core.text.parallel import parse_source as parse_source
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer as SentencePieceTokenizer
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder as GenerativeEncoder
-from st_paragram.families.muse.dual_encoder_ranking import DualEncoderRankingLoss as DualEncoderRankingLoss
+from st_paragram.families.muse.losses import DualEncoderRankingLoss as DualEncoderRankingLoss
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder as DualEncoder
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers as EncoderWithTowers
 from st_paragram.families.muse.side_by_side import SideBySide as SideBySide

@@ -14,7 +14,7 @@ EPILOG = """\
 The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram. It holds:
 
 - stores: pair stores of the texts that models were trained on; cleared;
-- tasks: stores of questions, responses and inference, of `train muse`; cleared;
+- tasks: questions, responses and inference as ids, of `train muse`; cleared;
 - lid: downloaded models of the language filter; kept.
 
 Models from the Hugging Face hub are in the cache of the hub ($HF_HOME), which `hf cache` manages.

@@ -59,10 +59,7 @@ FAMILIES: dict[str, FamilyEntry] = {
     "muse": FamilyEntry(
         "st_paragram.families.muse",
         trains={"muse": "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)"},
-        commands={
-            "tasks": "turn public files of questions, dialogues and inference into data for train muse",
-            "towers": "train towers of questions and answers, and inference, over a finished model",
-        },
+        commands={"towers": "train towers of questions and answers, and inference, over a finished model"},
         architectures={"dual-encoder": "dual encoder, mUSE"},
         benchmarks=("nli",),
         recorded_by="architecture",

@@ -96,7 +96,6 @@ OUTPUT_FOLDERS = {
     "prepare --keep-text": "prepare --lang es --text pairs.tsv --vocab-size 60 --keep-text {} --output o.h5",
     "train": "train bitext --lang es --data pairs.tsv --output {}",
     "towers": "towers p-sp-mini --qa qa --output {}",
-    "tasks": "tasks --kind nli --lang en nli.jsonl --output {}",
     "evaluate --mteb-results": "evaluate p-sp-mini --data folder --benchmarks mteb --mteb-results {}",
     "embed --sharded": "embed lines.txt --sharded --output {}",
     "index": "index lines.txt --output {}",
@@ -116,7 +115,6 @@ def place(tmp_path_factory):
         "pairs.tsv": "".join(f"{first}\t{second}\n" for first, second in rows),
         "scored.tsv": "".join(f"{first}\t{second}\t0.8\n" for first, second in rows),
         "list.tsv": "lines.txt\tlines.txt\n",
-        "nli.jsonl": "{}\n",
         "a-file": "a\tb\n",
         "an-empty-one": "",
     }

@@ -65,8 +65,6 @@ REFUSED = [
     ["evaluate", "nobody", "--data", "eval"],
     ["evaluate", "p-sp-mini", "--pairs", "none.tsv"],
     ["evaluate", "p-sp-mini", "--queries", "en.txt"],
-    ["tasks", "--kind", "nli", "--lang", "en", "none.jsonl", "--output", "nli"],
-    ["tasks", "--kind", "nli", "--lang", "english!", "nli.jsonl", "--output", "nli"],
     ["towers", "p-sp-mini", "--output", "new"],
     ["towers", "none", "--qa", "qa", "--output", "new"],
     ["towers", "p-sp-mini", "--nli", "qa/en.tsv", "--output", "new"],
@@ -84,7 +82,6 @@ def folder(tmp_path_factory, pairs):
     (folder / "list").write_text("en.txt\tes.txt\n")
     (folder / "empty.txt").write_text("")
     (folder / "old").write_text("old")
-    (folder / "nli.jsonl").write_text("{}\n")
     for name in ("empty", "nli"):
         (folder / name).mkdir()
     (folder / "qa").mkdir()

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
-from st_paragram.families.muse import objective as dual_encoder
-from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.families.muse.tasks.task_stores import TaskStore
-from st_paragram.families.muse.training_data import OtherTasks
+from st_paragram.families.muse import train as dual_encoder
+from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
+from st_paragram.families.muse.tasks import LABELS
+from st_paragram.learning.training.run import TrainingRun
 from support.data import make_pairs
 
 ARCHITECTURES = ("cnn", "transformer")
@@ -22,23 +22,13 @@ TASKS = ("translation", "qa", "response", "nli")
 def tiny(architecture="cnn", **changes):
     """Settings of a run that takes milliseconds a step."""
     sizes = {"dim": 16, "layers": 2, "filters": 4, "heads": 2, "ffn_dim": 24, "max_length": 30, "context_length": 40}
-    run = {"batch_size": 8, "length_buckets": 2, "similar_batches": 2, "steps": 6, "warmup_updates": 0, "seed": 3}
+    run = {"batch_size": 8, "length_buckets": 2, "steps": 6, "warmup_updates": 0, "seed": 3}
     return DualEncoderSettings(architecture=architecture, **(sizes | run | {"device": "cpu"} | changes))
 
 
 def only(task, share=1.0):
     """Shares with which a run has steps of one task alone."""
     return {f"{name}_share": share if name == task else 0.0 for name in TASKS}
-
-
-def write_rows(path, vocabulary, rows, language="en", labels=None):
-    """A store of pairs of texts of one language, with their labels if they have some."""
-    with PairStoreWriter(
-        path, (language, language), vocabulary, 100, labels=None if labels is None else "i1"
-    ) as writer:
-        sides = [vocabulary.encode(list(texts)) for texts in zip(*rows, strict=True)]
-        writer.append(*sides[0], *sides[1], labels=None if labels is None else np.array(labels))
-    return PairStore(path)
 
 
 def write_bitext(path, vocabulary, pairs, languages=("xx", "yy")):
@@ -53,37 +43,32 @@ def write_bitext(path, vocabulary, pairs, languages=("xx", "yy")):
 
 @dataclass(frozen=True)
 class Data:
-    """Stores of all tasks."""
+    """A store of translations, and what else there is to train on."""
 
     bitext: PairStore
-    tasks: OtherTasks
+    more: MuseData
 
 
 def contexts_of(pairs):
-    """Texts around answers: every third has none, and the answer stands in for it, as stores have it."""
-    return [answer if i % 3 == 0 else f"{pairs[i - 1][1]} {answer}" for i, (_, answer) in enumerate(pairs)]
+    """Texts around answers; every third has none."""
+    return ["" if i % 3 == 0 else f"{pairs[i - 1][1]} {answer}" for i, (_, answer) in enumerate(pairs)]
 
 
 def write_data(folder, vocabulary, rows=40, few=1):
-    """Stores of all tasks: questions of two languages, one of which has `few`, responses, inference of two."""
-    pairs = make_pairs(rows, seed=5)
+    """Data of all tasks: questions of two languages, one of which has `few`, responses, inference of two."""
+    pairs, few_pairs = make_pairs(rows, seed=5), make_pairs(few, seed=8)
     bitext = write_bitext(folder / "bitext.h5", vocabulary, make_pairs(rows, seed=6))
 
-    def qa(language, pairs):
-        store = write_rows(folder / f"qa-{language}.h5", vocabulary, pairs, language)
-        around = [(answer, context) for (_, answer), context in zip(pairs, contexts_of(pairs), strict=True)]
-        contexts = write_rows(folder / f"qa-{language}.contexts.h5", vocabulary, around, language)
-        return TaskStore("qa", language, store, contexts)
+    def write(task, language, cells):
+        (folder / task).mkdir(exist_ok=True)
+        lines = ("\t".join(row) + "\n" for row in cells)
+        (folder / task / f"{language}.tsv").write_text("".join(lines), encoding="utf-8")
 
-    def nli(language, pairs):
-        labels = [number % 3 for number in range(len(pairs))]
-        path = folder / f"nli-{language}.h5"
-        return TaskStore("nli", language, write_rows(path, vocabulary, pairs, language, labels))
-
-    response = TaskStore("response", "en", write_rows(folder / "response-en.h5", vocabulary, pairs[::-1]))
-    few_pairs = make_pairs(few, seed=8)
-    stores = [qa("en", pairs), qa("xx", few_pairs), response, nli("en", pairs), nli("xx", few_pairs)]
-    return Data(bitext, OtherTasks(stores))
+    for language, some in (("en", pairs), ("xx", few_pairs)):
+        write("qa", language, [(*pair, context) for pair, context in zip(some, contexts_of(some), strict=True)])
+        write("nli", language, [(LABELS[number % 3], *pair) for number, pair in enumerate(some)])
+    write("response", "en", pairs[::-1])
+    return Data(bitext, MuseData({task: folder / task for task in ("qa", "response", "nli")}))
 
 
 def new_model(store, architecture="cnn", **changes):
@@ -111,7 +96,9 @@ def new_trainer(data, settings, folder, **arguments):
     """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and evaluates nothing."""
     torch.manual_seed(settings.seed)
     model = dual_encoder.new_model(data.bitext, settings)
-    trainer = dual_encoder.trainer(model, data.bitext, settings, folder, tasks=data.tasks)
+    trainer = dual_encoder.trainer(
+        model, data.bitext, settings, folder, None, TrainingRun("xx-yy", folder, more=data.more)
+    )
     for name, value in ({"save_strategy": "no"} | arguments).items():
         setattr(trainer.args, name, value)
     return trainer

@@ -27,8 +27,8 @@ _IMPORTED = [
     "st_paragram.tools.bitext_mining.miner",
     "st_paragram.learning.models.directory",
     "st_paragram.learning.training.run",
-    "st_paragram.families.muse.objective",
     "st_paragram.families.bgt.training",
+    "st_paragram.families.muse.train",
 ]
 
 

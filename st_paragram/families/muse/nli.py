@@ -19,7 +19,7 @@ import numpy as np
 
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.errors import EvaluationError, TextError, short
-from st_paragram.families.muse.tasks.task_files import LABELS
+from st_paragram.families.muse.tasks import LABELS
 from st_paragram.tools.evaluation.base import Request, inner_folder
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.retrieval_files import cells_of

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 from st_paragram.tools.preparation.settings import Tokens
-
-Task = Literal["translation", "qa", "response", "nli"]
-TASKS: tuple[Task, ...] = ("translation", "qa", "response", "nli")
 
 
 @settings
@@ -17,6 +17,7 @@ class DualEncoderSettings:
     """Settings of a training run of a multilingual dual encoder (ACL 2020); docs/muse.md gives the reasons."""
 
     family: ClassVar[str] = "muse"
+    tokens: ClassVar[Tokens] = "sentencepiece"
 
     architecture: Literal["cnn", "transformer"] = setting(
         "cnn",
@@ -54,17 +55,6 @@ class DualEncoderSettings:
     length_buckets: int = setting(
         4, "number of length groups into which jointly drawn batches are sorted, to reduce padding", ge=1
     )
-    similar_batches: int = setting(
-        8,
-        "batches of similar texts per length group, by the initial embeddings: harder negatives at no "
-        "cost; 1: random batches",
-        ge=1,
-    )
-    negatives: Literal["batch", "mined"] = setting(
-        "batch",
-        "negatives of a text: the other pairs of its batch; or, mined, also the most similar text among "
-        "all batches drawn together (length_buckets times similar_batches), found with the current model",
-    )
     steps: int = setting(20_000, "total number of updates", ge=1)
     learning_rate: float = setting(1e-3, "maximum learning rate of Adam", gt=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
@@ -90,11 +80,7 @@ class DualEncoderSettings:
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 
     def __post_init__(self) -> None:
-        """Check what concerns several settings.
-
-        Raises:
-            SettingsError: Heads that do not divide the states, or a cnn of more than two layers.
-        """
+        """Check what concerns several settings."""
         if self.architecture == "transformer" and self.dim % self.heads:
             raise SettingsError(f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads")
         if self.architecture == "cnn" and self.layers > 2:
@@ -108,11 +94,17 @@ class DualEncoderSettings:
         return f"{self.steps:,} steps"
 
     @property
-    def tokens(self) -> Tokens:
-        """What the encoders read."""
-        return "sentencepiece"
-
-    @property
-    def shares(self) -> dict[Task, float]:
+    def shares(self) -> dict[str, float]:
         """The share of each task."""
-        return {task: getattr(self, f"{task}_share") for task in TASKS}
+        return {task: getattr(self, f"{task}_share") for task in ("translation", "qa", "response", "nli")}
+
+
+@dataclass(frozen=True)
+class MuseData:
+    """What a dual encoder is trained on: folders of tasks other than translation by their names, see `tasks.COLUMNS`.
+
+    `languages` are those besides English; all that the translations have if none is named.
+    """
+
+    tasks: Mapping[str, Path] = field(default_factory=dict)
+    languages: Sequence[str] = ()

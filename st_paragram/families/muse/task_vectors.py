@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import atomic, content_digest, digest
-from st_paragram.errors import TextError
-from st_paragram.families.muse.tasks.store_files import KnownTexts
-from st_paragram.families.muse.tasks.task_files import TaskFileCounts, TaskRow, read_task_file, task_files
+from st_paragram.families.muse.tasks import read_texts, task_files
 from st_paragram.tools.embed_files.collection import embed_collection
 from st_paragram.tools.embed_files.reader import StoredEmbeddings, read_embeddings
 from st_paragram.tools.embed_files.settings import CollectionSettings
 from st_paragram.tools.stages.work import Work
-
-logger = logging.getLogger(__name__)
 
 _CHUNK = 4096
 
@@ -81,47 +75,26 @@ class _Texts:
         return found
 
 
-def read_rows(folders: Mapping[str, Path], texts: Path, known: KnownTexts) -> list[PairRows]:
+def read_rows(folders: Mapping[str, Path], texts: Path) -> list[PairRows]:
     """Read the rows of all tasks, and write their texts, each once.
 
     Args:
         folders: Folders of `LANG.tsv` by their tasks.
         texts: The file to write, one text per line; row i of a collection made of it is the vector of text i.
-        known: Rows with one of these texts are left out, and counted in the log.
-
-    Raises:
-        TextError: A folder has no file, or a file is refused, see `read_task_file`.
     """
     files = [(task, *each) for task, folder in folders.items() for each in task_files(folder, task).items()]
     found, seen = [], _Texts()
     with atomic(texts) as output:
         for task, language, path in files:
-            parts, left_out, counts = [], 0, TaskFileCounts()
-            for chunk in _chunks(path, task, counts):
-                lines: list[bytes] = []
-                refused = known([row.first for row in chunk]) | known([row.second for row in chunk])
-                left_out += int(refused.sum())
-                kept = [row for row, bad in zip(chunk, refused, strict=True) if not bad]
-                numbers = [(seen.number(r.first, lines), seen.number(r.second, lines), r.label) for r in kept]
-                parts.append(np.array(numbers, np.int64).reshape(-1, 3))
-                output.write(b"".join(line + b"\n" for line in lines))
-            for line in counts.lines(str(path)):
-                logger.warning("%s", line)
-            if left_out:
-                logger.warning("%s: %s rows have sentences of %s, left out", path, f"{left_out:,}", known.name)
-            first, second, labels = np.concatenate(parts).T.copy()
-            if not len(first):
-                raise TextError(f"{path}: no row is left, all {left_out:,} are test sentences; give others")
-            found.append(PairRows(task, language, first, second, labels))
+            parts = []
+            with TemporaryDirectory(dir=texts.parent) as work:
+                for rows in read_texts(path, task, Path(work)).iter(_CHUNK):
+                    lines: list[bytes] = []
+                    texts_of_rows = zip(rows["first"], rows["second"], rows["label"], strict=True)
+                    parts += [(seen.number(a, lines), seen.number(b, lines), label) for a, b, label in texts_of_rows]
+                    output.write(b"".join(line + b"\n" for line in lines))
+            found.append(PairRows(task, language, *np.array(parts, np.int64).T.copy()))
     return found
-
-
-def _chunks(path: Path, task: str, counts: TaskFileCounts) -> Iterator[Sequence[TaskRow]]:
-    rows = read_task_file(path, task, counts)
-    with tqdm(unit=" rows", desc=path.name) as bar:
-        while chunk := list(islice(rows, _CHUNK)):
-            bar.update(len(chunk))
-            yield chunk
 
 
 def vectors_of(texts: Path, model: Path, folder: Path) -> StoredEmbeddings:

@@ -19,7 +19,7 @@ EPILOG = """\
   st-paragram towers p-sp-base --qa qa --responses responses --nli nli --output p-sp-base-qa
   st-paragram evaluate use-psp-qa --data eval --benchmarks answer-retrieval nli
 
-The folders have files LANG.tsv (they may end in .gz or .xz, too), as written by `st-paragram tasks`. Their rows are
+The folders have files LANG.tsv (they may end in .gz or .xz, too). Their rows are
 `question TAB answer` for --qa, `utterance TAB response` for --responses and `label TAB premise TAB hypothesis` for
 --nli; the contexts of answers are not read. In the result, `encode` is that of MODEL, scaled to length 1;
 `encode_query` and `encode_document` embed questions and answers, and `classify` labels pairs. A part of the rows is
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from st_paragram.core.encoding.directory import check_free
     from st_paragram.core.encoding.find import find
-    from st_paragram.families.muse.tasks.task_files import task_files
+    from st_paragram.families.muse.tasks import task_files
 
     settings = TowersSettings(**given(arguments, TowersSettings))
     folders = {task: folder for _, task, _ in _TASKS if (folder := getattr(arguments, f"task_{task}"))}

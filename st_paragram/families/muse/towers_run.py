@@ -16,7 +16,6 @@ from st_paragram.families.muse.towers_card import towers_card
 from st_paragram.families.muse.towers_settings import TowersSettings
 from st_paragram.families.muse.towers_training import Curve, train_towers
 from st_paragram.learning.models import directory
-from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 from st_paragram.tools.stages.work import Work
 
 
@@ -57,7 +56,7 @@ def make_towers(
     work = Work().folder_for(output)
     with output_lock(output):
         work.mkdir(parents=True, exist_ok=True)
-        rows = read_rows(folders, work / "texts.txt", KnownSentences())
+        rows = read_rows(folders, work / "texts.txt")
         curves = train_towers(made, rows, vectors_of(work / "texts.txt", found, work), settings)
         card = towers_card(output.name, name or found.name, made, rows, curves)
         directory.save(made, output, card, overwrite)

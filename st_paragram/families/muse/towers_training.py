@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from st_paragram.errors import TextError
-from st_paragram.families.muse.dual_encoder_ranking import finding_loss, sharing
+from st_paragram.families.muse.losses import ranking_loss, sharing
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, through
@@ -109,8 +109,8 @@ def _train_pairs(
         questions = through(router, QUERY, vectors(rows.first))
         answers = through(router, DOCUMENT, vectors(rows.second))
         equal = sharing(torch.from_numpy(rows.first), torch.from_numpy(rows.second)).to(questions.device)
-        there = finding_loss(questions, answers, settings.scale, 0.0, equal)
-        return there + finding_loss(answers, questions, settings.scale, 0.0, equal.T) / 2
+        there = ranking_loss(questions, answers, settings.scale, 0.0, equal, both_directions=False)
+        return there + ranking_loss(answers, questions, settings.scale, 0.0, equal.T, both_directions=False) / 2
 
     def found() -> float:
         return fmean(_found(router, each, vectors) for each in looked_at)

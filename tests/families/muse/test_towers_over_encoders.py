@@ -13,14 +13,13 @@ from support.published_use import make_weights
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
+from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse import task_vectors
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows, read_rows, vectors_of
 from st_paragram.families.muse.towers_run import make_towers
 from st_paragram.families.muse.towers_settings import TowersSettings
 from st_paragram.families.muse.towers_training import Curve, _fit
-from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 
 QUICK = TowersSettings(epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2)
 
@@ -95,21 +94,11 @@ def test_the_published_network_gets_towers(folders, vocabulary, capsys):
     assert model.encode_query(["ba ce"]).shape == (1, model.values.dim) and model.has_classifier
 
 
-def test_texts_are_numbered_once_and_test_sentences_left_out(folders, tmp_path, caplog):
-    (tmp_path / "qa" / "en.tsv").write_text("who\tshe did\nwhen\tshe did\nknown\tno\nwho\tin May\n")
-    seen = {"known"}
-
-    class Known(KnownSentences):
-        def __call__(self, texts):
-            return np.array([text in seen for text in texts])
-
-    (rows,) = read_rows({"qa": folders["qa"]}, tmp_path / "texts.txt", Known())
+def test_texts_are_numbered_once(folders, tmp_path):
+    (tmp_path / "qa" / "en.tsv").write_text("who\tshe did\nwhen\tshe did\nwho\tin May\n")
+    (rows,) = read_rows({"qa": folders["qa"]}, tmp_path / "texts.txt")
     assert (tmp_path / "texts.txt").read_text() == "who\nshe did\nwhen\nin May\n"
-    assert rows.first.tolist() == [0, 2, 0] and rows.second.tolist() == [1, 1, 3]
-    assert "1 rows have sentences of test sets" in caplog.text
-    seen |= {"who", "when"}
-    with pytest.raises(TextError, match="no row is left, all 4 are test sentences"):
-        read_rows({"qa": folders["qa"]}, tmp_path / "texts.txt", Known())
+    assert rows.first.tolist() == [0, 2, 0] and rows.second.tolist() == [1, 1, 3] and rows.labels.tolist() == [-1] * 3
 
 
 @pytest.mark.parametrize(("task", "decides"), [("qa", "second"), ("nli", "first")])
@@ -155,7 +144,7 @@ def test_damaged_directories_are_refused(folders, tmp_path):
     [
         (["p-sp"], "nothing to train on; give --qa, --responses or --nli"),
         (["nowhere", "--qa", "qa"], "no model 'nowhere'"),
-        (["p-sp", "--qa", "none"], "none: no such folder of the task qa"),
+        (["p-sp", "--qa", "none"], "none: no such folder with files LANG.tsv"),
         (["p-sp", "--qa", "qa", "--epochs", "0"], "epochs is 0; it must be greater than or equal to 1"),
         (["p-sp", "--qa", "qa", "--output", "p-sp"], "p-sp exists"),
     ],

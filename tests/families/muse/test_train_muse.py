@@ -2,8 +2,6 @@
 
 import argparse
 import lzma
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +19,12 @@ from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.configs import config_names, config_path
-from st_paragram.learning.training.run import TrainingRun
 
-FOLDERS = family_named("muse").config_folders
-ROOT = Path(__file__).parents[3]
-SIZES = "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8".split()  # noqa: SIM905
-QUICK = [*SIZES, *"--warmup-updates 2 --evaluate-steps 8 --device cpu --vocab-size 200".split()]  # noqa: SIM905
+FAMILY = family_named("muse")
+QUICK = (
+    "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8 --warmup-updates 2 "
+    "--evaluate-steps 8 --device cpu --vocab-size 200"
+)
 CONFIGS = ["muse_cnn", "muse_paper", "muse_small", "muse_transformer"]
 
 
@@ -44,20 +41,19 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     (tmp_path / "texts" / "en-es.tsv").write_text(tsv(pairs[:100]))
     (tmp_path / "texts" / "en-de.tsv.xz").write_bytes(lzma.compress(tsv(pairs[100:]).encode()))
-    labels = ("entailment", "neutral", "contradiction")
     for language in ("en", "es", "fr"):
-        (tmp_path / "qa" / f"{language}.tsv").write_text(
-            tsv((a, b, "" if i % 2 else f"{b} {a}") for i, (a, b) in enumerate(pairs[:30]))
-        )
-        (tmp_path / "responses" / f"{language}.tsv").write_text(tsv(pairs[30:60]))
-        (tmp_path / "nli" / f"{language}.tsv").write_text(
-            tsv((labels[i % 3], a, b) for i, (a, b) in enumerate(pairs[:30]))
-        )
+        rows = {
+            "qa": [(a, b, f"{b} {a}") if i % 2 else (a, b) for i, (a, b) in enumerate(pairs[:30], 1)],
+            "responses": pairs[30:60],
+            "nli": [(str(i % 3), a, b) for i, (a, b) in enumerate(pairs[:30])],
+        }
+        for task, some in rows.items():
+            (tmp_path / task / f"{language}.tsv").write_text(tsv(some))
     return tmp_path
 
 
 def asked(*more, langs=("es", "de"), bitext="texts"):
-    return ["train", "muse", "--langs", *langs, "--bitext", bitext, *QUICK, *more]
+    return ["train", "muse", "--langs", *langs, "--bitext", bitext, *QUICK.split(), *more]
 
 
 TASKS = ["--qa", "qa", "--responses", "responses", "--nli", "nli"]
@@ -80,9 +76,6 @@ def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
         assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
     assert ours.values.tasks == ("nli", "qa", "response", "translation")
     assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(texts, texts).shape == (3, 3)
-    Path("lines.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    assert main(["embed", "lines.txt", "--model", "muse-cnn", "--output", "lines.npy"]) == 0
-    assert np.allclose(np.load("lines.npy"), ours.encode(texts), atol=1e-5)
 
 
 def test_a_transformer_of_one_language(folder, capsys):
@@ -102,9 +95,9 @@ REFUSED = {
     "--init other-dim": "dim is 16, but other-dim has 12 components",
     "--langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
     "--bitext en-es:nothing.tsv": "nothing.tsv: no such file",
-    "--qa nothing": "nothing",
-    "--qa texts": "texts",
-    "--nli qa": "qa",
+    "--qa nothing": "nothing: no such folder with files LANG.tsv (or .gz, .xz) of rows `question TAB answer",
+    "--qa texts": "texts: no qa file of de, en, es; add one, or leave the option out",
+    "--nli qa": "qa/en.tsv: row 1 has the label",
 }
 
 
@@ -117,49 +110,17 @@ def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
     except SystemExit as ended:
         status = ended.code
     err = capsys.readouterr().err
-    assert status in (1, 2) and REFUSED[options] in err and "Traceback" not in err
-    last = err.splitlines()[-1]
-    assert REFUSED[options] in last
+    assert status in (1, 2) and REFUSED[options] in err.splitlines()[-1] and "Traceback" not in err
     assert not Path("muse-cnn").exists()
-
-
-def test_a_store_without_a_language_is_told(folder, capsys):
-    assert (
-        main(["prepare", "--lang", "es", "--text", "texts/en-es.tsv", "--vocab-size", "200", "--output", "es.h5"]) == 0
-    )
-    capsys.readouterr()
-    assert main(asked(bitext="es.h5")) == 1
-    message = "es.h5: no translations of de, only of es; prepare them, or leave the language out of --langs"
-    assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names(FOLDERS) == CONFIGS
-    for name in CONFIGS:
-        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()
-        made = read(DualEncoderSettings, config_path(name, FOLDERS))
-        assert (
-            made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
-            or name == "muse_paper"
-        )
-    run = TrainingRun("es", Path("x"), data=["built-in"], family="muse", default_config="muse_small")
-    assert run.plan().settings.dim == 256
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    lines = config_path(name, FOLDERS).read_text(encoding="utf-8").split("\n")
-    commands = [line[1:].split() for line in lines if line.startswith("#   ")]
+    path = FAMILY.configs[name]
+    made = read(DualEncoderSettings, path)
+    assert made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
+    (command,) = [line[1:].split() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#   ")]
     parser = argparse.ArgumentParser()
     train.add_options(parser)
-    assert [words[0] for words in commands] == ["st-paragram", "python"]
-    by_name = parser.parse_args(commands[0][2:])
-    by_path = parser.parse_args(["muse", *commands[1][2:]])
-    assert (by_name.kind, by_name.config, Path(by_path.config).stem) == ("muse", name, name)
-
-
-def test_the_recipe_shows_the_options_of_the_command():
-    asked = [sys.executable, str(ROOT / "recipes" / "train_muse.py"), "--help"]
-    out = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert "--architecture {cnn,transformer}" in out and "--responses DIR" in out
+    found = parser.parse_args(command[2:])
+    assert (command[0], found.kind, found.config) == ("st-paragram", "muse", name) and list(FAMILY.configs) == CONFIGS

@@ -25,24 +25,18 @@ FlatIds = tuple[NDArray[np.integer[Any]], NDArray[np.int64]]
 class SentenceVectors:
     """The vectors of sentences in a pipeline that ends with `towers`, before its last module.
 
-    Args:
-        model: of `TokenEmbedding` and `ConvolutionEncoder`, or of `t5_modules`, with `towers` behind.
-        special: the ids that end a text and fill it up.
-        max_length: ids that are read of a text, its ends included.
-        ends: how many ends follow a text.
+    The pipeline is of `TokenEmbedding` and `ConvolutionEncoder`, or of `t5_modules`; `special` are the ids that end a
+    text and fill it up, `max_length` those that are read of a text, its `ends` included.
     """
 
     def __init__(self, model: SentenceTransformer, special: SpecialIds, max_length: int, ends: int) -> None:
         self.model, self.special, self.max_length, self.ends = model, special, max_length, ends
-        self._flat = isinstance(model[0], TokenEmbedding)
 
     @property
     def table(self) -> Tensor:
         """The embeddings of pieces, float (V, D)."""
         first = self.model[0]
-        if is_t5(first):
-            return table_of(first)
-        return cast("nn.Embedding", cast("TokenEmbedding", first).embedding).weight
+        return table_of(first) if is_t5(first) else cast("nn.Embedding", first.embedding).weight
 
     def __call__(self, columns: Sequence[FlatIds]) -> list[Tensor]:
         """Unit vectors of columns of texts, float (n, D) each."""
@@ -51,10 +45,10 @@ class SentenceVectors:
     def raw(self, columns: Sequence[FlatIds]) -> list[Tensor]:
         """Vectors of columns of texts as the encoder makes them, float (n, D) each."""
         device = self.table.device
-        if self._flat:
-            cut = [flat_features(*self._cut(*column)) for column in columns]
-            joined = {name: tensor.to(device) for name, tensor in join_features(cut).items()}
-            return list(self._embedded(joined).split([len(offsets) - 1 for _, offsets in columns]))
+        if isinstance(self.model[0], TokenEmbedding):
+            joined = join_features([flat_features(*self._cut(*column)) for column in columns])
+            vectors = self._embedded({name: tensor.to(device) for name, tensor in joined.items()})
+            return list(vectors.split([len(offsets) - 1 for _, offsets in columns]))
         batches = [SentenceBatch.of(*column, self.special, self.max_length).to(device) for column in columns]
         return [self._embedded({"input_ids": each.ids, "attention_mask": each.mask.long()}) for each in batches]
 

@@ -1,0 +1,156 @@
+"""The losses of dual encoders: ranking among the pairs of a batch, and the tasks of mUSE (ACL 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Router
+from torch import Tensor, nn
+
+from st_paragram.errors import SettingsError
+from st_paragram.families.muse.tasks import TaskBatch
+from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
+from st_paragram.families.muse.vectors import SentenceVectors, tensors
+from st_paragram.learning.losses.text_labels import text_labels
+from st_paragram.learning.training import mega_batch
+
+
+class DualEncoderRankingLoss(nn.Module):
+    """Additive-margin softmax over the pairs of a batch.
+
+    Source: Yang et al., IJCAI 2019, "Improving Multilingual Sentence Embedding using Bi-directional Dual Encoder with
+    Additive Margin Softmax", which ACL 2020 takes over.
+
+    The columns of the data set are x and y, translations or questions and their answers. Cosines times `scale` are the
+    logits, the margin comes off those of the pairs, and the loss is the cross-entropy of finding each pair's y, or its
+    mean with that of finding each pair's x (`both_directions`). Without a margin it is sentence-transformers'
+    `MultipleNegativesRankingLoss`. Pairs that share a text are never each other's negatives if `mask_equal`.
+
+    Example:
+        >>> import st_paragram
+        >>> loss = st_paragram.DualEncoderRankingLoss(st_paragram.load("p-sp-mini"), scale=20.0, margin=0.3)
+        >>> loss.get_config_dict()["margin"]
+        0.3
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        scale: float = 20.0,
+        margin: float = 0.3,
+        mask_equal: bool = True,
+        both_directions: bool = True,
+    ) -> None:
+        """Train `model`, any SentenceTransformer."""
+        super().__init__()
+        if not (scale > 0 and margin >= 0):
+            raise SettingsError(f"scale is {scale} and margin {margin}; scale must be positive, margin at least 0")
+        self.model = model
+        self.scale, self.margin = scale, margin
+        self.mask_equal, self.both_directions = mask_equal, both_directions
+
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
+        """Loss of a batch, a scalar, by the features of two columns of B texts each; labels are ignored."""
+        columns = list(sentence_features)
+        if len(columns) != 2:
+            raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; it takes 2")
+        equal = sharing(*text_labels(columns)) if self.mask_equal else None
+        x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
+        return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings for the model card."""
+        names = ("scale", "margin", "mask_equal", "both_directions")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def citation(self) -> str:
+        """BibTeX for the model card."""
+        return """
+@inproceedings{yang-etal-2020-multilingual,
+    title = "Multilingual Universal Sentence Encoder for Semantic Retrieval",
+    author = "Yang, Yinfei and Cer, Daniel and Ahmad, Amin and others",
+    booktitle = "Proceedings of ACL 2020: System Demonstrations",
+    year = "2020",
+}
+"""
+
+
+def ranking_loss(
+    x: Tensor, y: Tensor, scale: float, margin: float, equal: Tensor | None = None, both_directions: bool = True
+) -> Tensor:
+    """The loss on unit vectors of B pairs, float (B, D) each, a scalar; see `DualEncoderRankingLoss`.
+
+    Pairs i and j for which `equal`, bool (B, B), is true share a text: they are not negatives of each other. Its
+    diagonal is ignored.
+    """
+    with torch.autocast(x.device.type, enabled=False):
+        cosines = x.float() @ y.float().T if x.dtype != torch.float64 else x @ y.T
+        pairs = torch.eye(len(x), dtype=torch.bool, device=x.device)
+        logits = scale * (cosines - margin * pairs)
+        if equal is not None:
+            logits = logits.masked_fill(equal & ~pairs, -torch.inf)
+        right = torch.arange(len(x), device=x.device)
+        loss = F.cross_entropy(logits, right)
+        return (loss + F.cross_entropy(logits.T, right)) / 2 if both_directions else loss
+
+
+def sharing(first: Tensor, second: Tensor) -> Tensor:
+    """Which of B pairs share a text, bool (B, B), by numbers of their texts, int64 (B,), equal where texts are."""
+    return (first[:, None] == first[None]) | (second[:, None] == second[None])
+
+
+class DualEncoderTasks(nn.Module):
+    """The loss of each task on the unit vectors of its pairs.
+
+    Translations are compared as sentences, in both directions; questions and utterances go through one tower, answers,
+    in their contexts, and responses through the other, and what belongs to the former is looked for; inference is
+    classified (ACL 2020, section 2). `margin` is that of translations, `qa_margin` that of answers and responses.
+    """
+
+    def __init__(
+        self,
+        vectors: SentenceVectors,
+        heads: TaskHeads,
+        scale: float = 20.0,
+        margin: float = 0.3,
+        qa_margin: float = 0.0,
+    ) -> None:
+        """Losses over a pipeline and its heads; see the class."""
+        super().__init__()
+        self.vectors, self.heads = vectors, heads
+        self.pipeline = vectors.model
+        self.scale, self.margin, self.qa_margin = scale, margin, qa_margin
+
+    def sides(self, batch: TaskBatch) -> tuple[Tensor, Tensor]:
+        """Unit vectors of both sides, float (B, D) each, as the task compares them."""
+        first, second = self.vectors([batch.first, batch.second])
+        if batch.task not in ("qa", "response"):
+            return first, second
+        router = cast("Router", self.pipeline[-1])
+        queries = through(router, QUERY, first)
+        if batch.contexts is None:
+            return queries, through(router, DOCUMENT, second)
+        ids, offsets = tensors(batch.contexts, second.device)
+        around = context_vectors(self.vectors.table, ids, offsets)
+        around = torch.where(offsets.diff()[:, None] > 0, around, second)  # the answer stands in for a context
+        return queries, self.heads.answers(router, second, around)
+
+    def forward(self, batch: TaskBatch, bfloat16: bool = False) -> tuple[Tensor, Tensor | None]:
+        """The mean loss of a batch, a scalar, and how many of its labels of inference the classifier finds."""
+        device = self.vectors.table.device
+        with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
+            first, second = self.sides(batch)
+        if batch.labels is not None:
+            labels = torch.from_numpy(batch.labels).to(device)
+            logits = self.heads.logits(first, second)
+            return F.cross_entropy(logits, labels), (logits.argmax(1) == labels).sum()
+        numbers = (torch.from_numpy(mega_batch.text_labels(*side)).to(device) for side in (batch.first, batch.second))
+        equal = sharing(*numbers)
+        translations = batch.task == "translation"
+        margin = self.margin if translations else self.qa_margin
+        return ranking_loss(first, second, self.scale, margin, equal, translations), None

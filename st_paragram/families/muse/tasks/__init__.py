@@ -1,1 +1,0 @@
-"""Tasks other than translation: questions and answers, responses, inference; as files and as stores."""

@@ -1,0 +1,207 @@
+"""Training of dual encoders from scratch: several tasks, two architectures (ACL 2020)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from sentence_transformers.base.evaluation import BaseEvaluator
+from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
+from torch import Tensor, nn
+
+from st_paragram.core.pair_store import SIDES, PairStore
+from st_paragram.errors import SettingsError
+from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
+from st_paragram.families.muse.losses import DualEncoderTasks
+from st_paragram.families.muse.sampler import TaskSampler
+from st_paragram.families.muse.sentence_transformers_encoder import ConvolutionShape, DualEncoder, DualEncoderValues
+from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
+from st_paragram.families.muse.t5_encoder import t5_modules, table_of
+from st_paragram.families.muse.tasks import TaskRows, all_rows
+from st_paragram.families.muse.towers import SENTENCE, TaskHeads, towers
+from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
+from st_paragram.learning.training.arguments import StoreTrainingArguments, arguments_of
+from st_paragram.learning.training.batch_order import seed_of
+from st_paragram.learning.training.initial_rows import initial_rows
+from st_paragram.learning.training.run import TrainingRun
+from st_paragram.learning.training.trainer import StoreTrainer
+
+logger = logging.getLogger(__name__)
+
+_LOGGED = 100  # updates between two lines
+_LOOKS = 10  # evaluations and checkpoints of a run, if nothing else is asked for
+_SAMPLE = 512  # sentences that show how long bags and the network's vectors are
+
+
+def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
+    """The dual encoder over the store's vocabulary that training begins with."""
+    tokenizer, second = store.tokenizers
+    if not tokenizer.shares_rows(second):
+        raise SettingsError(
+            f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
+        )
+    special, dim = special_ids(tokenizer), settings.dim
+    table = initial_rows(tokenizer, settings.init, dim) if settings.init else torch.randn(len(tokenizer), dim)
+    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # what is not text, or unknown
+    convolution, modules = None, list[nn.Module]()
+    if settings.architecture == "cnn":
+        convolution = ConvolutionShape(settings.filters, settings.layers, settings.keep_bag)
+        embedding = token_embedding(tokenizer, weights=table, dropout=settings.dropout)
+        modules = [embedding, convolution.encoder(dim)]
+    else:
+        sizes = (dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length)
+        modules = t5_modules(tokenizer, TransformerShape(*sizes), settings.keep_bag)
+        with torch.no_grad():
+            table_of(modules[0]).copy_(table)
+            # An empty text is its end alone: short enough not to count in others, but with a direction.
+            table_of(modules[0])[special.end].normal_(std=0.01)
+    lengths = (settings.max_length, settings.context_length)
+    values = DualEncoderValues(dict(tokenizer.options), dim, *lengths, convolution=convolution)
+    device = None if settings.device == "auto" else settings.device
+    model = DualEncoder.of([*modules, towers(dim)], tokenizer, TaskHeads(dim), values, device)
+    if settings.keep_bag:
+        _set_gate(model, store, settings.gate)
+    return model
+
+
+@torch.no_grad()
+def _set_gate(model: DualEncoder, store: PairStore, gate: float) -> None:
+    """Weigh the network's part so that it is `gate` times as long as the bag on sentences of the store."""
+    bag, network = weights(model)
+    sentences = [store.take("a", np.arange(min(_SAMPLE, len(store))))]
+    model.eval()
+    lengths = []
+    for parts in ((1.0, 0.0), (0.0, 1.0)):
+        bag.fill_(parts[0])
+        network.fill_(parts[1])
+        lengths.append(float(model.vectors.raw(sentences)[0].norm(dim=1).mean()))
+    bag.fill_(1.0)
+    network.fill_(gate * lengths[0] / max(lengths[1], 1e-9))
+
+
+def weights(model: DualEncoder) -> tuple[Tensor, Tensor]:
+    """What the bag and the network's vector are multiplied by before they are added up."""
+    encoder = model[1]
+    if isinstance(encoder, ConvolutionEncoder):
+        return encoder.bag_scale, encoder.gate
+    layers = cast("WeightedLayerPooling", encoder).layer_weights.data
+    return layers[0], layers[-1]
+
+
+def trainer(
+    model: DualEncoder,
+    store: PairStore,
+    settings: DualEncoderSettings,
+    folder: Path,
+    evaluator: BaseEvaluator | None,
+    run: TrainingRun,
+) -> DualEncoderTrainer:
+    """The trainer of a run on a store of translations, and on what else `run.more` names."""
+    more = run.more or MuseData()
+    rows = [each for each in all_rows(store, more.tasks, more.languages, settings) if settings.shares[each.task] > 0]
+    if not rows:
+        raise SettingsError("no task has both data and a share of the steps; give data, or another task a share")
+    batches = (settings.batch_size, settings.length_buckets, settings.seed)
+    sampler = TaskSampler(rows, settings.shares, settings.language_power, *batches)
+    loss = DualEncoderTasks(model.vectors, model.heads, settings.scale, settings.margin, settings.qa_margin)
+    parameters = sum(parameter.numel() for parameter in loss.parameters() if parameter.requires_grad)
+    logger.info(f"{parameters:,} parameters; steps are shared out among")
+    for each, probability in zip(rows, sampler.probabilities, strict=True):
+        logger.info(f"  {each.name}: {len(each):,} pairs, {probability:.1%} of the steps")
+    every = settings.evaluate_steps or -(-settings.steps // _LOOKS)
+    evaluate = evaluator is not None
+    arguments = arguments_of(
+        StoreTrainingArguments,
+        settings,
+        folder,
+        min(settings.warmup_updates, settings.steps),
+        evaluate,
+        num_train_epochs=1.0,
+        per_device_train_batch_size=settings.batch_size,
+        max_grad_norm=settings.clip_norm,
+        router_mapping=dict.fromkeys(SIDES, SENTENCE),  # the trainer asks for one, and routes nothing
+        logging_steps=_LOGGED,
+        logging_first_step=True,
+        eval_strategy="steps" if evaluate else "no",
+        eval_steps=every,
+        save_strategy="steps",
+        save_steps=every,
+    )
+    made = DualEncoderTrainer(model, arguments, store, loss, rows, sampler, settings.steps, evaluator=evaluator)
+    model.trained_on({each.task for each in rows})
+    return made
+
+
+class DualEncoderTrainer(StoreTrainer):
+    """Train on batches of one task and language each, as a sampler draws them.
+
+    A run is one epoch of as many steps as are asked for. Dropout follows from the seed and the step, so that a run
+    resumes to the bit.
+    """
+
+    keeps_history = True
+    loss: DualEncoderTasks
+
+    def __init__(
+        self,
+        model: DualEncoder,
+        args: StoreTrainingArguments,
+        store: PairStore,
+        loss: DualEncoderTasks,
+        rows: Sequence[TaskRows],
+        sampler: TaskSampler,
+        steps: int,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        """Set up a run of some steps on rows that a sampler draws from; the rest is `StoreTrainer`'s."""
+        super().__init__(model, args, store, loss, **kwargs)
+        self.rows, self.sampler, self._steps = list(rows), sampler, steps
+        self.task_sizes = {each.name: len(each) for each in rows if each.digest}
+        self._sums: dict[str, Tensor | float] = defaultdict(float)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Steps of the run: tasks and languages are drawn, and none has an end."""
+        return self._steps
+
+    @property
+    def contents(self) -> list[list[Any]]:
+        """Digests of the store and of the files, and their rows."""
+        return [*super().contents, *([each.digest, len(each)] for each in self.rows if each.digest)]
+
+    def make_step(self, step: int) -> tuple[Tensor, int]:
+        """Make the forward and backward pass of a batch."""
+        started = time.perf_counter()
+        number, rows = self.sampler.at(step)
+        of = self.rows[number]
+        torch.manual_seed(seed_of(self.args.seed, step, 0))
+        self.loss.train()
+        loss, right = self.loss(of.batch(rows), self.args.in_bfloat16)
+        loss.backward()
+        loss = loss.detach()
+        self._sums[f"loss_{of.task}"] += loss
+        self._sums[f"steps_{of.task}"] += 1
+        if right is not None:
+            self._sums["right"] += right / len(rows)
+        self._sums["pairs"] += len(rows)
+        self._sums["seconds"] += time.perf_counter() - started
+        return loss, len(rows)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Log each task's mean loss since the last time, and the share of labels of inference that were found, too."""
+        if "loss" in logs and self._sums:
+            sums = {name: float(value) for name, value in self._sums.items()}
+            self._sums.clear()
+            steps = {name.removeprefix("steps_"): count for name, count in sums.items() if name.startswith("steps_")}
+            logs |= {task: sums[f"loss_{task}"] / count for task, count in steps.items()}
+            if "nli" in steps:
+                logs["nli_accuracy"] = sums["right"] / steps["nli"]
+            logs["pairs_per_second"] = sums["pairs"] / max(sums["seconds"], 1e-9)
+        super().log(logs, start_time)
