@@ -12,7 +12,7 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.encoder import pipeline
 from st_paragram.learning.modules.flat_features import flat_features
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.mega_batch.mega_batch import random_negatives
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.translations import Translations

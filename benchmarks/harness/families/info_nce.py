@@ -145,7 +145,7 @@ class InfoNceTrainer:
         """For each pair, the row whose second side is nearest to its first one, and the reverse."""
         labels = [torch.from_numpy(text_labels(*self._store.take(side, rows, np.int32))) for side in SIDES]
         a, b = (self._embed(side, rows) for side in SIDES)
-        found = hardest_negatives(a, b, (labels[0], labels[1]), precision=Precision.INT8)
+        found = hardest_negatives(a, b, (labels[0], labels[1]), precision=Precision.AUTO)
         return [rows[of.numpy()] for of in found]
 
     def _embed(self, side: str, rows: NDArray[np.int64], dropout: float = 0.0) -> Tensor:

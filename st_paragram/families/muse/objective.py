@@ -27,7 +27,7 @@ from st_paragram.families.muse.task_sampler import TaskSampler
 from st_paragram.families.muse.towers import SENTENCE, TaskHeads, towers
 from st_paragram.families.muse.trainer import DualEncoderTrainer, DualEncoderTrainingArguments
 from st_paragram.families.muse.training_data import OtherTasks
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows

@@ -38,13 +38,13 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_bitext_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
     add_language(parser)
-    files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with another --encoder")
+    files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; ENCODER-LANG with another --encoder")
     add_training_options(parser, FAMILY, files, default_config, tuning=True)
 
 
 def _add_paraphrase_options(parser: argparse.ArgumentParser, default_config: str | None = None) -> None:
     parser.set_defaults(lang="en")
-    files = FileHelp(PAIRS.format("en"), "p-sp-en; word-en, trigram-en or blstm-en with another --encoder")
+    files = FileHelp(PAIRS.format("en"), "p-sp-en; ENCODER-en with another --encoder")
     add_training_options(parser, FAMILY, files, default_config or "paraphrase")
 
 

@@ -28,9 +28,8 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import averaging
 from st_paragram.learning.models.inputs import listed
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
-from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.row_means import in_numpy, is_plain
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_numpy
+from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
@@ -229,7 +228,6 @@ class ParagramEncoder(SentenceTransformer):
         """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
         if any(module.training for module in (self, *self.children())):
             self.eval()
-        hook = tokens.before_lookup
         rows = embed(
             texts,
             tokens.tokenizer,
@@ -241,7 +239,6 @@ class ParagramEncoder(SentenceTransformer):
             call.batch_size,
             tokens.num_threads or torch.get_num_threads(),
             call.shows_progress,
-            None if hook is None else lambda ids: hook(torch.from_numpy(ids)[None]),
         )
         return torch.from_numpy(rows)
 

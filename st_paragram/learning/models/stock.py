@@ -19,7 +19,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError, one_line
 from st_paragram.learning.models.modules_file import read_modules
 from st_paragram.learning.models.stock_sizes import check_sizes
 from st_paragram.learning.modules.compact_embedding import is_finite
-from st_paragram.learning.modules.progress_bars import no_progress_bars
+from st_paragram.learning.modules.transformer_encoder import no_progress_bars
 
 PACKAGES = ("sentence_transformers.",)
 _PANIC = "PanicException"  # of Rust; no `Exception`, and in no module that could be imported

@@ -127,7 +127,7 @@ def _preparation(record: TrainingRecord) -> list[tuple[str, ...]]:
 
 def _training(record: TrainingRecord) -> str:
     init = record.settings.get("init")
-    unknown = () if record.settings.get("encoder") == "blstm" else _OF_BLSTM
+    unknown = () if record.settings.get("encoder") in ("blstm", "blstm-word") else _OF_BLSTM
     settings = _simple({name: value for name, value in record.settings.items() if name not in unknown})
     return blocks(
         f"The training began with the weights of `{_cell(init)}`." if init else "",

@@ -121,9 +121,8 @@ class Family(ABC):
 
     @property
     def config_folders(self) -> list[Path]:
-        """Folders of configurations: its own, and those of families that extend it."""
-        packages = [entry for name, entry in FAMILIES.items() if self.name in (name, entry.extends)]
-        return [Path(str(entry.module("family").__file__)).with_name("configs") for entry in packages]
+        """Folders of configurations: its own."""
+        return [Path(str(FAMILIES[self.name].module("family").__file__)).with_name("configs")]
 
     def read_settings(self, config: str | Path, overrides: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Settings of a configuration, with some that are stronger.

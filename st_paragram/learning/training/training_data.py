@@ -34,8 +34,8 @@ _FROM_THE_WEB = (
     "`st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5` with your own text)"
 )
 _PARAPHRASES = (
-    "make data/en-en.h5 with `st-paragram paranmt --text FILE` (of rows `sentence TAB paraphrase TAB score`) or with "
-    "`st-paragram prepare --lang en --text FILE --output data/en-en.h5`"
+    "make data/en-en.h5 with `st-paragram prepare --lang en --text FILE --output data/en-en.h5`, with `--cleaning "
+    "paranmt` if the rows are `sentence TAB paraphrase TAB score`"
 )
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 _STORE = (".h5", ".hdf5")

@@ -35,7 +35,7 @@ from st_paragram.families.muse.trainer import task_batch
 from st_paragram.families.muse.training_data import OtherTasks, bitext_of_languages
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

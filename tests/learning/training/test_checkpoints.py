@@ -16,7 +16,7 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ModelDirectoryError, SettingsError, StoreError
 from st_paragram.families.psp import tune
 from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import checkpoint_state, checkpoints, progress
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments

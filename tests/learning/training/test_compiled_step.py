@@ -300,7 +300,7 @@ def test_what_would_read_outside_the_arrays_is_refused(change, message):
 
 def test_says_why_it_cannot_be_used(vocabulary):
     from st_paragram.learning.models.encoder import pipeline
-    from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+    from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
     def obstacle(dropout=0.0, clip=0.0, loss=MarginHardNegativeLoss, **kwargs):
         model = pipeline(SentencePieceEmbedding(vocabulary, 4, dropout=dropout), device="cpu")

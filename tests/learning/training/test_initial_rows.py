@@ -15,7 +15,7 @@ from st_paragram.families.psp.objective import new_model
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import embedding_of
 from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.rows_of_pieces import rows_of_pieces
 from st_paragram.learning.training.settings import TrainingSettings

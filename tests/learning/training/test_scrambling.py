@@ -7,7 +7,7 @@ from support.data import make_pairs, write_store
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.sp.directory import recurrent_pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.mega_batch.mega_batch import MegaBatchTexts, scrambled
 from st_paragram.learning.training.mega_batch.schedule import MegaBatch

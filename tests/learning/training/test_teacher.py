@@ -15,7 +15,7 @@ from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.mega_batch.lesson import Lesson
 from st_paragram.learning.training.mega_batch.teacher import TeacherVectors

@@ -1,7 +1,7 @@
 """How toys are trained: by the trainer on stores, with the margin loss."""
 
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.store_trainer import StoreTrainer
 from support.toy_family.directory import ToyEncoder

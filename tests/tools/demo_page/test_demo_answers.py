@@ -17,7 +17,7 @@ from st_paragram.families.bgt import demo_tab
 from st_paragram.families.bgt.directory import GenerativeEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.tools.demo_page import tabs, texts
 from st_paragram.tools.demo_page.comparison import _shown, compare, cosine_of, languages_of, nearest
 from st_paragram.tools.demo_page.models import Models

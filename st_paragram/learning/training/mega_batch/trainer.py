@@ -160,7 +160,7 @@ class MegaBatchTrainer(StoreTrainer):
         assert isinstance(margin_loss, MarginHardNegativeLoss)
         assert self.embedding is not None
         table, dropout = self.embedding.embedding.weight, self.embedding.dropout
-        taught = self.args.margin_weight, self._lesson, margin_loss.matryoshka_dims
+        taught = self.args.margin_weight, self._lesson
         return CompiledStep(optimizer, table, margin_loss.margin, dropout, self.args.seed, *taught)
 
     def make_step(self, model: nn.Module, *args: Any, **kwargs: Any) -> tuple[Tensor, int]:  # noqa: ANN401
