@@ -17,13 +17,13 @@ from pathlib import Path
 from harness.families.ablations import Ablation, read_ablations
 from harness.families.info_nce import InfoNceSettings, InfoNceTrainer
 from sentence_transformers import SentenceTransformer
+from st_paragram.families.psp.objective import new_model, trainer
 from transformers import set_seed
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.files import cache_folder
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import parse_source
-from st_paragram.families.psp.objective import new_model, trainer
 from st_paragram.learning.training.development import development_pairs, development_translations, translation_accuracy
 from st_paragram.tools.evaluation.correlation import correlate
 from st_paragram.tools.preparation.prepare import prepare_cached

@@ -21,9 +21,7 @@ from st_paragram.learning.models.directory import save as save
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder as ParagramEncoder
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline as pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool as MeanPool
-from st_paragram.learning.modules.sentencepiece_embedding import (
-    SentencePieceEmbedding as SentencePieceEmbedding,
-)
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding as SentencePieceEmbedding
 from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer as MegaBatchTrainer
 from st_paragram.learning.training.mega_batch_trainer import (

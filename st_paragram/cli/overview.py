@@ -25,7 +25,7 @@ TASKS = {
 }
 _GROUPS = {
     "use a model": ("embed", "score", "index", "search", "mine", "align", "generate"),
-    "get and clean text": ("bitext", "download", "prepare", "dedupe", "pivot", "paranmt", "inspect"),
+    "get and clean text": ("bitext", "download", "prepare", "dedupe", "pivot", "inspect"),
     "train and evaluate": ("train", "evaluate"),
     "look at, copy and share models": ("info", "get", "export", "import", "push"),
     "serve": ("serve", "demo"),

@@ -13,7 +13,7 @@ from st_paragram.core.encoding.directory import check_free
 from st_paragram.errors import ModelDirectoryError, one_line
 from st_paragram.learning.models import averaging, directory
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 
 _LARGEST_MODEL = 1 << 28  # bytes of a sentencepiece model; one of 50,000 pieces has about one million
 

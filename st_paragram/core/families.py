@@ -27,7 +27,6 @@ class FamilyEntry:
     files: tuple[str, ...] = ("*.json", "*.txt", "*.model", "*.safetensors")  # that its fingerprint covers, in order
     benchmarks: tuple[str, ...] = ()  # modules of the package
     recorded_by: str = ""  # a setting that only this family's training records have
-    extends: str = ""  # the family whose training offers this one's encoders
 
     def module(self, name: str) -> ModuleType:
         """A module of the family's package, imported now."""
@@ -41,13 +40,6 @@ FAMILIES: dict[str, FamilyEntry] = {
             "bitext": "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL 2019)",
             "paraphrase": "an averaging model on English paraphrases (EMNLP 2022)",
         },
-    ),
-    "sp": FamilyEntry(
-        "st_paragram.families.sp",
-        commands={"paranmt": "make a pair store of scored paraphrases"},
-        architectures={"recurrent": "bidirectional LSTM"},
-        files=("st_paragram.json", "*.model", "*.safetensors"),
-        extends="psp",
     ),
     "bgt": FamilyEntry(
         "st_paragram.families.bgt",
@@ -75,9 +67,8 @@ def entry_named(name: str) -> FamilyEntry:
 
 
 def family_named(name: str) -> Any:  # noqa: ANN401 - a `learning.training.family.Family`
-    """A family, imported now; a family that extends another is trained by that."""
-    entry = entry_named(name)
-    return family_named(entry.extends) if entry.extends else entry.module("family").FAMILY
+    """A family, imported now."""
+    return entry_named(name).module("family").FAMILY
 
 
 def entry_of_architecture(name: str) -> FamilyEntry | None:

@@ -7,13 +7,13 @@ import torch
 from harness.families.ablations import BASE, LossName, _OfPairs, read_ablations, run_ablations, score_ablations
 from reports.ablations import seeds_table
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from st_paragram.learning.training.mega_batch.mega_batch import random_negatives
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.flat_features import flat_features
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.mega_batch.mega_batch import random_negatives
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.translations import Translations
 

@@ -9,7 +9,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesS
 
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.flat_features import flat_features
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 def _vectors(n, seed):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from st_paragram.errors import TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.search.nearest import nearest_both_ways

@@ -17,7 +17,7 @@ from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.embed_files import CollectionSettings, embed_collection
 from st_paragram.tools.search.search_index import SearchIndex
 

@@ -6,12 +6,12 @@ import argparse
 import json
 
 import pytest
+from st_paragram.families.sp import paranmt_command as paranmt
+from st_paragram.families.sp.paranmt import ParanmtSettings
 
 from st_paragram.cli import bitext, pivot, prepare
 from st_paragram.core.settings import given
 from st_paragram.errors import SettingsError
-from st_paragram.families.sp import paranmt_command as paranmt
-from st_paragram.families.sp.paranmt import ParanmtSettings
 from st_paragram.tools.cleaning.config import default_cleaning, only_length
 from st_paragram.tools.options.preparation import settings_from
 from st_paragram.tools.options.text import cleaning_from

@@ -7,7 +7,7 @@ from support.hub_server import TOKEN, stub_hub
 from st_paragram.cli.main import main
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.bucc import BuccResult, BuccRun, BuccScores, MarginResult
 from st_paragram.tools.evaluation.record import new_record, write_records
 from st_paragram.tools.evaluation.results import (

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from st_paragram.families.psp.objective import arguments
+from st_paragram.learning.training.configs import config_names, config_path
+from st_paragram.learning.training.devices import check_device
+from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from support.data import make_pairs
 
 from st_paragram.cli import train
@@ -21,12 +25,8 @@ from st_paragram.core.families import family_named
 from st_paragram.core.sample import held_out_pairs
 from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.families.psp.objective import arguments
 from st_paragram.learning.losses.hardest_negatives import Precision
 from st_paragram.learning.training import progress
-from st_paragram.learning.training.configs import config_names, config_path
-from st_paragram.learning.training.devices import check_device
-from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.learning.training.settings import TrainingSettings
 

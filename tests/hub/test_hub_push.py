@@ -24,7 +24,7 @@ from st_paragram.hub.push import push
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.results import StsResult
 
 NAME = "me/p-sp-xx"

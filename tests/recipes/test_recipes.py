@@ -166,9 +166,8 @@ def test_resuming_wants_the_same_settings_and_data_and_a_whole_checkpoint(folder
 
 def test_resuming_with_a_store_of_other_pairs_and_with_damaged_checkpoints(folder, capsys, monkeypatch, vocabulary):
     """The other store has as many pairs and bytes, and states the same preparation."""
-    from support.data import write_store
-
     from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+    from support.data import write_store
 
     data = ["--lang", "xx", "--data", "x.h5", "--dev", "dev.tsv", *QUICK]
     Path("dev.tsv").write_text("1\tba ce\tdi fo\n4\tba ce\tba ce\n3\tba\tba ce\n")

@@ -16,7 +16,7 @@ from support.data import make_pairs, write_store
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 @dataclass(frozen=True)

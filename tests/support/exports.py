@@ -10,7 +10,7 @@ import torch
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 
 KNOWN = [
     "ba ce di",

@@ -11,7 +11,7 @@ from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import ParagramError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools import embed_files, score_files
 from st_paragram.tools.embed_files import row_encoder
 

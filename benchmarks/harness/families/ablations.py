@@ -17,6 +17,8 @@ import yaml
 from harness.families.ablation_results import AblationResult, AblationRun, AblationsRun
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from st_paragram.families.psp.objective import arguments, new_model
+from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
 from torch import Tensor, nn
 from transformers import set_seed
 
@@ -24,10 +26,8 @@ from st_paragram.core.files import write_json
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tables import hundredths
 from st_paragram.errors import SettingsError
-from st_paragram.families.psp.objective import arguments, new_model
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.training.development import translation_accuracy
-from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.tools.evaluation.correlation import correlate, graded_result
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pydantic
 from sentence_transformers import SentenceTransformer
+from st_paragram.families.psp.objective import new_model
 from transformers import set_seed
 
 from st_paragram.core.files import cache_folder, digest, write_json
@@ -21,7 +22,6 @@ from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp import objective as mega_batch_margin
-from st_paragram.families.psp.objective import new_model
 from st_paragram.learning.training.settings import TOKENS_OF, TrainingSettings
 from st_paragram.tools.evaluation.sts.scores import score_sts
 from st_paragram.tools.evaluation.sts.sts_files import StsData

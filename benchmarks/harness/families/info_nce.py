@@ -11,12 +11,12 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
+from st_paragram.learning.training.mega_batch.schedule import text_labels
 from torch import Tensor, nn
 
 from st_paragram.core.pair_store import SIDES, PairStore
 from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.training.mega_batch.schedule import text_labels
 
 _CHUNK = 512  # rows of the similarities at a time, so that they stay in the cache
 
@@ -145,7 +145,7 @@ class InfoNceTrainer:
         """For each pair, the row whose second side is nearest to its first one, and the reverse."""
         labels = [torch.from_numpy(text_labels(*self._store.take(side, rows, np.int32))) for side in SIDES]
         a, b = (self._embed(side, rows) for side in SIDES)
-        found = hardest_negatives(a, b, (labels[0], labels[1]), precision=Precision.INT8)
+        found = hardest_negatives(a, b, (labels[0], labels[1]), precision=Precision.AUTO)
         return [rows[of.numpy()] for of in found]
 
     def _embed(self, side: str, rows: NDArray[np.int64], dropout: float = 0.0) -> Tensor:

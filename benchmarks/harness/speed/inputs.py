@@ -78,7 +78,7 @@ class Inputs:
 
             from st_paragram.learning.models.directory import save
             from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-            from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+            from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
             torch.manual_seed(0)
             save(pipeline(SentencePieceEmbedding(self.vocabulary(size), dim), "cpu"), path)

@@ -46,8 +46,9 @@ def run_whole(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
         channel: to the benchmark. The time is that of the steps; evaluation and checkpoints, of which a run as short
             as this has far too many, are left out.
     """
-    from st_paragram.learning.training.settings import TrainingSettings
     from st_paragram.learning.training.train import train
+
+    from st_paragram.learning.training.settings import TrainingSettings
     from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 
     store = PairStore(arguments["store"])
@@ -93,6 +94,7 @@ def _ours(peer: str, arguments: dict[str, Any], store: PairStore, folder: str) -
     from st_paragram.families.psp.objective import new_model
     from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
     from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
+
     from st_paragram.learning.training.settings import TrainingSettings
 
     settings = TrainingSettings(dim=arguments["dim"], device=arguments["device"])

@@ -5,11 +5,10 @@ Columns of pandas, polars, Arrow and datasets are known by their methods, so non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, KeysView, Mapping, Set
+from collections.abc import Iterable, KeysView, Mapping, Set
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from st_paragram.core.encoding.packing import Vectors
 from st_paragram.core.encoding.table import Table, normalize
@@ -31,7 +30,6 @@ def embed(
     batch_size: int = BATCH_SIZE,  # texts at a time
     threads: int = 1,  # of tokenizer and kernels
     progress: bool = False,  # show a progress bar
-    before_lookup: Callable[[NDArray[np.int64]], object] | None = None,  # called with ids before their rows are read
 ) -> Vectors:
     """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
     columns = len(range(table.dimension)[:truncate_dim])
@@ -46,8 +44,6 @@ def embed(
     for first in steps:
         some, out = texts[first : first + batch_size], rows[first : first + batch_size]
         ids, offsets = encode([prompt + text for text in some] if prompt else some, None, threads)
-        if before_lookup is not None:
-            before_lookup(ids.astype(np.int64))
         cut = columns < table.dimension
         whole = np.empty((len(some), table.dimension), np.float32) if cut else out
         finite = table.fill_means(ids, offsets, whole, unit_vectors or (normalized and not cut), threads)

@@ -52,8 +52,7 @@ from st_paragram.families.muse.t5_encoder import is_t5
 from st_paragram.families.muse.towers import towers
 from st_paragram.families.muse.towers_directory import DUAL_ENCODER, design, read_heads, write_heads
 from st_paragram.learning.models import stock
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding, token_embedding
 
 
 def holds(model: SentenceTransformer) -> bool:

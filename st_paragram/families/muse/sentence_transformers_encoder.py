@@ -20,8 +20,8 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.families.muse.towers import TaskHeads, context_vectors
-from st_paragram.learning.models.sentence_transformers_encoder import taking_columns
 from st_paragram.families.muse.vectors import SentenceVectors, tensors
+from st_paragram.learning.models.sentence_transformers_encoder import taking_columns
 from st_paragram.learning.modules.transformer_encoder import special_ids
 
 

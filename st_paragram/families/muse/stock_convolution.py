@@ -30,9 +30,8 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.learning.models.tensors_file import read_tensors
 from st_paragram.learning.modules import huge_pages
-from st_paragram.learning.modules.progress_bars import no_progress_bars
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
-from st_paragram.learning.modules.transformer_encoder import special_ids, stock_tokenizer
+from st_paragram.learning.modules.transformer_encoder import no_progress_bars, special_ids, stock_tokenizer
 
 #: The weights of `ConvolutionEncoder` by its own names, and the table's name in the stock reader's file.
 CONVOLUTION_FILE, _TABLE = "convolution.safetensors", "decoder.embed_tokens.weight"

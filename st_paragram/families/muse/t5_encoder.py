@@ -17,8 +17,12 @@ from torch import Tensor, nn
 
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.learning.modules.progress_bars import no_progress_bars
-from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, stock_tokenizer
+from st_paragram.learning.modules.transformer_encoder import (
+    TransformerShape,
+    no_progress_bars,
+    special_ids,
+    stock_tokenizer,
+)
 
 _DISTANCES, _FARTHEST = 32, 128  # T5's buckets of relative positions, and the distance from which all are one
 

@@ -25,7 +25,7 @@ from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
 from st_paragram.families.muse.t5_encoder import t5_modules, table_of
 from st_paragram.families.muse.tasks import TaskRows, all_rows
 from st_paragram.families.muse.towers import SENTENCE, TaskHeads, towers
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
 from st_paragram.learning.training.arguments import StoreTrainingArguments, arguments_of
 from st_paragram.learning.training.batch_order import seed_of

@@ -14,6 +14,7 @@ _AVERAGED = {
     "word": "word embeddings",
     "trigram": "embeddings of character trigrams",
     "blstm": "the states of a bidirectional LSTM over sentencepiece embeddings",
+    "blstm-word": "the states of a bidirectional LSTM over word embeddings",
 }
 
 _OTHER_SPLITTING = """\

@@ -33,7 +33,7 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_bitext_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
-    files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; word-LANG, trigram-LANG or blstm-LANG with another --encoder")
+    files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; ENCODER-LANG with another --encoder")
     settings = add_training_options(parser, FAMILY, files)
     text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
     settings.add_argument("--tune", action="store_true", help=text)
@@ -41,7 +41,7 @@ def _add_bitext_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(lang="en")
-    files = FileHelp(PAIRS.format("en"), "p-sp-en; word-en, trigram-en or blstm-en with another --encoder")
+    files = FileHelp(PAIRS.format("en"), "p-sp-en; ENCODER-en with another --encoder")
     add_training_options(parser, FAMILY, files, "paraphrase")
 
 

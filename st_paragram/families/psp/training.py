@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
 
-from st_paragram.core.families import entry_named
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
-from st_paragram.learning.training.settings import TOKENS_OF, Encoder, TrainingSettings
+from st_paragram.learning.training.settings import RECURRENT, TOKENS_OF, Encoder, TrainingSettings
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
@@ -32,10 +32,11 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
     device = None if settings.device == "auto" else settings.device
     weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
     embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
-    if settings.encoder == "blstm":
-        make = entry_named("sp").module("directory").recurrent_pipeline
-        return cast("SentenceTransformer", make(embedding, settings.hidden_dim, device))
-    return pipeline(embedding, device)
+    if settings.encoder not in RECURRENT:
+        return pipeline(embedding, device)
+    lstm = LSTM(embedding.embedding_dimension, settings.hidden_dim)
+    modules = [embedding, lstm, Pooling(lstm.get_embedding_dimension(), pooling_mode="mean")]
+    return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
 def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
@@ -51,9 +52,9 @@ def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
             f"{store}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose the "
             f"encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
         )
-    if encoder == "blstm" and isinstance(tokenizer, BilingualTokenizer):
+    if encoder in RECURRENT and isinstance(tokenizer, BilingualTokenizer):
         raise SettingsError(
-            f"{store}: separate vocabularies per language; prepare the text with a joint vocabulary for blstm"
+            f"{store}: separate vocabularies per language; prepare the text with a joint vocabulary for {encoder}"
         )
 
 

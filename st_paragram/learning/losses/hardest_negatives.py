@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from enum import Enum
 
 import numpy as np
@@ -11,16 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from st_paragram.core.native import kernels, obstacle
-from st_paragram.errors import SettingsError
+from st_paragram.core.native import kernels
 
 
 class Precision(str, Enum):
-    """What similarities are computed in while negatives are sought; losses are always float32.
+    """What similarities are computed in while negatives are sought: FLOAT32, which is exact, or AUTO, the fastest here.
 
-    FLOAT32 is exact. TF32 (GPUs) and BFLOAT16 round the embeddings to 10 and 7 bits of fraction; INT8 rounds them to 6
-    and 7 bits in all, with one scale for each sentence. The negatives found with INT8 were less similar than the
-    hardest ones by 0.0001 of cosine on average, and by 0.007 at most.
+    Of the types that AUTO stands for, TF32 (GPUs) and BFLOAT16 round the embeddings to 10 and 7 bits of fraction; INT8
+    rounds them to 6 and 7 bits in all, with one scale for each sentence. The negatives found with INT8 were less
+    similar than the hardest ones by 0.0001 of cosine on average, and by 0.007 at most.
     """
 
     AUTO = "auto"
@@ -30,16 +28,7 @@ class Precision(str, Enum):
     INT8 = "int8"
 
     def on(self, device: torch.device) -> Precision:
-        """The precision itself; for AUTO the fastest that the device has.
-
-        Raises:
-            SettingsError: INT8 where it cannot be computed.
-        """
-        if self is Precision.INT8 and not (device.type == "cpu" and has_byte_products()):
-            seen = obstacle() or "this machine has other instructions"
-            raise SettingsError(
-                f"int8 needs the compiled kernels and a CPU with AVX2 ({seen}); choose auto or another precision"
-            )
+        """The precision itself; for AUTO what it stands for on a device."""
         if self is not Precision.AUTO:
             return self
         if device.type == "cuda":
@@ -55,36 +44,32 @@ class Precision(str, Enum):
 
 def has_byte_products() -> bool:
     """Whether INT8 can be used here: the compiled kernels are installed and the processor has AVX2."""
-    native = kernels()
-    return native is not None and bool(native.has_byte_products())
+    return kernels() is not None and bool(kernels().has_byte_products())
 
 
 def _cpu_has(feature: str) -> bool:
-    """Ask torch, by functions that are not public; where they are missing, the answer is no."""
-    return bool(getattr(torch.cpu, f"_is_{feature}_supported", bool)())
+    return bool(getattr(torch.cpu, f"_is_{feature}_supported", bool)())  # not public: no, where it is missing
 
 
 @torch.no_grad()
 def hardest_negatives(
     first: Tensor,
     second: Tensor,
-    texts: tuple[Tensor, Tensor] | None = None,
+    texts: Sequence[Tensor] | None = None,
     both_sides: bool = False,
     block: int = 1024,
     precision: Precision = Precision.FLOAT32,
 ) -> tuple[Tensor, Tensor]:
     """Find each sentence's hardest negative by cosine (EMNLP 2022, equation 1 and below).
 
-    Both directions come from one matrix product, made block by block: memory is n * D + block * n numbers.
-
     Args:
-        first: embeddings of the sentences s, float (n, D); row i is paired with row i of `second`.
-        second: embeddings of the sentences t, float (n, D).
+        first: embeddings of the sentences s, float (n, D).
+        second: embeddings of the sentences t, (n, D), row for row.
         texts: int64 labels (n,) and (n,), equal where two texts are equal. With them, pairs that share a text are
-            never each other's negatives: such a "negative" would be the pair's own text, or a translation of it.
+            never each other's negatives: a "negative" would be the pair's own text, or a translation of it.
         both_sides: look among the sentences of both sides (the paper's rule for paraphrases), not only among those of
             the opposite side (its rule for bitext).
-        block: rows of the product that exist at a time.
+        block: rows of the one matrix product that exist at a time: memory is n * D + block * n numbers.
         precision: of the product.
 
     Returns:
@@ -94,69 +79,42 @@ def hardest_negatives(
     """
     precision = precision.on(first.device)
     shares_text = _TextSharing(*texts) if texts else None
-    if precision is Precision.INT8:
-        return _byte_search(first, second, shares_text, both_sides)
     n = len(first)
+    if precision is Precision.INT8:  # one compiled pass in which no similarity leaves the processor's caches
+        labels, shares = [np.empty(0, np.int64)] * 2, np.empty(0, np.uint8)
+        if shares_text:
+            labels, shares = [side.numpy() for side in shares_text.labels], shares_text.shares.numpy().view(np.uint8)
+        vectors = [side.float().contiguous().numpy() for side in (first, second)]
+        of_first, of_second = found = torch.empty(2, n, dtype=torch.long)
+        kernels().hardest_negatives(*vectors, *labels, shares, both_sides, torch.get_num_threads(), *found.numpy())
+        return of_first, of_second
     rows = F.normalize(first, dim=1, eps=1e-8)
     columns = F.normalize(second, dim=1, eps=1e-8)
-    pairs = torch.arange(n, device=first.device)
-    partner_of_row = partner_of_column = pairs
+    partners = pairs = torch.arange(n, device=first.device)
     if both_sides:
         rows = columns = torch.cat([rows, columns])
-        pairs = pairs.repeat(2)
-        partner_of_row = partner_of_column = torch.arange(2 * n, device=first.device).roll(n)
+        pairs, partners = pairs.repeat(2), torch.arange(2 * n, device=first.device).roll(n)
     if precision is Precision.BFLOAT16:
         rows, columns = rows.bfloat16(), columns.bfloat16()
 
-    best_of_row, row_argmax = _nothing(len(rows), rows)
-    best_of_column, column_argmax = _nothing(len(columns), rows)
+    best_of_row, best_of_column = rows.new_full((2, len(rows)), -torch.inf)
+    row_argmax, column_argmax = partners.new_zeros(2, len(rows))
     for start in range(0, len(rows), block):
         # With both sides the product is symmetric: the columns before the block were seen as rows.
-        skip = start if both_sides else 0
-        with _tensor_float() if precision is Precision.TF32 else nullcontext():
-            similarity = rows[start : start + block] @ columns[skip:].T
-        _mask_own_pair(similarity, pairs[start : start + block], skip, n)
+        skip, stop = start if both_sides else 0, start + block
+        similarity = _product(rows[start:stop], columns[skip:], precision)
+        _mask_own_pair(similarity, pairs[start:stop], skip, n)
         if shares_text:
-            shares_text.mask(similarity, pairs[start : start + block], pairs[skip:])
-        stop = start + len(similarity)
+            shares_text.mask(similarity, pairs[start:stop], pairs[skip:])
         _update(best_of_row[start:stop], row_argmax[start:stop], *similarity.max(1), skip)
         _update(best_of_column[skip:], column_argmax[skip:], *similarity.max(0), start)
     if both_sides:
-        better = best_of_column > best_of_row
-        row_argmax = torch.where(better, column_argmax, row_argmax)
+        row_argmax = torch.where(best_of_column > best_of_row, column_argmax, row_argmax)
         best_of_row = torch.maximum(best_of_row, best_of_column)
-        found = torch.where(best_of_row.isneginf(), partner_of_row, row_argmax)
-        return found[:n], found[n:]
-    return (
-        torch.where(best_of_row.isneginf(), partner_of_row, row_argmax),
-        torch.where(best_of_column.isneginf(), partner_of_column, column_argmax),
-    )
-
-
-def _byte_search(
-    first: Tensor, second: Tensor, shares_text: _TextSharing | None, both_sides: bool
-) -> tuple[Tensor, Tensor]:
-    """The search in INT8: one compiled pass in which no similarity leaves the processor's caches."""
-    none = np.empty(0, dtype=np.int64)
-    labels, shares = (none, none), np.empty(0, dtype=np.uint8)
-    if shares_text:
-        labels = (shares_text.labels[0].numpy(), shares_text.labels[1].numpy())
-        shares = shares_text.shares.numpy().view(np.uint8)
-    vectors = [side.float().contiguous().numpy() for side in (first, second)]
-    found = np.empty((2, len(first)), dtype=np.int64)
-    kernels().hardest_negatives(*vectors, *labels, shares, both_sides, torch.get_num_threads(), *found)
-    of_first, of_second = torch.from_numpy(found)
-    return of_first, of_second
-
-
-@contextmanager
-def _tensor_float() -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    of_first = torch.where(best_of_row.isneginf(), partners, row_argmax)
+    if both_sides:
+        return of_first[:n], of_first[n:]
+    return of_first, torch.where(best_of_column.isneginf(), partners, column_argmax)
 
 
 class _TextSharing:
@@ -182,21 +140,23 @@ class _TextSharing:
         similarity[rows] = similarity[rows].masked_fill_(equal, -torch.inf)
 
 
+def _product(rows: Tensor, columns: Tensor, precision: Precision) -> Tensor:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision is Precision.TF32 else before)
+    try:
+        return rows @ columns.T
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def _mask_own_pair(similarity: Tensor, row_pairs: Tensor, skip: int, n: int) -> None:
     """Set to -inf where row and column belong to one pair; column c of the block is column c + skip of all."""
-    width = similarity.shape[1]
     for columns in (row_pairs - skip, row_pairs + n - skip):
-        inside = (columns >= 0) & (columns < width)
+        inside = (columns >= 0) & (columns < similarity.shape[1])
         similarity[inside.nonzero().view(-1), columns[inside]] = -torch.inf
-
-
-def _nothing(count: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    best = torch.full((count,), -torch.inf, device=like.device, dtype=like.dtype)
-    return best, torch.zeros(count, dtype=torch.long, device=like.device)
 
 
 def _update(best: Tensor, argmax: Tensor, value: Tensor, where: Tensor, shift: int) -> None:
     """Keep, in place, the larger of the best so far and the new values; the first found wins a tie."""
-    better = value > best
-    torch.where(better, where + shift, argmax, out=argmax)
+    torch.where(value > best, where + shift, argmax, out=argmax)
     torch.maximum(best, value, out=best)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
@@ -13,17 +12,18 @@ from torch import Tensor, nn
 from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.hardest_negatives import hardest_negatives
 from st_paragram.learning.losses.text_labels import text_labels
-from st_paragram.learning.modules.flat_features import join_features
+from st_paragram.learning.modules.flat_features import is_flat, join_features
 
 
 class MarginHardNegativeLoss(nn.Module):
     """Hinge on cosines: mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) + cos(t, s')]+.
 
     Source: EMNLP 2022 ("Paraphrastic Representations at Scale"), equation 1, in both directions as the authors train.
-    With `matryoshka_dims` it is the mean of this loss of the first so many components, and of all of them, so that
-    embeddings can be truncated ("Matryoshka Representation Learning", NeurIPS 2022, with equal weights).
     Columns of the data set: (s, t), with the hardest sentence of the batch's other side as the negative; or
     (s, t, t', s'), the negative of s and the negative of t given, as `MegaBatchTrainer` mines them.
+
+    For embeddings that can be truncated, train with sentence-transformers' trainer and wrap this loss in its
+    `MatryoshkaLoss`.
 
     Example:
         >>> import st_paragram
@@ -32,71 +32,37 @@ class MarginHardNegativeLoss(nn.Module):
         0.4
     """
 
-    def __init__(
-        self,
-        model: SentenceTransformer,
-        margin: float = 0.4,
-        mask_duplicates: bool = True,
-        matryoshka_dims: Sequence[int] = (),
-    ) -> None:
-        """Train `model`.
+    def __init__(self, model: SentenceTransformer, margin: float = 0.4, mask_duplicates: bool = True) -> None:
+        """Train `model` with the paper's δ as `margin`.
 
-        Args:
-            model: any SentenceTransformer.
-            margin: δ of the paper.
-            mask_duplicates: of two columns, pairs that share a text are never each other's negatives, as with
-                `MegaBatchTrainer`. False is the authors' behavior.
-            matryoshka_dims: rising numbers of components, below the embedding's.
-
-        Raises:
-            SettingsError: a margin that is not positive, or `matryoshka_dims` that do not rise or are too large.
+        Of two columns, pairs that share a text are never each other's negatives, as with `MegaBatchTrainer`; without
+        `mask_duplicates` they may be, which is the authors' behavior.
         """
         super().__init__()
-        dims = list(matryoshka_dims)
-        dim = model.get_embedding_dimension() if dims else None
-        if dims != sorted({each for each in dims if 0 < each < (dim or each + 1)}):
-            seen = ", ".join(map(str, dims))
-            raise SettingsError(
-                f"matryoshka_dims are {seen}; they must rise, and be below the {dim} components of the model"
-            )
         if not margin > 0:
             raise SettingsError(f"margin is {margin}; it must be positive (the papers use 0.4)")
         self.model = model
         self.margin = margin
         self.mask_duplicates = mask_duplicates
-        self.matryoshka_dims = tuple(dims)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """Loss of a batch.
-
-        Args:
-            sentence_features: features of two or four columns of B texts each.
-            labels: ignored; pairs need none.
-
-        Returns:
-            A scalar.
-
-        Raises:
-            SettingsError: another number of columns.
-        """
+        """Loss of a batch, a scalar, from the features of two or four columns; pairs need no labels."""
         columns = list(sentence_features)
         if len(columns) not in (2, 4):
             expected = "2 (s, t) or 4 (s, t, negative of s, negative of t)"
             raise SettingsError(f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}")
         # Read before the model is applied, which may replace the features that it is given.
-        equal = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
-        texts = (equal[0], equal[1]) if equal else None
+        texts = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
         embeddings = self.embed(columns)
         if len(columns) == 2:
             s, t = embeddings
             of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
             embeddings = [s, t, t[of_s], s[of_t]]
-        s, t, negative_of_s, negative_of_t = embeddings
-        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin, self.matryoshka_dims)
+        return margin_loss(*embeddings, self.margin)
 
     def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         """Embeddings, float (B, D), of columns of B texts each."""
-        if all("cu_seq_lens_q" in column for column in columns):
+        if all(map(is_flat, columns)):
             # One forward for all columns: each backward pass through the table costs as much as the whole step.
             counts = [len(column["cu_seq_lens_q"]) - 1 for column in columns]
             return list(self.model(join_features(columns))["sentence_embedding"].split(counts))
@@ -104,8 +70,7 @@ class MarginHardNegativeLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        dims = {"matryoshka_dims": list(self.matryoshka_dims)} if self.matryoshka_dims else {}
-        return {"margin": self.margin, "mask_duplicates": self.mask_duplicates, **dims}
+        return {"margin": self.margin, "mask_duplicates": self.mask_duplicates}
 
     @property
     def citation(self) -> str:
@@ -120,16 +85,8 @@ class MarginHardNegativeLoss(nn.Module):
 """
 
 
-def margin_loss(
-    s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float, dims: Sequence[int] = ()
-) -> Tensor:
+def margin_loss(s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float) -> Tensor:
     """The loss on embeddings, float (B, D) each; see `MarginHardNegativeLoss`."""
-    if dims:
-        losses = [
-            margin_loss(s[:, :dim], t[:, :dim], negative_of_s[:, :dim], negative_of_t[:, :dim], margin)
-            for dim in (*dims, s.shape[1])
-        ]
-        return torch.stack(losses).mean()
     positive = F.cosine_similarity(s, t)
     from_s = F.relu(margin - positive + F.cosine_similarity(s, negative_of_s)).mean()
     from_t = F.relu(margin - positive + F.cosine_similarity(t, negative_of_t)).mean()

@@ -9,35 +9,29 @@ import torch
 from torch import Tensor
 
 
-def text_labels(columns: Sequence[dict[str, Tensor]]) -> tuple[Tensor, ...]:
-    """Numbers of texts, equal where their ids are, in whichever column.
+def text_labels(columns: Sequence[dict[str, Tensor]]) -> list[Tensor]:
+    """Numbers of texts, int64 (B,) for each column, equal where their ids are, in whichever column.
 
-    Args:
-        columns: features of B texts each: flat ids with `cu_seq_lens_q` (as modules of this package make them) or with
-            `offsets` (`StaticEmbedding`), or padded ids with `attention_mask`.
-
-    Returns:
-        int64 (B,) for each column.
+    Features of a column are ids one after another with `cu_seq_lens_q` (this package, or flash attention in
+    sentence-transformers) or with `offsets` (`StaticEmbedding`), or padded ids with `attention_mask`.
     """
     numbers: dict[tuple[int, ...], int] = {}
-    return tuple(
-        torch.tensor(
-            [numbers.setdefault(text, len(numbers)) for text in _texts(features)],
-            dtype=torch.long,
-            device=features["input_ids"].device,
+    return [
+        torch.tensor([numbers.setdefault(text, len(numbers)) for text in _texts(features)], dtype=torch.long).to(
+            features["input_ids"].device
         )
         for features in columns
-    )
+    ]
 
 
 def _texts(features: dict[str, Tensor]) -> list[tuple[int, ...]]:
     ids = features["input_ids"]
-    if "attention_mask" in features and "cu_seq_lens_q" not in features:
+    if "cu_seq_lens_q" in features:
+        ends = features["cu_seq_lens_q"].tolist()
+    elif "offsets" in features:
+        ends = [*features["offsets"].tolist(), ids.numel()]
+    else:
         masks = features["attention_mask"].bool()
         return [tuple(row[mask].tolist()) for row, mask in zip(ids, masks, strict=True)]
-    if "cu_seq_lens_q" in features:
-        starts = features["cu_seq_lens_q"].tolist()
-    else:
-        starts = [*features["offsets"].tolist(), ids.numel()]
     flat = ids.reshape(-1).tolist()
-    return [tuple(flat[start:stop]) for start, stop in pairwise(starts)]
+    return [tuple(flat[begin:end]) for begin, end in pairwise(ends)]

@@ -12,11 +12,9 @@ from st_paragram.core.encoding import model_files as files
 from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS, AveragingModel
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.learning.modules.compact_embedding import in_torch
+from st_paragram.learning.modules.compact_embedding import in_numpy, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.row_means import in_numpy
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding, token_embedding
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:

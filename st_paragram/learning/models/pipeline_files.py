@@ -39,7 +39,7 @@ from st_paragram.errors import ModelDirectoryError, one_line, refused
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, taking_columns
 from st_paragram.learning.modules.compact_embedding import is_finite
-from st_paragram.learning.modules.progress_bars import no_progress_bars
+from st_paragram.learning.modules.transformer_encoder import no_progress_bars
 
 _PACKAGES = ("sentence_transformers.", "st_paragram.")
 

@@ -27,9 +27,8 @@ from st_paragram.core.encoding.table import for_any_reader
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import averaging
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
-from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.row_means import in_numpy, is_plain
+from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_numpy
+from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 NETWORK_BATCH_SIZE = 128  # what a network's layers compute of so many texts stays in a processor's cache

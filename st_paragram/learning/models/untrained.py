@@ -12,7 +12,7 @@ from torch import nn
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.models.directory import load
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, initialise
 
 

@@ -12,7 +12,6 @@ from st_paragram.learning.modules import huge_pages
 
 #: Types of the weights of tables with scales; uint8 holds two components per byte.
 INTEGERS = {torch.int8, torch.uint8}
-_BLOCK = 1 << 12  # rows at a time, so that no second table is in memory
 
 
 class CompactEmbedding(nn.Module):
@@ -26,26 +25,15 @@ class CompactEmbedding(nn.Module):
     scale: Tensor | None
 
     def __init__(self, weight: Tensor, scale: Tensor | None = None) -> None:
-        """Take a table.
-
-        Raises:
-            SettingsError: not float16 without scales, or int8 or int4 with one scale per row.
-        """
+        """Take the table."""
         super().__init__()
         types = {torch.float16} if scale is None else INTEGERS
         if weight.ndim != 2 or weight.dtype not in types or (scale is not None and scale.shape != weight.shape[:1]):
-            raise SettingsError(
-                f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with "
-                f"{'no scales' if scale is None else f'scales of shape {tuple(scale.shape)}'}; give float16 "
-                "without scales, or int8 or int4 (as uint8) with one scale per row"
-            )
+            scales = "no scales" if scale is None else f"scales of shape {tuple(scale.shape)}"
+            seen = f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with {scales}"
+            raise SettingsError(f"{seen}; give float16 without, or int8 or int4 (as uint8) with one scale per row")
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
-
-    @property
-    def num_embeddings(self) -> int:
-        """V."""
-        return self.weight.shape[0]
 
     @property
     def embedding_dim(self) -> int:
@@ -61,26 +49,12 @@ class CompactEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Rows as float32: ids, int64 of any shape (...), to (..., D)."""
-        rows = self._numbers(self.weight[ids]).float()
+        numbers = self.weight[ids]
+        if self.kind is TableType.INT4:
+            both = torch.stack([numbers & 15, numbers >> 4], dim=-1).flatten(-2)
+            numbers = (both ^ 8).to(torch.int8) - 8
+        rows = numbers.float()
         return rows if self.scale is None else rows * self.scale[ids][..., None].float()
-
-    def _numbers(self, stored: Tensor) -> Tensor:
-        """What numbers in memory stand for: (..., D)."""
-        if self.kind is not TableType.INT4:
-            return stored
-        both = torch.stack([stored & 15, stored >> 4], dim=-1).flatten(-2)
-        return (both ^ 8).to(torch.int8) - 8
-
-    def to_float32(self) -> Tensor:
-        """The whole table, float32 (V, D)."""
-        table = huge_pages.empty((self.num_embeddings, self.embedding_dim))
-        for begin in range(0, self.num_embeddings, _BLOCK):
-            table[begin : begin + _BLOCK].copy_(self._numbers(self.weight[begin : begin + _BLOCK]))
-        return table if self.scale is None else table.mul_(self.scale[:, None].to(table.device))
-
-    def extra_repr(self) -> str:
-        """What `print(model)` shows."""
-        return f"{self.num_embeddings}, {self.embedding_dim}, {self.kind.value}"
 
 
 def in_torch(table: Table) -> Tensor | CompactEmbedding:
@@ -91,6 +65,16 @@ def in_torch(table: Table) -> Tensor | CompactEmbedding:
     if table.kind is TableType.FLOAT32:
         return weight
     return CompactEmbedding(weight, None if table.scale is None else torch.from_numpy(table.scale))
+
+
+def in_numpy(embedding: nn.Embedding | CompactEmbedding) -> Table:
+    """The table in NumPy arrays, which share its memory where it is on the CPU; other floats become float32."""
+    weight, scale = embedding.weight.detach().cpu(), None
+    if isinstance(embedding, CompactEmbedding):
+        scale = None if embedding.scale is None else embedding.scale.detach().cpu().float().contiguous().numpy()
+    else:
+        weight = weight.float()
+    return Table(weight.contiguous().numpy(), scale)
 
 
 def is_finite(table: Tensor) -> bool:

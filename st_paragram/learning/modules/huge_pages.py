@@ -14,23 +14,13 @@ import torch
 from torch import Tensor
 
 _PAGE = 1 << 21  # bytes of a huge page
-_SMALLEST = 2 * _PAGE  # bytes below which ordinary memory does as well
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
-    """Like `torch.empty` on the CPU: a tensor of unspecified values, in huge pages where the platform has them.
-
-    Args:
-        shape: the tensor's shape.
-        dtype: the tensor's data type.
-
-    Returns:
-        A contiguous CPU tensor that owns its memory. Small ones, and all on systems without `madvise`, are
-        `torch.empty`'s own.
-    """
+    """Like `torch.empty` on the CPU, in huge pages if the tensor is large and the platform has them."""
     count = math.prod(shape)
     size = count * dtype.itemsize
-    if size < _SMALLEST or not hasattr(mmap, "MADV_HUGEPAGE"):
+    if size < 2 * _PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(shape, dtype=dtype)
     try:
         # Private: shared memory has no huge pages by default, and a forked process must not write into its parent's.

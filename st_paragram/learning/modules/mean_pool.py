@@ -7,16 +7,15 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from sentence_transformers.base.modules import Module
-from torch import Tensor
+from torch import Tensor, nn
 
-from st_paragram.learning.modules.flat_features import FlatFeatures, FlatStates
-from st_paragram.learning.modules.row_means import row_means
+from st_paragram.core.native import kernels
+from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding, in_numpy
+from st_paragram.learning.modules.flat_features import FlatFeatures
 
 
 class MeanPool(Module):
-    """Mean pooling: one pass over the table behind `TokenEmbedding`, over the states behind `BiLSTM`.
-
-    Behind any other module it is a masked mean.
+    """Mean pooling: one pass over the table behind `TokenEmbedding`, a masked mean behind any other module.
 
     Example:
         >>> import torch
@@ -44,14 +43,10 @@ class MeanPool(Module):
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Add `sentence_embedding`, float (B, D).
 
-        Reads flat features (see `FlatTokens`), or padded `token_embeddings` (B, L, D) and `attention_mask` (B, L).
+        Reads `FlatFeatures`, or padded `token_embeddings` (B, L, D) and `attention_mask` (B, L).
         """
         if isinstance(features, FlatFeatures) and "cu_seq_lens_q" in features:
             features["sentence_embedding"] = _flat_mean(features)
-        elif isinstance(features, FlatStates) and "cu_seq_lens_q" in features:
-            features["sentence_embedding"] = F.embedding_bag(
-                features.places, features.states, features["cu_seq_lens_q"], mode="mean", include_last_offset=True
-            )
         else:
             tokens = features["token_embeddings"]
             mask = features["attention_mask"].unsqueeze(-1).to(tokens.dtype)
@@ -65,48 +60,41 @@ class MeanPool(Module):
 
 def _flat_mean(features: FlatFeatures) -> Tensor:
     ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
-    if features.dropout > 0:  # each token has its own mask, so here the tokens' embeddings must exist
-        every_token = torch.arange(len(ids), device=ids.device)
-        return F.embedding_bag(
-            every_token, features.flat_token_embeddings(), offsets, mode="mean", include_last_offset=True
-        )
-    if not (torch.is_grad_enabled() and features.table.requires_grad):
-        return row_means(features.embedding, ids, offsets)
-    if features.sparse_gradient:
-        return _SparseMean.apply(features.table, ids, offsets)
-    return F.embedding_bag(ids, features.table, offsets, mode="mean", include_last_offset=True)
+    if features.dropout:  # each token has its own mask, so here the tokens' embeddings must exist
+        return _means(features.flat_token_embeddings(), torch.arange(len(ids), device=ids.device), offsets)
+    table = features.embedding.weight
+    if torch.is_grad_enabled() and table.requires_grad:
+        return _means(table, ids, offsets)
+    return row_means(features.embedding, ids, offsets)
 
 
-class _SparseMean(torch.autograd.Function):
-    """`embedding_bag` in mean mode whose gradient holds each row of the batch once.
+def row_means(embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: Tensor) -> Tensor:
+    """Mean of the rows of each text without a gradient, (N, D), by the compiled kernel where it serves, else by torch.
 
-    torch's own sparse gradient has one entry a token, four to five times as many, to be sorted and added up later;
-    here the backward pass is an `embedding_bag` too, over the sentences that contain each row.
+    Text i of N is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero. Means of compact tables are float32.
     """
+    if is_plain(embedding) and kernels() is not None:
+        arrays = ids.contiguous().numpy(), offsets.contiguous().numpy()
+        return torch.from_numpy(in_numpy(embedding).means(*arrays, threads=torch.get_num_threads()))
+    if isinstance(embedding, CompactEmbedding):
+        return _means(embedding(ids), torch.arange(len(ids), device=ids.device), offsets)
+    return _means(embedding.weight.detach(), ids, offsets)
 
-    @staticmethod
-    def forward(ctx: Any, table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:  # noqa: ANN401
-        ctx.save_for_backward(ids, offsets)
-        ctx.table_shape = table.shape
-        return F.embedding_bag(ids, table, offsets, mode="mean", include_last_offset=True)
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        ids, offsets = ctx.saved_tensors
-        counts = offsets.diff()
-        sentences = torch.arange(len(counts), device=ids.device).repeat_interleave(counts)
-        sorted_ids, order = ids.sort(stable=True)
-        rows, occurrences = sorted_ids.unique_consecutive(return_counts=True)
-        values = F.embedding_bag(
-            sentences[order],
-            gradient / counts[:, None],
-            F.pad(occurrences.cumsum(0), (1, 0)),
-            mode="sum",
-            include_last_offset=True,
-        )
-        return (
-            torch.sparse_coo_tensor(rows[None], values, ctx.table_shape, is_coalesced=True, check_invariants=False),
-            None,
-            None,
-        )
+def _means(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
+    return F.embedding_bag(rows, table, offsets, mode="mean", include_last_offset=True)
+
+
+def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
+    """Whether kernels can read a table as it is: on the CPU, of a type that `Table` has, not wrapped by anything."""
+    table = embedding.weight
+    compact = isinstance(embedding, CompactEmbedding)
+    return (
+        type(table) in (Tensor, nn.Parameter)  # no wrapper, such as those of distributed training
+        and table.device.type == "cpu"
+        and table.dtype in ({torch.float16, *INTEGERS} if compact else {torch.float32})
+        and table.is_contiguous()
+        and (not compact or embedding.scale is None or embedding.scale.dtype == torch.float32)
+        and not torch.compiler.is_compiling()
+        and table.data_ptr() % table.element_size() == 0  # not so in some files, which are mapped as they are
+    )

@@ -16,30 +16,17 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds
 
 @dataclass(frozen=True)
 class SentenceBatch:
-    """B sentences of at most L ids.
+    """B sentences of at most L ids."""
 
-    Attributes:
-        ids: int64 (B, L): each sentence, its end, and the pad id behind it.
-        mask: bool (B, L): True but where a row is filled up.
-        special: The ids that are not text.
-    """
-
-    ids: Tensor
-    mask: Tensor
+    ids: Tensor  # int64 (B, L): each sentence, its end, and the pad id behind it
+    mask: Tensor  # bool (B, L): True but where a row is filled up
     special: SpecialIds
 
     @classmethod
     def of(
         cls, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64], special: SpecialIds, max_length: int
     ) -> SentenceBatch:
-        """A batch of flat ids.
-
-        Args:
-            ids: integers (total,).
-            offsets: int64 (B + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
-            special: the ids that are not text.
-            max_length: longer sentences are cut; the end of sentence counts.
-        """
+        """A batch of flat ids: sentence i is ids[offsets[i]:offsets[i + 1]], cut to `max_length`, its end included."""
         counts = np.minimum(np.diff(offsets), max_length - 1)
         columns = np.arange(int(counts.max(initial=0)) + 1)[None]
         inside = columns < counts[:, None]

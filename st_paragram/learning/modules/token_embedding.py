@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors.torch import load_file, save
@@ -15,9 +15,13 @@ from st_paragram.core.encoding.directory import WEIGHTS_FILE
 from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding
 from st_paragram.learning.modules.flat_features import FlatFeatures, flat_features
+
+if TYPE_CHECKING:
+    import sentencepiece
 
 _Module = TypeVar("_Module", bound="TokenEmbedding")
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
@@ -39,10 +43,10 @@ class TokenEmbedding(InputModule):
     # Saved pipelines name the public path, which stays when files move.
     __module__ = "st_paragram"
 
-    config_keys: list[str] = ["embedding_dimension", "tokenizer_kind", "tokenizer_options", "dropout"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "token_embedding_config.json"
     save_in_root = True
     tokenizer: Tokenizer  # type: ignore[assignment]
+    embedding: nn.Embedding | CompactEmbedding
 
     def __init__(
         self,
@@ -50,20 +54,10 @@ class TokenEmbedding(InputModule):
         embedding_dimension: int | None = None,
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
-        sparse_gradient: bool = False,
     ) -> None:
-        """Make the table, or take one.
+        """Make the table, or take `weights`, float (len(tokenizer), D); a compact one can only encode.
 
-        Args:
-            tokenizer: turns texts into ids.
-            embedding_dimension: D of a new table drawn from N(0, 1) with torch's random generator.
-            weights: a table, float (len(tokenizer), D), in place of a new one; a compact one can only encode.
-            dropout: probability with which each component of a token's embedding is dropped in training.
-            sparse_gradient: give the table sparse gradients (the rows of the batch), as `RowLazyAdam` needs them.
-
-        Raises:
-            SettingsError: no tokenizer, neither or both of dimension and weights, a table of another size, a dropout
-                outside [0, 1).
+        `dropout` is the probability with which each component of a token's embedding is dropped in training.
         """
         super().__init__()
         if not hasattr(tokenizer, "pack"):
@@ -75,19 +69,15 @@ class TokenEmbedding(InputModule):
             raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
         if weights is None:
             weights = torch.randn(len(tokenizer), embedding_dimension or 0)
-        table = weights if isinstance(weights, Tensor) else weights.weight
-        if table.ndim != 2 or len(table) != len(tokenizer):
+        compact = isinstance(weights, CompactEmbedding)
+        self.embedding = weights if compact else nn.Embedding.from_pretrained(weights, freeze=False)
+        if len(table := self.embedding.weight) != len(tokenizer):
             raise SettingsError(f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids")
         self.tokenizer = tokenizer
-        self.embedding: nn.Embedding | CompactEmbedding = (
-            nn.Embedding.from_pretrained(weights, freeze=False) if isinstance(weights, Tensor) else weights
-        )
         self.dropout = dropout
-        self.sparse_gradient = sparse_gradient
+        self.training = not compact
         #: Threads that encode texts; as many as torch uses if None.
         self.num_threads: int | None = None
-        #: Called with the ids before their rows are read: a lazy optimizer brings the rows up to date here.
-        self.before_lookup: Callable[[Tensor], None] | None = None
 
     @property
     def max_seq_length(self) -> int | None:
@@ -99,51 +89,25 @@ class TokenEmbedding(InputModule):
         """D."""
         return self.embedding.embedding_dim
 
-    @property
-    def tokenizer_kind(self) -> str:
-        """The tokenizer's kind."""
-        return self.tokenizer.kind
-
-    @property
-    def tokenizer_options(self) -> dict[str, Any]:
-        """The tokenizer's options."""
-        return self.tokenizer.options
-
     def get_embedding_dimension(self) -> int:
         """D."""
         return self.embedding_dimension
 
-    def train(self: _Module, mode: bool = True) -> _Module:
-        """Switch dropout on or off.
+    def get_config_dict(self) -> dict[str, Any]:
+        """What `save` writes beside tokenizer and table."""
+        tokenizer = {"tokenizer_kind": self.tokenizer.kind, "tokenizer_options": self.tokenizer.options}
+        return {"embedding_dimension": self.embedding_dimension, **tokenizer, "dropout": self.dropout}
 
-        Raises:
-            SettingsError: a compact table, which cannot be trained.
-        """
+    def train(self: _Module, mode: bool = True) -> _Module:
+        """Switch dropout on or off; a compact table is refused, which cannot be trained."""
         if mode and isinstance(self.embedding, CompactEmbedding):
             raise SettingsError(
                 f"a table of {self.embedding.kind.value} cannot be trained; load the original float32 model"
             )
         return super().train(mode)
 
-    def preprocess(
-        self,
-        inputs: Sequence[Any],
-        prompt: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> dict[str, Tensor]:
-        """Encode texts, or pack lists of ids.
-
-        Args:
-            inputs: B strings, or B lists of the tokenizer's ids.
-            prompt: put before each text.
-            kwargs: ignored (the interface of sentence-transformers).
-
-        Returns:
-            `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,).
-
-        Raises:
-            SettingsError: an input that is neither text nor ids of the tokenizer, or a prompt for ids.
-        """
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
+        """Flat features of B strings, each after the prompt, or of B lists of the tokenizer's ids."""
         if all(isinstance(text, str) for text in inputs):
             texts = [prompt + text for text in inputs] if prompt else inputs
             threads = self.num_threads or torch.get_num_threads()
@@ -156,11 +120,8 @@ class TokenEmbedding(InputModule):
         return flat_features(*self.tokenizer.pack(inputs))
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Attach the table to flat features; the pooling module does the arithmetic."""
-        if self.before_lookup is not None:
-            self.before_lookup(features["input_ids"])
-        dropout = self.dropout if self.training else 0.0
-        return FlatFeatures(features, self.embedding, dropout, self.sparse_gradient)
+        """Attach the table to flat features; the module behind does the arithmetic."""
+        return FlatFeatures(features, self.embedding, self.dropout if self.training else 0.0)
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
         """Write configuration, tokenizer and table (always as safetensors)."""
@@ -170,16 +131,8 @@ class TokenEmbedding(InputModule):
         (Path(output_path) / WEIGHTS_FILE).write_bytes(save(tensors))
 
     @classmethod
-    def load(  # type: ignore[override]
-        cls: type[_Module],
-        model_name_or_path: str,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> _Module:
-        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub.
-
-        Raises:
-            ModelDirectoryError: a file is missing.
-        """
+    def load(cls: type[_Module], model_name_or_path: str, **kwargs: Any) -> _Module:  # type: ignore[override] # noqa: ANN401
+        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
 
         def path(name: str) -> Path:
@@ -189,14 +142,50 @@ class TokenEmbedding(InputModule):
             return Path(found)
 
         config = read_json(path(cls.config_file_name))
-        kind, options = cls.tokenizer_in(config)
-        tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), options)
+        content = path(tokenizer_file(config["tokenizer_kind"])).read_bytes()
+        tokenizer = load_tokenizer(config["tokenizer_kind"], content, config["tokenizer_options"])
         tensors = load_file(path(WEIGHTS_FILE))
         table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
         compact = table.dtype in {torch.float16, *INTEGERS}
         return cls(tokenizer, weights=CompactEmbedding(table, scale) if compact else table, dropout=config["dropout"])
 
-    @classmethod
-    def tokenizer_in(cls, config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Kind and options of the tokenizer that a saved configuration names."""
-        return config["tokenizer_kind"], config["tokenizer_options"]
+
+class SentencePieceEmbedding(TokenEmbedding):
+    """`TokenEmbedding` on sentencepiece.
+
+    Example:
+        >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
+        >>> embedding = SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64)
+        >>> pipeline(embedding, device="cpu").encode(["a sentence"]).shape
+        (1, 64)
+    """
+
+    __module__ = "st_paragram"
+
+    tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        vocabulary: SentencePieceTokenizer | bytes | str | Path | sentencepiece.SentencePieceProcessor,
+        embedding_dimension: int | None = None,
+        weights: Tensor | CompactEmbedding | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        """Make the table, or take one; all but `vocabulary` is as in `TokenEmbedding`.
+
+        `vocabulary` is the tokenizer, or what `SentencePieceTokenizer` makes one of: the path of a `.model` file, its
+        bytes, or the model as sentencepiece has loaded it. Texts are lower-cased then.
+        """
+        made = vocabulary if isinstance(vocabulary, SentencePieceTokenizer) else SentencePieceTokenizer(vocabulary)
+        super().__init__(made, embedding_dimension, weights, dropout)
+
+
+def token_embedding(
+    tokenizer: Tokenizer,
+    embedding_dimension: int | None = None,
+    weights: Tensor | CompactEmbedding | None = None,
+    dropout: float = 0.0,
+) -> TokenEmbedding:
+    """The first module for a tokenizer: `SentencePieceEmbedding` for sentencepiece, `TokenEmbedding` for another."""
+    made = SentencePieceEmbedding if isinstance(tokenizer, SentencePieceTokenizer) else TokenEmbedding
+    return made(tokenizer, embedding_dimension, weights, dropout)  # type: ignore[arg-type] # of the kind just asked for

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from torch import Tensor, nn
+from transformers.utils import logging
 
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.learning.modules.progress_bars import no_progress_bars
 
 _PROJECTIONS = (".q_proj", ".k_proj", ".v_proj")
 # What no text spells stands in for padding and end in `tokenizer.json`: noncharacters of Unicode.
@@ -31,23 +32,14 @@ _PAD, _END = "\ufdd2", "\ufdd3"
 
 @dataclass(frozen=True)
 class TransformerShape:
-    """The sizes of a transformer.
+    """The sizes of a transformer."""
 
-    Attributes:
-        dim: Components of a state.
-        layers: Number of layers.
-        heads: Heads of an attention; they share `dim` out among them.
-        ffn_dim: Units of a feed-forward network.
-        dropout: Probability that a component is dropped in training.
-        max_length: Positions; longer sentences are cut, their end of sentence included.
-    """
-
-    dim: int
+    dim: int  # components of a state
     layers: int
-    heads: int
-    ffn_dim: int
+    heads: int  # of an attention; they share `dim` out among them
+    ffn_dim: int  # units of a feed-forward network
     dropout: float = 0.0
-    max_length: int = 512
+    max_length: int = 512  # positions; longer sentences are cut, their end of sentence included
 
 
 @dataclass(frozen=True)
@@ -59,11 +51,7 @@ class SpecialIds:
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The control pieces of a sentencepiece vocabulary: `<s>`, which no text has, pads, and `</s>` ends.
-
-    Raises:
-        SettingsError: it has none, or it is another tokenizer.
-    """
+    """The control pieces of a sentencepiece vocabulary: `<s>`, which no text has, pads, and `</s>` ends."""
     if not isinstance(tokenizer, SentencePieceTokenizer):
         raise SettingsError(f"a transformer reads sentencepiece ids, not {tokenizer.kind} ids; prepare the text again")
     pad, end = tokenizer.processor.bos_id(), tokenizer.processor.eos_id()
@@ -73,51 +61,21 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
 
 
 def transformer_pipeline(
-    tokenizer: Tokenizer,
-    shape: TransformerShape,
-    latent_dim: int,
-    device: str | None = None,
-    **settings: Any,  # noqa: ANN401
+    tokenizer: Tokenizer, shape: TransformerShape, latent_dim: int, device: str | None = None
 ) -> SentenceTransformer:
     """A new encoder: `Transformer`, `Pooling` (mean) and `Dense` (no bias), all of sentence-transformers.
 
-    Linear maps begin as Xavier's uniform ones with biases of 0, embeddings as N(0, 1 / dim).
-
-    Args:
-        tokenizer: of sentencepiece.
-        shape: of the transformer.
-        latent_dim: components of a sentence.
-        device: torch device; chosen by sentence-transformers if not given.
-        settings: further arguments of `SentenceTransformer`; the similarity is cosine by default.
-
-    Raises:
-        SettingsError: another tokenizer, or one without `<s>` and `</s>`.
-        ModelDirectoryError: a tokenizer that cannot become a `tokenizer.json`.
+    Linear maps begin as Xavier's uniform ones with biases of 0, embeddings as N(0, 1 / dim). The tokenizer is
+    sentencepiece with `<s>` and `</s>`, and `latent_dim` the number of components of a sentence.
     """
+    from transformers import MarianConfig
+    from transformers.models.marian.modeling_marian import MarianEncoder
+
     special = special_ids(tokenizer)
     if tokenizer.options["segmentation"] != "none":
         raise SettingsError(
             "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segmentation jieba"
         )
-    if shape.dim % shape.heads:
-        raise SettingsError(f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads")
-    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
-        _write_untrained(Path(folder), tokenizer, shape, special)
-        transformer = Transformer(folder, max_seq_length=shape.max_length)
-    encoder: Any = transformer.model
-    encoder.embed_positions.requires_grad_(False)  # which reading has undone
-    initialise(encoder, special)
-    dense = Dense(shape.dim, latent_dim, bias=False, activation_function=nn.Identity())
-    nn.init.xavier_uniform_(dense.linear.weight)
-    modules: list[nn.Module] = [transformer, Pooling(shape.dim, pooling_mode="mean"), dense]
-    return SentenceTransformer(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
-
-
-def _write_untrained(folder: Path, tokenizer: Tokenizer, shape: TransformerShape, special: SpecialIds) -> None:
-    """The files that sentence-transformers makes its module of."""
-    from transformers import MarianConfig
-    from transformers.models.marian.modeling_marian import MarianEncoder
-
     config = MarianConfig(
         vocab_size=len(tokenizer),
         d_model=shape.dim,
@@ -136,21 +94,23 @@ def _write_untrained(folder: Path, tokenizer: Tokenizer, shape: TransformerShape
         decoder_start_token_id=special.end,
         forced_eos_token_id=None,
     )
-    MarianEncoder(config).save_pretrained(folder)
-    stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
+    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
+        MarianEncoder(config).save_pretrained(folder)
+        stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
+        transformer = Transformer(folder, max_seq_length=shape.max_length)
+    encoder: Any = transformer.model
+    encoder.embed_positions.requires_grad_(False)  # which reading has undone
+    initialise(encoder, special)
+    dense = Dense(shape.dim, latent_dim, bias=False, activation_function=nn.Identity())
+    nn.init.xavier_uniform_(dense.linear.weight)
+    modules: list[nn.Module] = [transformer, Pooling(shape.dim, pooling_mode="mean"), dense]
+    return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
 def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int, ends: int = 1) -> Any:  # noqa: ANN401
-    """The tokenizer as stock readers have it, a `PreTrainedTokenizerFast`.
+    """A sentencepiece tokenizer as stock readers have it, a `PreTrainedTokenizerFast`.
 
-    Args:
-        tokenizer: of sentencepiece.
-        special: the ids that fill up and end a text.
-        max_length: longer texts are cut, their ends included.
-        ends: ends of sentence after each text.
-
-    Raises:
-        ModelDirectoryError: a tokenizer that cannot become a `tokenizer.json`.
+    It puts so many ends of sentence after each text, and cuts texts that are longer with them.
     """
     from tokenizers import Tokenizer as StockTokenizer
     from tokenizers.processors import TemplateProcessing
@@ -177,11 +137,8 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
     """Give a transformer the weights to begin with: Xavier's uniform linear maps, embeddings of N(0, 1 / dim).
 
     Queries, keys and values begin in the range of one matrix that makes all three, as in fairseq: its fan-out is three
-    times as large, so the range is smaller by the root of 2.
-
-    Args:
-        module: an encoder or a decoder; tables of positions, which are not trained, stay.
-        special: the row of `pad` becomes zero.
+    times as large, so the range is smaller by the root of 2. The row of `pad` becomes zero; tables of positions, which
+    are not trained, stay.
     """
     for name, part in module.named_modules():
         if isinstance(part, nn.Linear):
@@ -195,17 +152,20 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
 
 
 def pooled_states(pipeline: SentenceTransformer, ids: Tensor, mask: Tensor) -> Tensor:
-    """The mean of a pipeline's states, before its linear map.
-
-    Args:
-        pipeline: as `transformer_pipeline` makes it.
-        ids: int64 (B, L), each row ended and filled up.
-        mask: bool (B, L): True but where it is filled up.
-
-    Returns:
-        float (B, dim).
-    """
+    """The mean of a pipeline's states, float (B, dim), before its linear map; arguments are of a `SentenceBatch`."""
     encoder: Any = pipeline[0].model
     states = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     weights = mask.to(states.dtype)
     return torch.bmm((weights / weights.sum(1, keepdim=True))[:, None], states)[:, 0]
+
+
+@contextmanager
+def no_progress_bars() -> Iterator[None]:
+    """Within the block transformers shows no progress bars for files of weights that it writes or reads."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -15,7 +15,6 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +50,9 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     found = [(row, known[piece]) for row in range(len(tokenizer)) if (piece := tokenizer.piece(row)) and piece in known]
     found.append((tokenizer.unknown_id, embedding.tokenizer.unknown_id))
     rows = embedding.embedding
-    source = rows.to_float32() if isinstance(rows, CompactEmbedding) else rows.weight.detach()
     table = torch.randn(len(tokenizer), dim)
     into, out_of = torch.tensor(found).T
-    table[into] = source[out_of].float()
+    table[into] = rows(out_of).detach().float()
     logger.info(f"{len(found) - 1:,} of {len(tokenizer):,} pieces begin as they are in {model}")
     return table
 

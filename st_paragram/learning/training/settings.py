@@ -12,7 +12,9 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import Tokens
 
-Encoder = Literal["sp", "word", "trigram", "blstm"]
+Encoder = Literal["sp", "word", "trigram", "blstm", "blstm-word"]
+#: The encoders that know the order of tokens.
+RECURRENT: tuple[Encoder, ...] = ("blstm", "blstm-word")
 
 
 @settings
@@ -31,14 +33,16 @@ class TrainingSettings:
         "sp",
         "encoder: the mean of sentencepiece embeddings (sp), word embeddings (word) or character trigram "
         "embeddings (trigram), or the mean of the states of a bidirectional LSTM over sentencepiece pieces "
-        "(blstm)",
+        "(blstm) or words (blstm-word)",
     )
     dim: int = setting(1024, "components of an embedding", ge=1)
-    hidden_dim: int = setting(150, "LSTM units per direction; blstm embeddings have twice as many components", ge=1)
+    hidden_dim: int = setting(
+        150, "LSTM units per direction; embeddings of blstm and blstm-word have twice as many components", ge=1
+    )
     scramble: float = setting(
         0.0,
-        "probability of shuffling the pieces of a sentence in training, drawn again in each epoch; only "
-        "for blstm, because a mean ignores order",
+        "probability of shuffling the tokens of a sentence in training, drawn again in each epoch; only "
+        "for blstm and blstm-word, because a mean ignores order",
         ge=0,
         le=1,
     )
@@ -99,9 +103,11 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check what concerns several settings, and files."""
-        if self.scramble and self.encoder != "blstm":
-            raise SettingsError(f"scramble is {self.scramble:g}, but {self.encoder} knows no order; it is for blstm")
-        if self.init and self.encoder == "blstm":
+        recurrent = self.encoder in RECURRENT
+        if self.scramble and not recurrent:
+            seen = f"scramble is {self.scramble:g}, but {self.encoder} knows no order"
+            raise SettingsError(f"{seen}; it is for {' and '.join(RECURRENT)}")
+        if self.init and recurrent:
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
         if self.teacher and (wrong := folder_for_file(self.teacher, "a .npy file")):
             raise SettingsError(f"{wrong}; name a file")
@@ -125,4 +131,5 @@ TOKENS_OF: dict[Encoder, Tokens] = {
     "word": "word",
     "trigram": "trigram",
     "blstm": "sentencepiece",
+    "blstm-word": "word",
 }

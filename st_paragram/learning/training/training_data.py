@@ -33,7 +33,10 @@ _FROM_THE_WEB = (
     "run `st-paragram bitext --lang {0}`, which fetches public parallel text and makes data/en-{0}.h5 (or "
     "`st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5` with your own text)"
 )
-_PARAPHRASES = "make data/en-en.h5 with `st-paragram prepare --lang en --text FILE --output data/en-en.h5`"
+_PARAPHRASES = (
+    "make data/en-en.h5 with `st-paragram prepare --lang en --text FILE --output data/en-en.h5`, with `--cleaning "
+    "paranmt` if the rows are `sentence TAB paraphrase TAB score`"
+)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 _STORE = (".h5", ".hdf5")
 _STORES = "stores"  # of texts, in the cache

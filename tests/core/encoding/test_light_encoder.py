@@ -27,8 +27,7 @@ from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding
 
 HARD = ["", " ", "\ufffd", "a\x00b", "İstanbul", "ΟΔΟΣ", "\ud800x", "한국어", "x" * 300, "\u2581", "naïve café"]
 

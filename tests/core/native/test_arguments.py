@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from st_paragram.core.native import kernels
-from st_paragram.learning.modules.row_means import row_means
+from st_paragram.learning.modules.mean_pool import row_means
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 

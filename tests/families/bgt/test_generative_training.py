@@ -19,7 +19,7 @@ from st_paragram.families.bgt.translation_elbo import annealed
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -18,7 +18,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, sharing
 from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 def unit(rows, dim=5, seed=0, dtype=torch.float32):

@@ -16,7 +16,7 @@ from st_paragram.families.muse.settings import MuseData
 from st_paragram.families.muse.tasks import TaskBatch, file_rows
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -18,7 +18,7 @@ from st_paragram.core.settings import read
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 FAMILY = family_named("muse")
 QUICK = (

@@ -17,8 +17,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 DIMENSION = 38  # no multiple of what kernels compute at a time, and even for int4
 PROMPTS = {"query": "ba ce ", "passage": "di "}

@@ -15,7 +15,7 @@ from st_paragram.core.encoding.find import SHIPPED, commit_of, default_model, fi
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.record import cached_commit, new_record
 from st_paragram.tools.search.index_folder import with_commit
 from st_paragram.tools.search.search_index import SearchIndex

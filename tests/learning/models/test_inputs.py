@@ -7,7 +7,7 @@ from support.columns import columns, iterables, tables
 
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.untrained import random_model
 from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 TEXTS = ["ba ce di", "", "Ω", "fo gu ha je"]
 

@@ -15,7 +15,7 @@ import st_paragram
 from st_paragram.core.encoding.table import TableType
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 @pytest.fixture(params=list(TableType))

@@ -15,7 +15,7 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import gives_unit_vectors
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 TEXTS = ["ba ce di", "Ha JE ki lo mu na", "ba Ω ce", "fo", "zu" * 40]
 ARGUMENTS = [

@@ -15,10 +15,10 @@ from transformers.utils import logging
 
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError
-from st_paragram.learning.modules.progress_bars import no_progress_bars
 from st_paragram.learning.modules.transformer_encoder import (
     SpecialIds,
     TransformerShape,
+    no_progress_bars,
     pooled_states,
     special_ids,
     transformer_pipeline,
@@ -193,11 +193,6 @@ def test_segmentation_is_refused(vocabulary):
     with pytest.raises(SettingsError, match="segmented by jieba") as caught:
         transformer_pipeline(segmenting, SHAPE, LATENT, "cpu")
     assert "\n" not in str(caught.value)
-
-
-def test_heads_must_divide_the_states(vocabulary):
-    with pytest.raises(SettingsError, match="dim is 16 and heads 3"):
-        transformer_pipeline(vocabulary, TransformerShape(16, 1, 3, 8), LATENT, "cpu")
 
 
 @pytest.mark.parametrize("shown", [True, False])

@@ -61,7 +61,9 @@ def test_rows_are_tokenized_once(data, vocabulary, monkeypatch):
 
 def test_what_is_not_two_columns_of_texts_is_refused(data, vocabulary):
     labelled = data.add_column("score", [1.0] * len(data))
-    with pytest.raises(SettingsError, match=r"has columns english \(string\), other \(string\), score \(float64\); two"):
+    with pytest.raises(
+        SettingsError, match=r"has columns english \(string\), other \(string\), score \(float64\); two"
+    ):
         store_of(labelled, vocabulary)
     with pytest.raises(SettingsError, match="train_dataset 'b' has columns english"):
         store_of(DatasetDict(a=data, b=labelled), vocabulary)
@@ -72,5 +74,7 @@ def test_what_is_not_two_columns_of_texts_is_refused(data, vocabulary):
 
 
 def test_a_model_that_it_cannot_train_is_refused_in_one_line(tmp_path, data, pairs):
-    with pytest.raises(SettingsError, match="models that begin with TokenEmbedding, not WordEmbeddings; train this one"):
+    with pytest.raises(
+        SettingsError, match="models that begin with TokenEmbedding, not WordEmbeddings; train this one"
+    ):
         MegaBatchTrainer(lstm_pipeline([text for pair in pairs for text in pair]), arguments(tmp_path), data)

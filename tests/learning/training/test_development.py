@@ -11,7 +11,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, tr
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.families.psp import tune
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import development
 from st_paragram.learning.training.development import (
     built_in_pairs,

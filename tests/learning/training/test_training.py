@@ -15,7 +15,7 @@ from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.batch_order import EpochPermutation
 from st_paragram.learning.training.mega_batch import MegaBatchTexts

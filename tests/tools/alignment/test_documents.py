@@ -8,7 +8,7 @@ import torch
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.alignment import document_stage
 from st_paragram.tools.alignment.alignment import align
 from st_paragram.tools.alignment.document_list import DocumentPair, read_list

@@ -13,7 +13,7 @@ from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import MiningError, MissingExtraError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools import score_files
 from st_paragram.tools.bitext_mining import background, score_report
 from st_paragram.tools.bitext_mining.background import Background

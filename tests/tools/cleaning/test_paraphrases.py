@@ -16,7 +16,7 @@ from st_paragram.core.threads import usable_threads
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.cleaning import word_hashes
 from st_paragram.tools.cleaning.label import Label
 from st_paragram.tools.cleaning.overlap import Overlap, trigram_overlaps

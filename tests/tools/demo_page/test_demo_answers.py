@@ -16,7 +16,7 @@ from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import token_embedding
+from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.tools.demo_page import tabs, texts
 from st_paragram.tools.demo_page.comparison import _shown, compare, cosine_of, languages_of, nearest
 from st_paragram.tools.demo_page.models import Models

@@ -16,7 +16,7 @@ from st_paragram.core.encoding.packing import NumberType
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.embed_files import CollectionSettings, collection, embed_collection, read_embeddings, row_encoder
 from st_paragram.tools.embed_files.shard_stage import ShardStage
 from st_paragram.tools.stages.distributed import Cluster, ClusterExecutor

@@ -7,7 +7,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation import answer_retrieval
 from st_paragram.tools.evaluation.answer_retrieval import AnswerRetrievalRun, read_answer_tasks, score_answers
 from st_paragram.tools.evaluation.answer_task import AnswerTask, answer_scores, answer_task, right_ranks

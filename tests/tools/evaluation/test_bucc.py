@@ -10,7 +10,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.threshold import best_threshold, extract

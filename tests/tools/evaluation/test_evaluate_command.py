@@ -15,7 +15,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation import fetch, models
 from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, report, run_types
 from st_paragram.tools.evaluation.fetch import missing_data

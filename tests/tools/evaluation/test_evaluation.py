@@ -68,7 +68,7 @@ def test_the_evaluator_reports_what_correlate_finds():
     pairs = GradedPairs("x", ["a", "a", "b"], ["b", "c", "b"], [1.0, 2.0, 5.0])
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
     from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-    from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+    from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
     vocabulary = SentencePieceTokenizer(train_vocabulary(["a b c", "c b a"] * 5, 20))
     model = pipeline(SentencePieceEmbedding(vocabulary, 4), device="cpu")

@@ -10,7 +10,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.sts import hard as hard_sts
 from st_paragram.tools.evaluation.sts.hard import (

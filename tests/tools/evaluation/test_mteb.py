@@ -18,7 +18,7 @@ import st_paragram
 from st_paragram.errors import EvaluationError, MissingExtraError, ParagramError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.mteb import model as mteb_model
 from st_paragram.tools.evaluation.mteb.data import read_local_data
 from st_paragram.tools.evaluation.mteb.model import register

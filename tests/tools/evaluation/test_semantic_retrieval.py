@@ -11,7 +11,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.benchmarks import report
 from st_paragram.tools.evaluation.record import read_records
 from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, write_retrieval_set

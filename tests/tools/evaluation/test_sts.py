@@ -457,7 +457,7 @@ def model_directory(tmp_path_factory):
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
     from st_paragram.learning.models import directory as model_directory
     from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-    from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+    from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
     words = [f"{one}{two} {three}" for one in "abcdxy" for two in "abcdxy" for three in "abcdxy"]
     vocabulary = SentencePieceTokenizer(train_vocabulary(words, size=20))

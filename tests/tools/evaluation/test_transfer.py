@@ -8,7 +8,7 @@ from st_paragram.errors import EvaluationError, TextError
 from st_paragram.families.muse.nli import LabelledPairs, NliRun, nli_files, read_nli, read_nli_sets, score_nli
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.benchmarks import benchmarks_in, report
 from st_paragram.tools.evaluation.record import new_record, read_records, write_records
 from st_paragram.tools.evaluation.transfer import LabelledTexts, TransferTask, read_transfer, transfer_tasks

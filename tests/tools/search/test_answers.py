@@ -14,7 +14,7 @@ from st_paragram.cli.main import main
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.background import Background
 from st_paragram.tools.search import index_metadata
 from st_paragram.tools.search.content import Content

@@ -13,7 +13,7 @@ from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.sentencepiece_embedding import SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.search import index_metadata
 from st_paragram.tools.search.search_index import SearchIndex
 from st_paragram.tools.search.settings import SearchSettings

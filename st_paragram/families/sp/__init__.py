@@ -1,1 +1,0 @@
-"""SP, the parent of P-SP: BiLSTM encoders and ParaNMT (ACL 2019)."""
