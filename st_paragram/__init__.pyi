@@ -11,7 +11,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer as 
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder as GenerativeEncoder
 from st_paragram.families.muse.losses import DualEncoderRankingLoss as DualEncoderRankingLoss
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder as DualEncoder
-from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers as EncoderWithTowers
+from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers as EncoderWithTowers
 from st_paragram.families.muse.side_by_side import SideBySide as SideBySide
 from st_paragram.families.muse.use_encoder import UseEncoder as UseEncoder
 from st_paragram.hub.push import push as push

@@ -36,7 +36,7 @@ class ConvolutionEncoder(Module):
     sets the buffer `bag_scale`.
     """
 
-    config_keys: list[str] = ["embedding_dimension", "filters", "layers", "widths", "keep_bag"]  # noqa: RUF012 - as declared by sentence-transformers
+    config_keys: list[str] = ["embedding_dimension", "filters", "layers", "widths", "keep_bag", "max_length"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "convolution_encoder_config.json"
     bag_scale: Tensor
 
@@ -47,6 +47,7 @@ class ConvolutionEncoder(Module):
         layers: int = 2,
         widths: Iterable[int] = (1, 2, 3, 5),
         keep_bag: bool = True,
+        max_length: int | None = None,
     ) -> None:
         """Make new layers with torch's random generator: Kaiming's uniform kernels, biases of 0.
 
@@ -56,13 +57,11 @@ class ConvolutionEncoder(Module):
             layers: 1 or 2.
             widths: of kernels, increasing, 1 to 5.
             keep_bag: use the bag of tokens next to the convolutions.
-
-        Raises:
-            SettingsError: sizes below 1, more layers, or widths out of range or order.
+            max_length: tokens of a text that are read, its two ends included; None: all.
         """
         super().__init__()
         self.embedding_dimension, self.filters = embedding_dimension, filters
-        self.layers, self.widths, self.keep_bag = layers, list(widths), keep_bag
+        self.layers, self.widths, self.keep_bag, self.max_length = layers, list(widths), keep_bag, max_length
         if min(embedding_dimension, filters) < 1:
             raise SettingsError(f"{embedding_dimension} components and {filters} filters; both must be at least 1")
         if not 1 <= layers <= _MOST_LAYERS:
@@ -79,11 +78,6 @@ class ConvolutionEncoder(Module):
             self.gate = nn.Parameter(torch.tensor(0.1))
             self.register_buffer("bag_scale", torch.tensor(1.0))
 
-    @property
-    def ends(self) -> int:
-        """Zero vectors that stand for the end of each text."""
-        return ENDS
-
     def get_embedding_dimension(self) -> int:
         """D."""
         return self.embedding_dimension
@@ -96,6 +90,7 @@ class ConvolutionEncoder(Module):
         """
         if not isinstance(features, FlatFeatures) or "cu_seq_lens_q" not in features:
             raise SettingsError("ConvolutionEncoder reads texts without padding; put TokenEmbedding right before it")
+        self._cut(features)
         tokens = features.flat_token_embeddings()
         layout = _Layout.of(features["cu_seq_lens_q"], len(tokens))
         rows = tokens.new_zeros(layout.rows, tokens.shape[1]).index_copy(0, layout.tokens, tokens)
@@ -107,6 +102,15 @@ class ConvolutionEncoder(Module):
             embedding = self.bag_scale * layout.means(rows) + self.gate * embedding
         features["sentence_embedding"] = embedding
         return features
+
+    def _cut(self, features: dict[str, Any]) -> None:
+        """Cut texts before anything is made for each of their tokens."""
+        offsets, most = features["cu_seq_lens_q"], (self.max_length or 0) - ENDS
+        counts = offsets.diff()
+        if self.max_length is not None and int(counts.max()) > most:
+            place = torch.arange(int(offsets[-1]), device=offsets.device) - offsets[:-1].repeat_interleave(counts)
+            features["input_ids"] = features["input_ids"][:, place < most]
+            features["cu_seq_lens_q"] = F.pad(counts.clamp(max=most).cumsum(0), (1, 0))
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
         """Write configuration and weights (always as safetensors)."""

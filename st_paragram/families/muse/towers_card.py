@@ -9,7 +9,7 @@ from st_paragram.core.version import installed_version
 from st_paragram.core.words import listed
 from st_paragram.errors import one_line
 from st_paragram.families.muse.card_facts import MUSE
-from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
+from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows
 from st_paragram.families.muse.towers_training import Curve
 from st_paragram.learning.models.card import Card, render

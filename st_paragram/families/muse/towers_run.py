@@ -10,7 +10,7 @@ import torch
 
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import output_lock
-from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
+from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import read_rows, vectors_of
 from st_paragram.families.muse.towers_card import towers_card
 from st_paragram.families.muse.towers_settings import TowersSettings

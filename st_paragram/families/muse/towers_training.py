@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from st_paragram.errors import TextError
 from st_paragram.families.muse.losses import ranking_loss, sharing
-from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
+from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, through
 from st_paragram.families.muse.towers_settings import TowersSettings

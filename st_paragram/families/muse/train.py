@@ -20,7 +20,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.families.muse.losses import DualEncoderTasks
 from st_paragram.families.muse.sampler import TaskSampler
-from st_paragram.families.muse.sentence_transformers_encoder import ConvolutionShape, DualEncoder, DualEncoderValues
+from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, DualEncoderValues
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
 from st_paragram.families.muse.t5_encoder import t5_modules, table_of
 from st_paragram.families.muse.tasks import TaskRows, all_rows
@@ -50,11 +50,11 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
     special, dim = special_ids(tokenizer), settings.dim
     table = initial_rows(tokenizer, settings.init, dim) if settings.init else torch.randn(len(tokenizer), dim)
     table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # what is not text, or unknown
-    convolution, modules = None, list[nn.Module]()
+    modules: list[nn.Module]
     if settings.architecture == "cnn":
-        convolution = ConvolutionShape(settings.filters, settings.layers, settings.keep_bag)
         embedding = token_embedding(tokenizer, weights=table, dropout=settings.dropout)
-        modules = [embedding, convolution.encoder(dim)]
+        sizes = {"keep_bag": settings.keep_bag, "max_length": settings.max_length}
+        modules = [embedding, ConvolutionEncoder(dim, settings.filters, settings.layers, **sizes)]
     else:
         sizes = (dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length)
         modules = t5_modules(tokenizer, TransformerShape(*sizes), settings.keep_bag)
@@ -63,7 +63,7 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
             # An empty text is its end alone: short enough not to count in others, but with a direction.
             table_of(modules[0])[special.end].normal_(std=0.01)
     lengths = (settings.max_length, settings.context_length)
-    values = DualEncoderValues(dict(tokenizer.options), dim, *lengths, convolution=convolution)
+    values = DualEncoderValues(dict(tokenizer.options), dim, *lengths)
     device = None if settings.device == "auto" else settings.device
     model = DualEncoder.of([*modules, towers(dim)], tokenizer, TaskHeads(dim), values, device)
     if settings.keep_bag:

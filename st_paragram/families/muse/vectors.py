@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from st_paragram.core.tokenizers.flat_ids import starts, truncate
 from st_paragram.families.muse.t5_encoder import is_t5, table_of
 from st_paragram.learning.modules.flat_features import flat_features, join_features
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
@@ -26,11 +25,11 @@ class SentenceVectors:
     """The vectors of sentences in a pipeline that ends with `towers`, before its last module.
 
     The pipeline is of `TokenEmbedding` and `ConvolutionEncoder`, or of `t5_modules`; `special` are the ids that end a
-    text and fill it up, `max_length` those that are read of a text, its `ends` included.
+    text and fill it up, `max_length` those that are read of a text.
     """
 
-    def __init__(self, model: SentenceTransformer, special: SpecialIds, max_length: int, ends: int) -> None:
-        self.model, self.special, self.max_length, self.ends = model, special, max_length, ends
+    def __init__(self, model: SentenceTransformer, special: SpecialIds, max_length: int) -> None:
+        self.model, self.special, self.max_length = model, special, max_length
 
     @property
     def table(self) -> Tensor:
@@ -46,22 +45,11 @@ class SentenceVectors:
         """Vectors of columns of texts as the encoder makes them, float (n, D) each."""
         device = self.table.device
         if isinstance(self.model[0], TokenEmbedding):
-            joined = join_features([flat_features(*self._cut(*column)) for column in columns])
+            joined = join_features([flat_features(*column) for column in columns])
             vectors = self._embedded({name: tensor.to(device) for name, tensor in joined.items()})
             return list(vectors.split([len(offsets) - 1 for _, offsets in columns]))
         batches = [SentenceBatch.of(*column, self.special, self.max_length).to(device) for column in columns]
         return [self._embedded({"input_ids": each.ids, "attention_mask": each.mask.long()}) for each in batches]
-
-    def cut(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Cut the texts of flat features to what is read of them."""
-        offsets = features["cu_seq_lens_q"]
-        if int(offsets.diff().max()) <= self.max_length - self.ends:
-            return features
-        return features | flat_features(*self._cut(features["input_ids"][0].numpy(), offsets.numpy()))
-
-    def _cut(self, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> FlatIds:
-        ids, counts = truncate(ids, np.diff(offsets), self.max_length - self.ends)
-        return ids, starts(counts)
 
     def _embedded(self, features: dict[str, Tensor]) -> Tensor:
         for module in list(self.model)[:-1]:

@@ -58,7 +58,8 @@ class MarginHardNegativeLoss(nn.Module):
             s, t = embeddings
             of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
             embeddings = [s, t, t[of_s], s[of_t]]
-        return margin_loss(*embeddings, self.margin)
+        s, t, negative_of_s, negative_of_t = embeddings
+        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
 
     def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         """Embeddings, float (B, D), of columns of B texts each."""

@@ -15,7 +15,7 @@ import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse import task_vectors
-from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
+from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows, read_rows, vectors_of
 from st_paragram.families.muse.towers_run import make_towers
 from st_paragram.families.muse.towers_settings import TowersSettings
@@ -127,7 +127,7 @@ def test_damaged_directories_are_refused(folders, tmp_path):
     assert whole["encoder"] == "finished" and whole["tasks"] == ["nli", "qa"]
     for change, message in (
         ({"dim": 17}, "not the towers of 17 components"),
-        ({"dim": 0}, "dim is 0"),
+        ({"dim": 0}, "a size below 1"),
         ({"tasks": 3}, "tasks"),
     ):
         configuration.write_text(json.dumps(whole | change))

@@ -71,7 +71,7 @@ def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
     card = Path("muse-cnn/README.md").read_text(encoding="utf-8")
     assert "ACL 2020" in card and "EMNLP 2022" not in card
     texts = [pair[0] for pair in make_pairs(3)]
-    ours, stock = st_paragram.load("muse-cnn"), SentenceTransformer("muse-cnn")
+    ours, stock = st_paragram.load("muse-cnn"), SentenceTransformer("muse-cnn", trust_remote_code=True)
     for way in ("encode", "encode_query", "encode_document"):
         assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
     assert ours.values.tasks == ("nli", "qa", "response", "translation")
