@@ -31,12 +31,13 @@ prefix before each text.
   st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip --output data/en-es.h5
   st-paragram prepare --lang es --text pairs.csv --columns english spanish --output data/en-es.h5
   st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped --output data/en-de.h5
-  st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
+  st-paragram prepare --lang en --text para-nmt-50m.txt --cleaning paranmt --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5
   st-paragram prepare --lang fr-es --sources mixture.yaml --output data/en-fr-es.h5
 
 Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` takes our list
-of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own.
+of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own. `--cleaning paranmt` is for rows
+`sentence TAB paraphrase TAB score`.
 """
 
 
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.preparation.prepare import prepare
 
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))
-    sources = sources_from(arguments, settings.languages)
+    sources = sources_from(arguments, settings.languages, settings.cleaning.further_columns)
     if not sources:
         raise SettingsError("no text; give at least one with --text, --moses or --sources")
     vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)

@@ -25,7 +25,6 @@ FILES = {
     "prepare --moses": "prepare --lang es --moses {} lines.txt --output o.h5",
     "prepare --vocab": "prepare --lang es --text pairs.tsv --vocab {} --output o.h5",
     "bitext": "bitext --lang es --no-download --text {} --output o.h5",
-    "paranmt": "paranmt --text {} --output o.h5",
     "pivot": "pivot --text en-es:{} --output o.tsv",
     "inspect": "inspect {}",
     "train --data": "train bitext --lang es --data {} --output o",
@@ -66,7 +65,6 @@ MODELS = {
     "align": f"align {SIDES} --output o.tsv --model {{}}",
     "index": "index lines.txt --output o --model {}",
     "search": "search index hello --model {}",
-    "paranmt": "paranmt --text scored.tsv --model {} --output o.h5",
     "evaluate": "evaluate {} --data folder --benchmarks tatoeba",
     "serve": "serve {} --port 0",
     "export": "export {} o",
@@ -77,7 +75,6 @@ MODELS = {
 # Where a file is expected that is written.
 OUTPUTS = {
     "prepare": "prepare --lang es --text pairs.tsv --output {}",
-    "paranmt": "paranmt --text scored.tsv --output {}",
     "pivot": "pivot --text en-es:pairs.tsv --output {}",
     "pivot --json": "pivot --text en-es:pairs.tsv --output o.tsv --json {}",
     "inspect --json": "inspect store.h5 --json {}",

@@ -6,13 +6,10 @@ import argparse
 import json
 
 import pytest
-from st_paragram.families.sp import paranmt_command as paranmt
-from st_paragram.families.sp.paranmt import ParanmtSettings
-
 from st_paragram.cli import bitext, pivot, prepare
 from st_paragram.core.settings import given
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning.config import default_cleaning, only_length
+from st_paragram.tools.cleaning.config import default_cleaning, named_cleaning, only_length, parse_cleaning
 from st_paragram.tools.options.preparation import settings_from
 from st_paragram.tools.options.text import cleaning_from
 from st_paragram.tools.preparation.pivot_pairs import PivotSettings
@@ -26,8 +23,6 @@ TEXT = """--text a --moses a b --cap 3 --cleaning paper --min-length 1 --max-len
 OPTIONS = {
     prepare: f"--lang es --output o.h5 {TEXT} {STORE}",
     bitext: f"--lang es --output o.h5 --corpus c --mirror m --folder f --parallel 2 --no-download {TEXT} {STORE}",
-    paranmt: f"""--text a --output o.h5 --lang en --cap 3 --sim-low 0.1 --sim-high 0.9 --overlap 0.5 --min-length 1
-        --max-length 2 --columns 5 --score-column 4 --model m --label-column 5 --label de --lid {STORE}""",
     pivot: """--text en-de:a --lang en --output o --min-words 1 --min-pivot-letters 2 --most-sentences 3 --most-pairs 4
         --seed 5 --drop-invalid --json j""",
 }
@@ -41,7 +36,7 @@ def parse(command, words):
 
 @pytest.mark.parametrize(
     ("command", "cls"),
-    [(prepare, PrepareSettings), (bitext, PrepareSettings), (paranmt, ParanmtSettings), (pivot, PivotSettings)],
+    [(prepare, PrepareSettings), (bitext, PrepareSettings), (pivot, PivotSettings)],
 )
 def test_every_option_is_there(command, cls):
     values = given(parse(command, OPTIONS[command]), cls)
@@ -106,39 +101,11 @@ def test_a_vocabulary_is_as_large_as_the_text_can_teach(pairs, pieces):
     assert PrepareSettings(("en", "es"), vocab_size=123).pieces(pairs) == 123
 
 
-def test_paraphrases_are_filtered_as_in_the_paper():
+def test_scored_paraphrases_are_filtered_as_in_the_paper():
+    listed = named_cleaning("paranmt")
     length, overlap = {"length": {"min_length": 5, "max_length": 40}}, {"overlap": {"max_overlap": 0.7}}
     score = {"paraphrase_score": {"low": 0.4, "high": 1.0, "column": 0}}
-    duplicates = {"duplicates": {"on": ["pair"], "copies": "one"}}
-    assert ParanmtSettings().cleaning().as_json() == [length, score, overlap, duplicates]
-    scored = ParanmtSettings(model="p-sp-es", label_column=4, lid=True).cleaning().as_json()
-    by_model = {"paraphrase_score": {"low": 0.4, "high": 1.0, "model": "p-sp-es"}}
-    assert scored == [length, {"label": {"column": 1, "value": "en"}}, overlap, {"language": {}}, by_model, duplicates]
-
-
-@pytest.mark.parametrize(
-    ("settings", "further"),
-    [
-        ({}, 1),
-        ({"model": "m"}, 0),
-        ({"label_column": 5}, 3),
-        ({"model": "m", "label_column": 3}, 1),
-        ({"columns": 6}, 4),
-    ],
-)
-def test_columns_behind_the_sentences(settings, further):
-    assert ParanmtSettings(**settings).further_columns == further
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"overlap": 1.5}, "overlap is 1.5; it must be less than or equal to 1"),
-        ({"score_column": 2}, "score_column is 2; it must be greater than or equal to 3"),
-        ({"label_column": 0}, "label_column is 0; it must be greater than or equal to 3"),
-        ({"min_length": 0}, "min_length is 0; it must be greater than or equal to 1"),
-    ],
-)
-def test_wrong_filters_are_refused(wrong, message):
-    with pytest.raises(SettingsError, match=message):
-        ParanmtSettings(**wrong)
+    assert listed.as_json() == [length, score, overlap, {"duplicates": {"on": ["pair"], "copies": "one"}}]
+    assert listed.further_columns == 1 and default_cleaning().further_columns == 0
+    label = {"label": {"column": 2, "value": "en"}}
+    assert parse_cleaning([label, {"paraphrase_score": {"model": "m"}}], "x").further_columns == 3

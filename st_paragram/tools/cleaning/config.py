@@ -19,6 +19,8 @@ from st_paragram.tools.cleaning.options import plain
 from st_paragram.tools.cleaning.registry import LANGUAGES, STEPS, needs_languages, option_names, step_class
 
 Made = TypeVar("Made")
+#: The lists of filters that come with the package.
+NAMED = ("default", "paper", "paranmt")
 _WHOLE: dict[str, type] = {Duplicates.name: Duplicates, NearDuplicates.name: NearDuplicates}  # for the whole text
 
 
@@ -66,6 +68,13 @@ class Cleaning:
         """
         return [step.make(languages) for step in self.steps]
 
+    @property
+    def further_columns(self) -> int:
+        """Columns that filters read behind the two texts."""
+        columns = [step.make(("en", "en")) for step in self.steps if step.name in ("label", "paraphrase_score")]
+        read = [each.column for each in columns if getattr(each, "model", None) is None]
+        return max((column + 1 for column in read), default=0)
+
     def as_json(self) -> list[dict[str, Any]]:
         """The list as JSON values; `parse_cleaning` reads it back."""
         steps = [{step.name: {name: plain(value) for name, value in step.options.items()}} for step in self.steps]
@@ -112,7 +121,7 @@ def read_cleaning(path: str | Path) -> Cleaning:
         items = yaml.load(Path(path).read_bytes(), _Loader)
     except OSError as error:
         seen = f"{path}: no list of filters can be read ({error.strerror})"
-        raise SettingsError(f"{seen}; give a YAML file, or default or paper") from error
+        raise SettingsError(f"{seen}; give a YAML file, or {', '.join(NAMED)}") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
     return parse_cleaning(items, str(path))
@@ -125,12 +134,13 @@ def default_cleaning() -> Cleaning:
         >>> from st_paragram import PrepareSettings, default_cleaning
         >>> settings = PrepareSettings(("en", "es"), cleaning=default_cleaning())
     """
-    return read_cleaning(Path(__file__).with_name("default.yaml"))
+    return named_cleaning("default")
 
 
-def paper_cleaning() -> Cleaning:
-    """The cleaning of the paper: `paper.yaml`."""
-    return read_cleaning(Path(__file__).with_name("paper.yaml"))
+def named_cleaning(name: str) -> Cleaning:
+    """A list that comes with the package, `default`, `paper` or `paranmt`, or that of a YAML file."""
+    listed = Path(__file__).with_name(f"{name}.yaml")
+    return read_cleaning(listed if name in NAMED else name)
 
 
 def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401

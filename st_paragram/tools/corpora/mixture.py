@@ -1,4 +1,4 @@
-"""A list of texts with a weight for each: what `st-paragram mix` reads and writes, and `st-paragram prepare` reads.
+"""A list of texts with a weight for each: what `st-paragram prepare --sources` reads.
 
     sources:
       talks: {path: talks.tsv.xz, languages: en-es, weight: 0.3}

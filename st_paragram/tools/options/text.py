@@ -47,7 +47,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.yaml",
-        help="list of texts with languages and weights, as written by `st-paragram mix`; repeatable",
+        help="list of texts with languages and weights; repeatable",
     )
     add(
         "--cap",
@@ -65,13 +65,13 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--cleaning",
         metavar="NAME|FILE.yaml",
-        help=f"list of filters: `default`, `paper`, or your own file (default: {default})",
+        help=f"list of filters: `default`, `paper`, `paranmt`, or your own file (default: {default})",
     )
     add_setting_options(group, Length)
 
 
-def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[TextSource]:
-    """The texts named.
+def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], further: int = 0) -> list[TextSource]:
+    """The texts named, with so many columns behind the two texts that filters read.
 
     Raises:
         SettingsError: One is of other languages, or columns are refused.
@@ -82,7 +82,7 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str]) -> l
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
     sources += [TextSource((first, second), languages) for first, second in arguments.moses]
-    sources = [dataclasses.replace(source, cap=arguments.cap) for source in sources]
+    sources = [dataclasses.replace(source, cap=arguments.cap, further_columns=further) for source in sources]
     for path in arguments.sources:
         listed = [each.source for each in read_mixture(path, languages) if each.weight]
         sources += [source if source.cap else dataclasses.replace(source, cap=arguments.cap) for source in listed]
@@ -99,7 +99,7 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
     Raises:
         SettingsError: Lengths were given together with a list of filters, or the list is refused.
     """
-    from st_paragram.tools.cleaning.config import default_cleaning, only_length, paper_cleaning, read_cleaning
+    from st_paragram.tools.cleaning.config import named_cleaning, only_length
     from st_paragram.tools.cleaning.length import Length
 
     lengths = given(arguments, Length)
@@ -111,6 +111,4 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         raise SettingsError(
             f"{flags} cannot be combined with --cleaning {chosen}; set the lengths in the list of filters"
         )
-    if chosen == "default":
-        return default_cleaning()
-    return paper_cleaning() if chosen == "paper" else read_cleaning(chosen)
+    return named_cleaning(chosen)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from st_paragram.families.sp.directory import recurrent_pipeline
+from st_paragram.families.psp.training import new_model
 from support.data import make_pairs, write_store
 
 from st_paragram.errors import SettingsError
@@ -70,7 +70,7 @@ def test_sides_are_scrambled_independently_and_labels_are_those_of_the_stored_te
 
 
 def test_refusals(tmp_path):
-    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but sp knows no order; it is for blstm"):
+    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but sp knows no order"):
         TrainingSettings(scramble=0.3)
     with pytest.raises(SettingsError, match=r"scramble is 2"):
         MegaBatchTrainingArguments(str(tmp_path), scramble=2)
@@ -78,7 +78,7 @@ def test_refusals(tmp_path):
 
 def blstm_trainer(folder, store, **settings):
     torch.manual_seed(0)
-    model = recurrent_pipeline(SentencePieceEmbedding(store.tokenizer(), 12, dropout=0.2), 6, "cpu")
+    model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=6, dropout=0.2, device="cpu"))
     arguments = {
         "per_device_train_batch_size": 16,
         "megabatch_size": 3,

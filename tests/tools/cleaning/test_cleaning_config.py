@@ -17,7 +17,7 @@ from st_paragram.tools.cleaning.config import (
     Step,
     default_cleaning,
     only_length,
-    paper_cleaning,
+    named_cleaning,
     parse_cleaning,
     read_cleaning,
 )
@@ -43,7 +43,7 @@ def test_the_default():
 
 
 def test_the_paper():
-    cleaning = paper_cleaning()
+    cleaning = named_cleaning("paper")
     (rule,) = cleaning.make_steps(("en", "de"))
     assert (rule.min_length, rule.max_length, rule.length_on) == (3, 100, LengthOn.ENGLISH)
     assert cleaning.duplicates.on == (Key.PAIR,) and cleaning.duplicates.copies is Copies.NONE
@@ -59,7 +59,7 @@ def test_only_length():
         only_length(min_length=0)
 
 
-@pytest.mark.parametrize("make", [default_cleaning, paper_cleaning, only_length, Cleaning])
+@pytest.mark.parametrize("make", [default_cleaning, lambda: named_cleaning("paranmt"), only_length, Cleaning])
 def test_a_list_reads_back(make):
     cleaning = make()
     assert parse_cleaning(json.loads(json.dumps(cleaning.as_json())), "x") == cleaning

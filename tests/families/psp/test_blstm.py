@@ -1,0 +1,78 @@
+"""The BiLSTM encoders of ACL 2019, over sentencepiece and over words: stock LSTM and mean behind `TokenEmbedding`."""
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from support.data import make_pairs
+from torch import nn
+
+import st_paragram
+from st_paragram.cli.main import main
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.errors import SettingsError
+from st_paragram.families.psp.training import new_model
+from st_paragram.learning.training.settings import TrainingSettings
+
+LENGTHS = [3, 1, 7, 2, 7, 12, 1, 5]
+
+
+@pytest.fixture
+def words(tmp_path, pairs):
+    tokenizer = WordTokenizer(train_words(text for pair in pairs for text in pair))
+    with PairStoreWriter(tmp_path / "words.h5", ("en", "xx"), tokenizer) as writer:
+        writer.append(*(part for side in (0, 1) for part in tokenizer.encode([pair[side] for pair in pairs])))
+    return PairStore(tmp_path / "words.h5")
+
+
+def hand_loop(layer, tokens):
+    """States (n, 2 * hidden) of one text, token by token."""
+    sides = []
+    for end in ("", "_reverse"):
+        cell = nn.LSTMCell(layer.input_size, layer.hidden_size)
+        cell.load_state_dict({name: getattr(layer, f"{name}_l0{end}") for name in cell.state_dict()})
+        hidden = state = torch.zeros(1, layer.hidden_size)
+        found = []
+        for token in tokens.flip(0) if end else tokens:
+            hidden, state = cell(token[None], (hidden, state))
+            found.append(hidden[0])
+        sides.append(torch.stack(found[::-1] if end else found))
+    return torch.cat(sides, dim=1)
+
+
+def test_an_embedding_is_the_mean_of_the_states_of_a_loop_over_cells(store):
+    model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=5, device="cpu"))
+    generator = torch.Generator().manual_seed(3)
+    texts = [torch.randint(3, len(store.tokenizer()), (n,), generator=generator).tolist() for n in LENGTHS]
+    expected = [hand_loop(model[1].encoder, model[0].embedding.weight[torch.tensor(text)]).mean(0) for text in texts]
+    found = model(model[0].preprocess(texts))["sentence_embedding"]
+    torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)
+
+
+def test_a_text_without_a_known_word_has_an_embedding(words):
+    model = new_model(words, TrainingSettings(encoder="blstm-word", dim=12, hidden_dim=5, device="cpu"))
+    alone, empty, _ = model.encode(["zzzz", "", make_pairs(1)[0][0]])
+    assert np.isfinite(alone).all() and np.abs(alone).max() > 0 and np.array_equal(alone, empty)
+
+
+def test_a_bilstm_over_words_is_trained_saved_and_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(200)), encoding="utf-8")
+    sizes = "--dim 8 --hidden-dim 6 --epochs 2 --batch-size 16 --megabatch-size 2 --scramble 0.3 --device cpu"
+    command = "train bitext --lang es --data pairs.tsv --encoder blstm-word --config sp2019 --vocab-size 100"
+    assert main([*command.split(), *sizes.split()]) == 0
+    loaded = st_paragram.load("blstm-word-es", device="cpu")
+    stock = SentenceTransformer("blstm-word-es", device="cpu", trust_remote_code=True)
+    texts = [text for pair in make_pairs(9) for text in pair]
+    assert loaded.encode(texts).shape == (18, 12)
+    np.testing.assert_allclose(stock.encode(texts), loaded.encode(texts), atol=1e-6)
+    np.testing.assert_allclose(loaded.encode(texts, batch_size=1), loaded.encode(texts), atol=1e-6)
+
+
+def test_an_encoder_over_other_tokens_is_refused(store, words):
+    for encoder, data in (("blstm-word", store), ("blstm", words), ("trigram", words)):
+        with pytest.raises(SettingsError, match=f"and the encoder {encoder} reads"):
+            new_model(data, TrainingSettings(encoder=encoder, device="cpu"))
+    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but sp knows no order; it is for blstm and blstm-word"):
+        TrainingSettings(scramble=0.3)
