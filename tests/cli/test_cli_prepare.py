@@ -160,7 +160,11 @@ def test_suspicious_text_is_reported_and_the_store_is_the_same(
 
 
 @pytest.mark.parametrize(
-    "commanded", ["bitext --no-download --lang es --text pairs.tsv", "prepare --lang en --cleaning paranmt --text scored.tsv --output new.h5"]
+    "commanded",
+    [
+        "bitext --no-download --lang es --text pairs.tsv",
+        "prepare --lang en --cleaning paranmt --text scored.tsv --output new.h5",
+    ],
 )
 def test_other_preparations_report_it_too(
     commanded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

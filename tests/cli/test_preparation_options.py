@@ -6,6 +6,7 @@ import argparse
 import json
 
 import pytest
+
 from st_paragram.cli import bitext, pivot, prepare
 from st_paragram.core.settings import given
 from st_paragram.errors import SettingsError

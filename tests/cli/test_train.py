@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from st_paragram.families.psp.objective import arguments
-from st_paragram.learning.training.configs import config_names, config_path
-from st_paragram.learning.training.devices import check_device
-from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
 from support.data import make_pairs
 
 from st_paragram.cli import train
@@ -25,13 +21,14 @@ from st_paragram.core.families import family_named
 from st_paragram.core.sample import held_out_pairs
 from st_paragram.core.settings import read, read_yaml
 from st_paragram.errors import SettingsError, TextError
+from st_paragram.families.psp.training import arguments
 from st_paragram.learning.losses.hardest_negatives import Precision
-from st_paragram.learning.training import progress
-from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainingArguments
+from st_paragram.learning.training.run import TrainingRun, _check_device, run_training
 from st_paragram.learning.training.settings import TrainingSettings
 
 CONFIGS = ["demo", "paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
-FOLDERS = family_named("psp").config_folders
+FAMILY = family_named("psp")
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib")
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -46,7 +43,7 @@ REFUSED = {
     "train bitext --lnag es": "are required: --lang (there is no --lnag; did you mean --lang?)",
     "train bitext --lang es --zzz": "unrecognized arguments: --zzz\n",
     "train bitext --lang es --dim x": "--dim: invalid int value: 'x'",
-    "train bitext --lang es --optimizer sgd": "--optimizer: invalid choice: 'sgd'",
+    "train bitext --lang es --negatives random": "--negatives: invalid choice: 'random'",
     "train bitext --lang es --dim 0": "dim is 0; it must be greater than or equal to 1",
     "train bitext --lang es --dropout 1": "dropout is 1.0; it must be less than 1",
     "train bitext --lang es --config large": "config is 'large'; it must be one of demo, paper, paper_paraphrase, ",
@@ -57,12 +54,8 @@ REFUSED = {
     "train bitext --lang es --data bad.yaml --data none.h5": "2 data files with a pair store among them",
     "train bitext --lang es --data three.tsv": "three.tsv: row 1 has 3 columns, where 2 are expected",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
-    "train bitext --lang es --teacher none": "none: no embeddings.json; give a folder from st-paragram embed",
-    "train bitext --lang es --teacher bad.yaml": "bad.yaml is a file, where a folder of embeddings is expected",
-    "train bitext --lang es --margin-weight 0": "margin_weight is 0, and there is no teacher to learn from; name one",
-    "train bitext --lang es --matryoshka-dims 4,x": "matryoshka_dims is '4,x'; give numbers with commas between them",
-    "train bitext --lang es --matryoshka-dims 9,4": "give at most 15 rising numbers below 300, such as 64,128,256",
-    "train bitext --lang es --dim 64 --matryoshka-dims 32,64": "matryoshka_dims is '32,64'; give at most 15",
+    "train bitext --lang es --teacher none.npy": "none.npy: no such file of a teacher's vectors; check the path",
+    "train bitext --lang es --teacher full": "full is a folder, where a .npy file is expected; name a file",
     "train bitext --lang es --dev none.tsv": "none.tsv: no such file",
     "train bitext --lang es --dev-bitext none.tsv": "none.tsv: no such file",
     "train bitext --lang ../es": "unknown language code '../es'",
@@ -83,7 +76,7 @@ def test_help_and_refusals_come_before_heavy_imports(tmp_path):
     (tmp_path / "bad.yaml").write_text("dims: 3\n")
     (tmp_path / "three.tsv").write_text("a\tb\tc\n")
     (tmp_path / "left.checkpoints" / "checkpoint-7").mkdir(parents=True)
-    (tmp_path / "left.checkpoints" / "checkpoint-7" / "files.json").write_text('{"stores": {}, "files": {}}')
+    (tmp_path / "left.checkpoints" / "checkpoint-7" / "complete.json").write_text("{}")
     (tmp_path / "full").mkdir()
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "st_paragram.json").write_text("{}")
@@ -120,9 +113,8 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
     assert "built-in-en-es, Pearson x 100: " in out and out.endswith("; model in p-sp-es\n")
     assert " (rough built-in pairs, to see that it learns; --dev takes your own)\n" in out
     quick = {"dim": 8, "epochs": 2, "batch_size": 16, "megabatch_size": 4, "anneal_interval": 5, "device": "cpu"}
-    assert read_training_record("p-sp-es").settings == progress.values_of(
-        replace(read(TrainingSettings, config_path("small", FOLDERS)), **quick)
-    )
+    settings = replace(read(TrainingSettings, FAMILY.config_path("small")), **quick)
+    assert read_training_record("p-sp-es").settings == {"family": "psp", **asdict(settings)}
     assert main(["train", "paraphrase", *data, "--output", "mine"]) == 0
     assert read_training_record("mine").languages == ("en", "en")
     assert sorted(path.name for path in folder.iterdir()) == ["mine", "p-sp-es", "pairs.tsv"]
@@ -145,62 +137,44 @@ def test_a_training_run_in_python(folder):
     overrides = {"dim": 8, "epochs": 1, "batch_size": 16, "device": "cpu"}
     run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides)
     started = []
-    report = run_training(run, lambda data, settings: started.append((len(data.store), settings)))
-    settings = read(TrainingSettings, config_path("short", FOLDERS), overrides)
+    report = run_training(run, lambda store, settings: started.append((len(store), settings)))
+    settings = read(TrainingSettings, FAMILY.config_path("short"), overrides)
     assert started == [(400, settings)]
-    assert (report.output, report.development, report.points) == (Path("model"), "built-in-en-es", ())
-    assert report.best.settings == settings and report.best.pairs_per_second > 0
-    assert read_training_record("model").scores[1].correlation == report.best.after
-    pieces = read_training_record("model").preparation["report"]["vocabulary_size"]
-    assert f"| vocab_size | {pieces} (by the number of pairs) |" in Path("model/README.md").read_text()
+    assert (report.output, report.built_in, report.record.scores[0].data) == (Path("model"), False, "built-in-en-es")
+    assert report.record.pairs_per_second > 0
+    assert read_training_record("model").scores[1].correlation == report.record.scores[1].correlation
     assert not run.checkpoints.exists()
 
 
 def test_which_configuration_serves(folder):
     def settings(language="es", **asked):
-        return TrainingRun(language, Path("x"), **asked).plan().settings
+        return TrainingRun(language, Path("x"), **asked).settings
 
-    assert settings() == read(TrainingSettings, config_path("demo", FOLDERS))
-    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, config_path("short", FOLDERS))
-    paraphrase = read(TrainingSettings, config_path("paraphrase", FOLDERS))
+    assert settings() == read(TrainingSettings, FAMILY.config_path("demo"))
+    assert settings(data=["pairs.tsv"]) == read(TrainingSettings, FAMILY.config_path("short"))
+    paraphrase = read(TrainingSettings, FAMILY.config_path("paraphrase"))
     assert settings("en", data=["pairs.tsv"], default_config="paraphrase") == paraphrase
-    assert settings(config="paraphrase") == settings(config=ROOT / "recipes/configs/paraphrase.yaml") == paraphrase
+    assert settings(config="paraphrase") == settings(config=FAMILY.config_path("paraphrase")) == paraphrase
     Path("own.yaml").write_text("dim: 10\nmargin: 1e-1\n")
     assert settings(config="own.yaml", overrides={"dim": 11}) == TrainingSettings(dim=11, margin=0.1)
 
 
 def test_standard_input_cannot_be_trained_on(folder):
     with pytest.raises(TextError, match="standard input"):
-        TrainingRun("es", Path("x"), ["-"]).plan()
+        TrainingRun("es", Path("x"), ["-"]).check()
 
 
 def test_an_unknown_device_is_refused():
-    check_device("auto")
-    check_device("cpu")
+    _check_device("auto")
+    _check_device("cpu")
     with pytest.raises(SettingsError, match=r"device is 'gpu', which cannot be used here \(.*\); try cpu"):
-        check_device("gpu")
-
-
-def test_configurations_are_named_and_stand_in_recipes_too():
-    assert config_names(FOLDERS) == [
-        "demo",
-        "paper",
-        "paper_paraphrase",
-        "paraphrase",
-        "short",
-        "small",
-        "sp2019",
-        "sp2019_code",
-    ]
-    for name in config_names(FOLDERS):
-        path = ROOT / "recipes" / "configs" / f"{name}.yaml"
-        assert path.read_bytes() == config_path(name, FOLDERS).read_bytes()  # a link, in archives a copy
+        _check_device("gpu")
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
     commands = [
-        line[1:].split() for line in config_path(name, FOLDERS).read_text().split("\n") if line.startswith("#   ")
+        line[1:].split() for line in FAMILY.config_path(name).read_text().split("\n") if line.startswith("#   ")
     ]
     parser = argparse.ArgumentParser()
     train.add_options(parser)
@@ -209,8 +183,9 @@ def test_the_header_of_a_configuration_says_how_to_launch_it(name):
     kind = Path(commands[1][1]).stem.removeprefix("train_")
     by_path = parser.parse_args([kind, *commands[1][2:]])
     assert (by_name.kind, by_name.config) == (kind, name)
-    assert config_path(ROOT / by_path.config, FOLDERS).read_bytes() == config_path(name, FOLDERS).read_bytes()
-    assert {"lang": by_name.lang, "tune": by_name.tune} == {"lang": by_path.lang, "tune": by_path.tune}
+    assert FAMILY.config_path(by_path.config).read_bytes() == FAMILY.config_path(name).read_bytes()
+    named, given = ({**vars(each), "config": name} for each in (by_name, by_path))
+    assert named.keys() == given.keys() and named["lang"] == given["lang"]
 
 
 def test_the_trainers_defaults_are_those_of_the_settings(tmp_path):
@@ -250,14 +225,14 @@ def test_the_trainer_refuses_what_the_settings_refuse(tmp_path, wrong, message):
 
 def test_the_words_of_the_precision_are_those_of_the_search_for_negatives():
     annotation = TrainingSettings.__pydantic_fields__["mining_precision"].annotation
-    assert list(get_args(annotation)) == [precision.value for precision in Precision]
+    assert list(get_args(annotation)) == [precision.value for precision in Precision][: len(get_args(annotation))]
 
 
 def test_help_shows_the_defaults_of_the_configuration(capsys):
     with pytest.raises(SystemExit):
         main(["train", "paraphrase", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert read_yaml(config_path("paraphrase", FOLDERS))["megabatch_size"] == 20
+    assert read_yaml(FAMILY.config_path("paraphrase"))["megabatch_size"] == 20
     assert "are searched for negatives (default: 20)" in shown
     assert "--tune" not in shown
 
@@ -312,9 +287,6 @@ def test_suspicious_text_is_reported_before_torch_is_imported(kind, tmp_path, mo
         assert len(seen) == (0 if more else 1) and all(
             "Spanish where Turkish (tr) is expected" in line for line in seen
         )
-    monkeypatch.setenv("RANK", "1")  # another process of the same training
-    caplog.clear()
-    assert main(command) == 0 and not caplog.messages
 
 
 def test_a_model_learns_from_a_teacher(tmp_path, monkeypatch, capsys):
@@ -323,33 +295,47 @@ def test_a_model_learns_from_a_teacher(tmp_path, monkeypatch, capsys):
     Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(150)), encoding="utf-8")
     steps = [
         "prepare --lang xx --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
-        "embed text/a.txt text/b.txt --sharded --output vectors --model p-sp-mini --dtype float16",
-        "train bitext --lang xx --data s.h5 --teacher vectors --teacher-weight 2 --output m --plan",
-        "train bitext --lang xx --data s.h5 --teacher vectors --teacher-weight 2 --output m --config small",
-        "train bitext --lang xx --data s.h5 --output plain --config small",
+        "embed text/a.txt --output a.npy --model p-sp-mini --dtype float16",
+        "train bitext --lang xx --data s.h5 --teacher a.npy --teacher-weight 2 --output m --plan",
+        "train bitext --lang xx --data s.h5 --teacher a.npy --teacher-weight 2 --output m --config small",
     ]
     for step in steps:
         assert main([*step.split(), *(QUICK if "--config" in step else ())]) == 0
-    assert "300 vectors of 256 components by p-sp-mini, to learn from" in capsys.readouterr().out
+    assert "a.npy: a teacher's vectors, to learn from" in capsys.readouterr().out
     settings = read_training_record("m").settings
-    assert (settings["teacher"], settings["teacher_weight"]) == ("p-sp-mini", 2.0)
-    assert "| teacher | p-sp-mini |" in Path("m/README.md").read_text(encoding="utf-8")
-    assert not {"teacher", "teacher_weight", "teacher_every", "margin_weight", "matryoshka_dims"} & {
-        *read_training_record("plain").settings
-    }
+    assert (settings["teacher"], settings["teacher_weight"]) == ("a.npy", 2.0)
     assert not Path("m.checkpoints").exists()
-    assert main([*steps[3].split(), *QUICK, "--data", "other.h5", "--output", "n"]) == 1
 
 
-def test_a_run_is_resumed_with_the_teacher_that_it_was_begun_with(tmp_path, store):
-    """A run of an earlier version says nothing of teachers, and is resumed without one."""
-    settings = TrainingSettings(dim=8)
-    progress.begin(tmp_path / "old", progress.values_of(settings), store)
-    assert "teacher" not in progress.values_of(settings)
-    progress.read(tmp_path / "old", progress.values_of(settings), store)
-    taught = progress.values_of(replace(settings, teacher="vectors"))
-    with pytest.raises(SettingsError, match="begun with teacher None, not vectors; resume with the same settings"):
-        progress.read(tmp_path / "old", taught, store)
-    progress.begin(tmp_path / "new", taught, store)
-    with pytest.raises(SettingsError, match="begun with teacher vectors, not None; resume with the same settings"):
-        progress.read(tmp_path / "new", progress.values_of(settings), store)
+def test_several_processes_are_refused_in_one_line(folder, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for kind in ("bitext --lang es", "paraphrase", "bgt --lang es", "muse --langs es"):
+        assert main(["train", *kind.split()]) == 1
+        assert "2 processes: training takes one; start without torchrun\n" in capsys.readouterr().err
+
+
+def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(folder, capsys, monkeypatch):
+    """A grid of two points; the second is interrupted once."""
+    from st_paragram.families.psp import tune
+    from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer
+
+    monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0, 0.3))
+    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (2,))
+    command = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK, "--tune"]
+    step, made = MegaBatchTrainer.make_step, []
+
+    def interrupted(trainer, number):
+        made.append(number)
+        if len(made) == 70:  # of 50 steps a point
+            trainer._interrupt._handle(2, None)
+        return step(trainer, number)
+
+    monkeypatch.setattr(MegaBatchTrainer, "make_step", interrupted)
+    assert main(command) == 130
+    assert main(command) == 1 and "left by an earlier search; resume it with --resume" in capsys.readouterr().err
+    assert main([*command, "--resume"]) == 0
+    assert len(made) == 100, "nothing is trained twice"
+    record = read_training_record("p-sp-es")
+    assert record.name == "p-sp-es" and record.settings["megabatch_size"] == 2
+    assert sorted(path.name for path in folder.iterdir()) == ["p-sp-es", "pairs.tsv"]
+    assert main([*command, "--resume", "--output", "new"]) == 1

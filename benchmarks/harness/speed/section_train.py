@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -33,7 +32,6 @@ def ours(options: Options, **others: Any) -> dict[str, Any]:  # noqa: ANN401
         "dim": options.dim,
         "batch_size": options.batch_size,
         "megabatch_size": options.megabatch_size,
-        "optimizer": "row-lazy",
         "mining_precision": "auto",
         "device": options.device,
         **others,
@@ -64,14 +62,19 @@ def train_table(options: Options, threads: int) -> Table:
     """Pairs a second of whole trainers."""
     mega, large = options.batch_size * options.megabatch_size, min(1024, options.batch_size * options.megabatch_size)
     default, exact = ours(options), ours(options, mining_precision="float32")
-    dense = ours(options, optimizer="dense")
     ranking, margin = stock(options, options.batch_size), "MegaBatchMarginLoss"
     one = "not mini-batched (StaticEmbedding cannot be); one optimizer step for each batch"
     peers = [
         Peer(OURS, training.run, "ours", default, note="MegaBatchTrainer, its defaults"),
         Peer("st_paragram, float32 mining", training.run, "ours", exact, note="mining_precision float32"),
-        Peer("st_paragram, torch only", training.run, "ours", default, environment=_PLAIN, note="no compiled kernels"),
-        Peer("st_paragram, dense Adam", training.run, "ours", dense, note="torch's fused Adam over the whole table"),
+        Peer(
+            "st_paragram, torch only",
+            training.run,
+            "ours",
+            default,
+            environment=_PLAIN,
+            note="torch, dense Adam",
+        ),
         Peer("MultipleNegativesRankingLoss", training.run, "multiple-negatives", ranking, note="stock trainer"),
         *(
             Peer(f"{margin}, batch {size:,}", training.run, "megabatch-margin", stock(options, size), note=one)
@@ -80,11 +83,6 @@ def train_table(options: Options, threads: int) -> Table:
     ]
     processes = interleave(chosen(options, peers, threads), options.rounds, title=f"train, threads: {threads}")
     table_rows = rows(processes, memory=True)
-    for row, process in zip(table_rows, processes, strict=True):
-        own = process.metadata.get("own_seconds", [])[-len(row.rounds) :]
-        if row.rounds and own:
-            shares = [1 - part / round_.seconds for part, round_ in zip(own, row.rounds, strict=True)]
-            row.columns["the trainer's shell"] = f"{statistics.median(shares):.1%}"
     return Table(
         f"train-{threads}-threads",
         f"Training, whole loop, threads: {threads}",
@@ -96,7 +94,6 @@ def train_table(options: Options, threads: int) -> Table:
             f"Rounds of {mega:,} pairs, dim {options.dim:,}. Ours: M = {options.megabatch_size} from the start, batch "
             f"{options.batch_size}. MultipleNegativesRankingLoss: batch {options.batch_size}. The others are "
             "StaticEmbedding with sentence-transformers' SentenceTransformerTrainer, which tokenises as it goes.",
-            "The trainer's shell: time of sentence-transformers' loop around our steps.",
         ],
     )
 

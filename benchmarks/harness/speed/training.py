@@ -11,7 +11,6 @@ import numpy as np
 from harness.speed.peers import Channel
 
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.sample import graded_pairs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
@@ -23,7 +22,7 @@ def run(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
     Args:
         peer: "ours", "multiple-negatives" or "megabatch-margin".
         arguments: `store`, `dim`, `batch_size`, `steps` (of a round), `total_steps` (of all rounds), `device`; for ours
-            also `megabatch_size`, `optimizer`, `mining_precision`; for the others `tokenizer` (a `tokenizer.json`) and
+            also `megabatch_size`, `mining_precision`; for the others `tokenizer` (a `tokenizer.json`) and
             `pairs` (at most so many are decoded).
         channel: to the benchmark. Work is counted in pairs.
     """
@@ -46,20 +45,18 @@ def run_whole(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
         channel: to the benchmark. The time is that of the steps; evaluation and checkpoints, of which a run as short
             as this has far too many, are left out.
     """
-    from st_paragram.learning.training.train import train
-
-    from st_paragram.learning.training.settings import TrainingSettings
-    from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+    from st_paragram.learning.training.run import TrainingRun, run_training
 
     store = PairStore(arguments["store"])
-    settings = TrainingSettings(**arguments["settings"])
-    development = GradedPairs("built-in", *graded_pairs())
     channel.ready()
     while channel.wait():
         with tempfile.TemporaryDirectory() as folder:
-            report = train(store, settings, development, folder).report
-        pairs = settings.epochs * len(store)
-        channel.report(pairs / report.pairs_per_second, pairs)
+            run = TrainingRun(
+                store.languages[1], Path(folder) / "model", [str(store.path)], overrides=arguments["settings"]
+            )
+            record = run_training(run).record
+        pairs = record.settings["epochs"] * len(store)
+        channel.report(pairs / record.pairs_per_second, pairs)
 
 
 def rounds_callback(trainer: SentenceTransformerTrainer, steps: int, batch_size: int, channel: Channel) -> Any:  # noqa: ANN401
@@ -74,16 +71,13 @@ def rounds_callback(trainer: SentenceTransformerTrainer, steps: int, batch_size:
             if state.global_step % steps:
                 return
             seconds = time.perf_counter() - self.started
-            own = getattr(trainer, "own_seconds", None)
-            metadata = {} if own is None else {"own_seconds": own - self.own}
-            channel.report(seconds, steps * batch_size, **metadata)
+            channel.report(seconds, steps * batch_size)
             if channel.wait():
                 self._restart()
             else:
                 control.should_training_stop = True
 
         def _restart(self) -> None:
-            self.own = getattr(trainer, "own_seconds", 0.0)
             self.started = time.perf_counter()
 
     return Rounds()
@@ -91,10 +85,8 @@ def rounds_callback(trainer: SentenceTransformerTrainer, steps: int, batch_size:
 
 def _ours(peer: str, arguments: dict[str, Any], store: PairStore, folder: str) -> SentenceTransformerTrainer:
     """MegaBatchTrainer with M from the start at its largest."""
-    from st_paragram.families.psp.objective import new_model
-    from st_paragram.learning.training.mega_batch.arguments import MegaBatchTrainingArguments
-    from st_paragram.learning.training.mega_batch.trainer import MegaBatchTrainer
-
+    from st_paragram.families.psp.training import new_model
+    from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
     from st_paragram.learning.training.settings import TrainingSettings
 
     settings = TrainingSettings(dim=arguments["dim"], device=arguments["device"])
@@ -105,7 +97,6 @@ def _ours(peer: str, arguments: dict[str, Any], store: PairStore, folder: str) -
         per_device_train_batch_size=arguments["batch_size"],
         megabatch_size=arguments["megabatch_size"],
         anneal_interval=0,
-        row_lazy_adam=arguments["optimizer"] == "row-lazy",
         mining_precision=arguments["mining_precision"],
         save_strategy="no",
         disable_tqdm=True,

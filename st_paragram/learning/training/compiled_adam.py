@@ -31,7 +31,7 @@ FurtherGradient = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 class CompiledAdam(torch.optim.Optimizer):
     """Dense Adam (Kingma and Ba, 2015) on an embedding table at the cost of the rows that a batch touches.
 
-    `make_step` makes a whole step: what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and dense Adam compute, to
+    `make_step` is a whole step: what `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and dense Adam compute, to
     float32 rounding. No tensor of all tokens exists, and a row's gradient never leaves the processor's first cache. As
     an optimizer this class holds the state for checkpoints; its `step` has nothing left to do.
 

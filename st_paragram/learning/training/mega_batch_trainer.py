@@ -311,8 +311,8 @@ def _check(store: PairStore, embedding: TokenEmbedding) -> None:
     first, second = store.tokenizers
     if not first.shares_rows(second):
         raise StoreError(
-            f"{store.path}: the sides have separate tokenizers and rows; mega-batches need ids of one table, so prepare "
-            "the pairs again"
+            f"{store.path}: the sides have separate tokenizers and rows; mega-batches need ids of one table, so "
+            "prepare the pairs again"
         )
     if not (first.shares_rows(embedding.tokenizer) and second.shares_rows(embedding.tokenizer)):
         raise SettingsError(

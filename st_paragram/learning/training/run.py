@@ -1,4 +1,4 @@
-"""A whole training run: what is asked for, what of it can be refused early, and its way from pairs to a model directory.
+"""A whole training run: what is asked for, what of it is refused early, and its way from pairs to a model directory.
 
 Nothing here needs torch before training starts, which takes seconds to import.
 """

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from st_paragram.core.pair_store import PairStore
@@ -114,7 +114,8 @@ class Teacher:
         """Write the map and its optimizer's state to a checkpoint."""
         state = self._optimizer.state[self.projection]
         tensors = {"projection": self.projection.detach(), **{name: state[name] for name in _MOMENTS}}
-        save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / _FILE)
+        saved = save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()})
+        (folder / _FILE).write_bytes(saved)
 
     def load(self, folder: Path) -> None:
         """Read back what `save` wrote."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from torch import Tensor, nn
@@ -176,10 +177,12 @@ class StoreTrainer(SentenceTransformerTrainer):
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         with self.up_to_date():
-            if _internal_call:
+            if not _internal_call:
+                return self.model.save_pretrained(str(folder))
+            try:
                 save_model(self._whole, str(folder / _WEIGHTS))
-            else:
-                self.model.save_pretrained(str(folder))
+            except SafetensorError as error:  # a full disk, say
+                raise OSError(f"{folder / _WEIGHTS}: {one_line(error)}") from error
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:  # noqa: ANN401
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"

@@ -159,11 +159,11 @@ def test_texts_are_compared_in_the_features_of_any_pipeline(form):
     rows = [[[5, 6], [7], [5]], [[7], [8, 5, 6], [5, 6]]]
     columns = []
     for side in rows:
-        ids, ends = torch.tensor(sum(side, [])), torch.tensor([0, *map(len, side)]).cumsum(0)
+        ids, ends = torch.tensor([i for row in side for i in row]), torch.tensor([0, *map(len, side)]).cumsum(0)
         padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in side], batch_first=True)
         columns.append({
             "ours": {"input_ids": ids[None], "cu_seq_lens_q": ends},
-            "flash": {"input_ids": ids[None], "cu_seq_lens_q": ends.int(), "position_ids": ids[None], "max_length_q": 3},
+            "flash": {"input_ids": ids[None], "cu_seq_lens_q": ends.int(), "position_ids": ids[None]},
             "offsets": {"input_ids": ids, "offsets": ends[:-1]},
             "padded": {"input_ids": padded, "attention_mask": padded > 0},
         }[form])  # fmt: skip

@@ -1,4 +1,4 @@
-"""`TokenEmbedding` and `MeanPool` on sentencepiece and on words: against plain means, saved, and before stock modules."""
+"""`TokenEmbedding` and `MeanPool` on sentencepiece and on words: against plain means, saved, before stock modules."""
 
 import itertools
 

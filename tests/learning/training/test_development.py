@@ -9,18 +9,15 @@ from support.data import make_pairs
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import EvaluationError, TextError
-from st_paragram.families.psp import tune
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import development
 from st_paragram.learning.training.development import (
-    built_in_pairs,
     development_evaluator,
     development_pairs,
     development_translations,
     translation_accuracy,
 )
-from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.tools.evaluation import known_test_sets
 from st_paragram.tools.evaluation.correlation import correlate
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
@@ -129,13 +126,3 @@ def test_recipes_refuse_and_are_forced(folder, capsys, caplog):
     assert recipe("train_paraphrase", *data, "--dev", "graded.tsv", "--force-test-set") == 0
     assert any("Invented test" in text for text in caplog.messages)
     assert "translations" not in Path("p-sp-en/README.md").read_text()
-
-
-def test_tuning_keeps_accuracies(folder, monkeypatch, store):
-    monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0,))
-    monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (1, 2))
-    settings = TrainingSettings(dim=8, epochs=1, batch_size=64, device="cpu")
-    translations = development_translations("held-out.tsv", "es")
-    first = tune.tune(store, settings, built_in_pairs("es"), "grid", translations=translations)[1]
-    again = tune.tune(store, settings, built_in_pairs("es"), "grid", resume=True, translations=translations)[1]
-    assert [len(report.translations) for report in first] == [2, 2] and first == again

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from st_paragram.families.psp.training import new_model
 from support.data import make_pairs, write_store
 
 from st_paragram.errors import SettingsError
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
+from st_paragram.families.psp.training import new_model
 from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, scrambled
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings

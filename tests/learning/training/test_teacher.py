@@ -152,8 +152,9 @@ def test_resume_is_exact(tmp_path, taught, file, how):
 def test_vectors_of_one_side_serve_for_both(tmp_path, taught, vectors):
     rows = np.array([59, 0, 7])
     np.save(tmp_path / "one.npy", vectors[:ROWS])
-    for given, second in ((open_vectors(tmp_path / "one.npy", taught), vectors[rows]), (vectors, vectors[rows + ROWS])):
-        found = Teacher(given, 1.0, 4, 0, CPU).targets(rows, ROWS)
+    alone = open_vectors(tmp_path / "one.npy", taught)
+    for known, second in ((alone, vectors[rows]), (vectors, vectors[rows + ROWS])):
+        found = Teacher(known, 1.0, 4, 0, CPU).targets(rows, ROWS)
         np.testing.assert_array_equal(found, np.concatenate([vectors[rows], second]).astype(np.float32))
 
 
@@ -162,7 +163,7 @@ def test_vectors_that_are_not_of_the_store_are_refused(tmp_path, taught, vectors
     with pytest.raises(SettingsError, match=r"float16 of shape \(119, 6\), where .*x\.h5 has 60 pairs"):
         open_vectors(tmp_path / "short.npy", taught)
     (tmp_path / "text.npy").write_text("0.1 0.2\n")
-    with pytest.raises(SettingsError, match="not a .npy file of a teacher's vectors"):
+    with pytest.raises(SettingsError, match=r"not a \.npy file of a teacher's vectors"):
         open_vectors(tmp_path / "text.npy", taught)
     broken = vectors.copy()
     broken[67, 2] = np.nan

@@ -16,8 +16,8 @@ from st_paragram.tools.cleaning.config import (
     Cleaning,
     Step,
     default_cleaning,
-    only_length,
     named_cleaning,
+    only_length,
     parse_cleaning,
     read_cleaning,
 )
