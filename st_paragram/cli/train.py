@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.families import family_named, training_kinds
-from st_paragram.core.pair_store import PairStore
 
 if TYPE_CHECKING:
+    from st_paragram.core.pair_store import PairStore
     from st_paragram.learning.training.family import TrainingKind
     from st_paragram.learning.training.run import TrainingReport, TrainingRun
 

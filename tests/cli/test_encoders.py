@@ -41,7 +41,7 @@ def train(*options):
 
 @pytest.mark.parametrize(
     ("encoder", "kind", "architecture"),
-    [("word", "word", "averaging"), ("trigram", "trigram", "averaging"), ("blstm", "sentencepiece", "recurrent")],
+    [("word", "word", "averaging"), ("trigram", "trigram", "averaging"), ("blstm", "sentencepiece", "modules")],
 )
 def test_an_encoder_is_trained_from_text_and_loaded(text, encoder, kind, architecture):
     options = ["--hidden-dim", "8", "--scramble", "0.3", "--epochs", "8"] if encoder == "blstm" else []

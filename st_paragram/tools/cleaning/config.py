@@ -139,8 +139,7 @@ def default_cleaning() -> Cleaning:
 
 def named_cleaning(name: str) -> Cleaning:
     """A list that comes with the package, `default`, `paper` or `paranmt`, or that of a YAML file."""
-    listed = Path(__file__).with_name(f"{name}.yaml")
-    return read_cleaning(listed if name in NAMED else name)
+    return read_cleaning(Path(__file__).with_name(f"{name}.yaml") if name in NAMED else name)
 
 
 def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
