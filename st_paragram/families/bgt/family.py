@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.learning.training.family import Family, TrainingKind
-from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
+from st_paragram.learning.training.options import PAIRS, add_language, add_training_options, training_run
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
@@ -25,8 +25,8 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
-    files = FileHelp(PAIRS.format("LANG"), "bgt-LANG; with another --objective its name and LANG")
-    add_training_options(parser, FAMILY, files)
+    output = "bgt-LANG; with another --objective its name and LANG"
+    add_training_options(parser, FAMILY, PAIRS.format("LANG"), output)
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:

@@ -11,7 +11,7 @@ from st_paragram.core.settings import given, read_yaml
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
 from st_paragram.learning.training.family import Family, TrainingKind
-from st_paragram.learning.training.options import FileHelp, add_training_options, training_run
+from st_paragram.learning.training.options import add_training_options, training_run
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
@@ -46,7 +46,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     for option, task, rows in _TASKS:
         about = f"folder of files LANG.tsv with rows `{rows}`"
         group.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
-    add_training_options(parser, FAMILY, FileHelp(_BITEXT, "muse-cnn or muse-transformer", "--bitext"))
+    add_training_options(parser, FAMILY, _BITEXT, "muse-cnn or muse-transformer", "--bitext")
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.learning.training.family import Family, TrainingKind
-from st_paragram.learning.training.options import PAIRS, FileHelp, add_language, add_training_options, training_run
+from st_paragram.learning.training.options import PAIRS, add_language, add_training_options, training_run
 from st_paragram.learning.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -33,16 +33,16 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_bitext_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
-    files = FileHelp(PAIRS.format("LANG"), "p-sp-LANG; ENCODER-LANG with another --encoder")
-    settings = add_training_options(parser, FAMILY, files)
+    output = "p-sp-LANG; ENCODER-LANG with another --encoder"
+    settings = add_training_options(parser, FAMILY, PAIRS.format("LANG"), output)
     text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
     settings.add_argument("--tune", action="store_true", help=text)
 
 
 def _add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(lang="en")
-    files = FileHelp(PAIRS.format("en"), "p-sp-en; ENCODER-en with another --encoder")
-    add_training_options(parser, FAMILY, files, "paraphrase")
+    output = "p-sp-en; ENCODER-en with another --encoder"
+    add_training_options(parser, FAMILY, PAIRS.format("en"), output, default_config="paraphrase")
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:

@@ -84,9 +84,9 @@ class RateCallback(TrainerCallback):
         if logs and "loss" in logs:
             rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)
             self._logged_pairs, self._logged_seconds = self.pairs, self.seconds
-            shown = {name: value for name, value in logs.items() if name not in _TRAINERS_OWN}
+            parts = {name: value for name, value in logs.items() if name not in _TRAINERS_OWN}
             names = {"megabatch_size": "M"}
-            more = "".join(f"  {names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in shown.items())
+            more = "".join(f"  {names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in parts.items())
             self._say(
                 f"{_place(state)}  epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s"
             )

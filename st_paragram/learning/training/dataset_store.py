@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from datasets import Dataset, DatasetDict
 from tqdm.auto import tqdm
@@ -24,7 +25,7 @@ def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
         data: A `datasets.Dataset` or `DatasetDict`; each data set has two columns of texts.
         tokenizer: Of the model.
     """
-    parts = dict(data) if isinstance(data, DatasetDict) else {"": data}
+    parts: dict[Any, Any] = dict(data) if isinstance(data, DatasetDict) else {"": data}
     for name, part in parts.items():
         if not isinstance(part, Dataset):
             raise SettingsError(f"train_dataset is {type(part).__name__}; give a Dataset, a DatasetDict or a PairStore")

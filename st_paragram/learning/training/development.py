@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
@@ -15,6 +14,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
     TranslationEvaluator,
 )
 
+from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.learning.models.sentence_transformers_encoder import batch_size
@@ -32,8 +32,8 @@ def development_evaluator(
 ) -> SentenceEvaluator:
     """sentence-transformers' evaluator for development data; its main figure is Spearman's correlation of cosines.
 
-    With translations, `TranslationEvaluator` also reports how many are found by nearest neighbor. `at_once` texts
-    are encoded in one forward pass (`models.batch_size` knows how many suit a model).
+    With translations, `TranslationEvaluator` also reports how many are found by nearest neighbor. `at_once` texts are
+    encoded in one forward pass.
     """
     graded = EmbeddingSimilarityEvaluator(
         pairs.first,
@@ -47,7 +47,8 @@ def development_evaluator(
     )
     if translations is None:
         return graded
-    return SequentialEvaluator([graded, _translation_evaluator(translations, at_once)], main_score_function=_main_score)
+    both = [graded, _translation_evaluator(translations, at_once)]
+    return SequentialEvaluator(both, main_score_function=lambda scores: scores[0])
 
 
 def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
@@ -55,49 +56,32 @@ def translation_accuracy(model: SentenceTransformer, translations: Translations)
     return _translation_evaluator(translations, batch_size(model))(model)[f"{translations.name}_mean_accuracy"]
 
 
+def _translation_evaluator(translations: Translations, at_once: int) -> TranslationEvaluator:
+    return TranslationEvaluator(
+        translations.first, translations.second, batch_size=at_once, name=translations.name, write_csv=False
+    )
+
+
 def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
     """The built-in graded pairs, sentence1 in `other` and sentence2 in `language`: a check, no benchmark."""
-    from st_paragram.core.sample import graded_pairs
-
-    first, second, grades = graded_pairs(other, language)
-    return GradedPairs(f"built-in-{other}-{language}", first, second, grades)
+    return GradedPairs(f"built-in-{other}-{language}", *graded_pairs(other, language))
 
 
 def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
     """Pairs to watch a training run with: a file's (e.g. STS 2017 en-en), or built-in ones of English and `language`.
 
-    For a language without built-in sentences the built-in English pairs serve.
-
-    Args:
-        path: a file that `read_graded_pairs` reads.
-        language: of the training.
-        force: allow a known test set, with a warning.
-
-    Raises:
-        EvaluationError: the pairs are a known test set.
-        TextError: the file cannot be read.
+    For a language without built-in sentences the built-in English pairs serve. A known test set is refused, or, with
+    `force`, warned of.
     """
-    from st_paragram.core.sample import LANGUAGES
-
-    if path is not None:
-        pairs = read_graded_pairs(path)
-        _refuse_test_set(path, pairs.first, pairs.second, "--dev with STS 2017 en-en or STS Benchmark dev", force)
-        return pairs
-    return built_in_pairs(language if language in LANGUAGES else "en")
+    if path is None:
+        return built_in_pairs(language if language in LANGUAGES else "en")
+    pairs = read_graded_pairs(path)
+    _refuse_test_set(path, pairs.first, pairs.second, "--dev with STS 2017 en-en or STS Benchmark dev", force)
+    return pairs
 
 
 def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
-    """Translations to watch a training run with: rows `english TAB other` that are not trained on.
-
-    Args:
-        path: a text of two columns, or whatever else `st_paragram.core.text.parallel` reads from one file.
-        language: of the second column.
-        force: allow a known test set, with a warning.
-
-    Raises:
-        EvaluationError: the translations are a known test set, such as one of Tatoeba's, or too many.
-        TextError: the file cannot be read, or a row lacks a sentence.
-    """
+    """Translations to watch a training run with: rows `english TAB other` that are not trained on; `force` as above."""
     name = Path(path).name.split(".")[0]
     translations = read_translations(TextSource((str(path),), ("en", language)), name)
     if len(translations) > MOST_TRANSLATIONS:
@@ -118,14 +102,3 @@ def _refuse_test_set(path: str | Path, first: list[str], second: list[str], reme
     if not force:
         raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to use it anyway")
     logger.warning(f"{seen}; {reason}; used anyway, as forced: do not report this model's score on it")
-
-
-def _translation_evaluator(translations: Translations, at_once: int) -> TranslationEvaluator:
-    return TranslationEvaluator(
-        translations.first, translations.second, batch_size=at_once, name=translations.name, write_csv=False
-    )
-
-
-def _main_score(scores: Sequence[float]) -> float:
-    """That of the graded pairs, which come first."""
-    return scores[0]

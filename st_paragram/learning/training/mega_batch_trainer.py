@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -188,33 +188,40 @@ class MegaBatchTrainer(StoreTrainer):
         if self._teacher is not None:
             targets = self._teacher.targets(texts.rows[start : start + size], len(self.store))
         if self._compiled is not None:
-            return torch.tensor(self._compiled_loss(texts, columns, targets)), columns.shape[1]
+            return self._compiled_step(self._compiled, texts, columns, targets), columns.shape[1]
         self.model.train()
-        features = [self._features(texts, sentences) for sentences in columns]
+        margin_hard_negative, features = cast("Any", self.loss), [self._features(texts, rows) for rows in columns]
         if self._teacher is None or targets is None:
-            loss = self.loss(features)
+            loss = margin_hard_negative(features)
             loss.backward()
         else:
-            s, t, *negatives = self.loss.embed(features)
-            loss = margin_loss(s, t, *negatives, self.loss.margin)
+            s, t, of_s, of_t = margin_hard_negative.embed(features)
+            loss = margin_loss(s, t, of_s, of_t, margin_hard_negative.margin)
             loss = loss + self._teacher.loss(torch.cat([s, t]), torch.from_numpy(targets).to(s.device))
             loss.backward()
             self._teacher.step()
         return loss.detach(), columns.shape[1]
 
-    def _compiled_loss(
-        self, texts: MegaBatchTexts, columns: NDArray[np.int64], targets: NDArray[np.float32] | None
-    ) -> float:
-        taught: list[float] = []
+    def _compiled_step(
+        self,
+        compiled: CompiledAdam,
+        texts: MegaBatchTexts,
+        columns: NDArray[np.int64],
+        targets: NDArray[np.float32] | None,
+    ) -> Tensor:
+        teacher, taught = self._teacher, list[float]()
 
         def teach(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-            term, gradient = self._teacher.learn(embeddings, targets)
+            assert teacher is not None
+            assert targets is not None
+            term, gradient = teacher.learn(embeddings, targets)
             taught.append(term)
             return gradient
 
-        further = None if targets is None else teach
-        ways = (self.loss.margin, self.embedding.dropout, self.args.seed, further)
-        return self._compiled.make_step(texts.ids, texts.offsets, columns, *ways) + sum(taught)
+        margin, dropout = cast("MarginHardNegativeLoss", self.loss).margin, self.embedding.dropout
+        further = None if teacher is None else teach
+        loss = compiled.make_step(texts.ids, texts.offsets, columns, margin, dropout, self.args.seed, further)
+        return torch.tensor(loss + sum(taught))
 
     def _features(self, texts: MegaBatchTexts, sentences: NDArray[np.int64]) -> dict[str, Any]:
         return dict(self._prepare_inputs(flat_features(*texts.take(sentences))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +20,6 @@ PAIRS = (
 )
 
 
-@dataclass(frozen=True)
-class FileHelp:
-    """What the help of a command says of the files that it reads and makes.
-
-    Args:
-        data: What can be trained on, and what is if nothing is named.
-        output: The model directory that is made if none is named.
-        option: The option for the data.
-    """
-
-    data: str
-    output: str
-    option: str = "--data"
-
-
 def add_language(parser: argparse.ArgumentParser) -> None:
     """Add `--lang`."""
     parser.add_argument("--lang", required=True, metavar="LANG", help="the language other than English, e.g. es")
@@ -44,7 +28,9 @@ def add_language(parser: argparse.ArgumentParser) -> None:
 def add_training_options(
     parser: argparse.ArgumentParser,
     family: Family,
-    files: FileHelp,
+    data: str,
+    output: str,
+    option: str = "--data",
     default_config: str | None = None,
 ) -> Any:  # noqa: ANN401 - a group of argparse
     """Add the options of data, output and settings.
@@ -52,78 +38,47 @@ def add_training_options(
     Args:
         parser: Takes them.
         family: What kind of model is trained.
-        files: What is said of data and output.
+        data: What can be trained on, and what is if nothing is named, in words.
+        output: The model directory that is made if none is named, in words.
+        option: The option for the data.
         default_config: The configuration that serves if none is named; None: the family's.
 
     Returns:
         The group of settings, for further options.
     """
-    default_config = default_config or family.default_config
-    _add_file_options(parser, files)
-    shown = f"Each option overrides the configuration. Defaults shown are from `{default_config}`."
-    group = parser.add_argument_group("settings", shown)
-    built_in = family.built_in_config
-    note = f"; {built_in} for the built-in bitext" if built_in != default_config else ""
-    names = ", ".join(family.configs)
-    group.add_argument(
-        "--config",
-        metavar="NAME|FILE.yaml",
-        help=f"configuration: {names}, or a YAML file of settings (default: {default_config}{note})",
-    )
-    add_setting_options(group, family.settings, defaults=read_yaml(family.config_path(default_config)))
-    parser.set_defaults(default_config=default_config)
-    return group
-
-
-def _add_file_options(parser: argparse.ArgumentParser, files: FileHelp) -> None:
     from st_paragram.tools.preparation.settings import PrepareSettings
 
-    group = parser.add_argument_group("data and output")
-    add = group.add_argument
-    add(
-        files.option,
-        dest="data",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help=f"training data: {files.data}",
-    )
-    add(
-        "--columns",
-        action="append",
-        default=[],
-        nargs=2,
-        metavar="NAME",
-        help="for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, once "
-        "for all texts or once per text",
-    )
-    add_setting_options(group, PrepareSettings, only=("vocab_size", "drop_invalid"))
-    add(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="worker processes for text preparation (default: %(default)s)",
-    )
-    add(
-        "--dev",
-        type=Path,
-        metavar="FILE.tsv",
-        help="graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default: built-in pairs)",
-    )
-    add(
-        "--dev-bitext",
-        type=Path,
-        metavar="FILE.tsv",
-        help="held-out translations, rows `english TAB other`; training shows the share found",
-    )
+    files = parser.add_argument_group("data and output")
+    add = files.add_argument
+    add(option, dest="data", action="append", default=[], metavar="FILE", help=f"training data: {data}")
+    columns = "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages"
+    about = f"{columns}, once for all texts or once per text"
+    add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=about)
+    add_setting_options(files, PrepareSettings, only=("vocab_size", "drop_invalid"))
+    about = "worker processes for text preparation (default: %(default)s)"
+    add("--workers", type=int, default=1, metavar="N", help=about)
+    about = "graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default: built-in pairs)"
+    add("--dev", type=Path, metavar="FILE.tsv", help=about)
+    about = "held-out translations, rows `english TAB other`; training shows the share found"
+    add("--dev-bitext", type=Path, metavar="FILE.tsv", help=about)
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
-    add("--output", type=Path, metavar="DIR", help=f"output model directory (default: {files.output})")
+    add("--output", type=Path, metavar="DIR", help=f"output model directory (default: {output})")
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
-    add_no_checks(group)
+    add_no_checks(files)
     about = "print what would be read and made, with which settings, and stop"
     parser.add_argument("--plan", action="store_true", help=about)
+
+    default_config = default_config or family.default_config
+    shown = f"Each option overrides the configuration. Defaults shown are from `{default_config}`."
+    settings = parser.add_argument_group("settings", shown)
+    note = f"; {family.built_in_config} for the built-in bitext" if family.built_in_config != default_config else ""
+    names = ", ".join(family.configs)
+    about = f"configuration: {names}, or a YAML file of settings (default: {default_config}{note})"
+    settings.add_argument("--config", metavar="NAME|FILE.yaml", help=about)
+    add_setting_options(settings, family.settings, defaults=read_yaml(family.config_path(default_config)))
+    parser.set_defaults(default_config=default_config)
+    return settings
 
 
 def training_run(
@@ -134,16 +89,7 @@ def training_run(
     data: list[str] | None = None,
     more: Any = None,  # noqa: ANN401
 ) -> TrainingRun:
-    """The training run that the options describe.
-
-    Args:
-        arguments: What was given.
-        family: Of the model.
-        language: As of `TrainingRun`.
-        output: The model directory, if none is named.
-        data: In place of what was given.
-        more: As of `TrainingRun`.
-    """
+    """The training run that the options describe; `data` in place of what was given, `output` if none is named."""
     from st_paragram.learning.training.run import TrainingRun
 
     return TrainingRun(

@@ -10,7 +10,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
-
-BEFORE, AFTER = "before training", "after training"
 
 #: Called with the store and the settings when the pairs are ready and training is about to start.
 OnStart = Callable[[PairStore, Any], None]
@@ -122,9 +120,9 @@ class TrainingRun:
         """How texts are prepared."""
         from st_paragram.tools.preparation.settings import PrepareSettings
 
-        size = {} if self.vocab_size is None else {"vocab_size": self.vocab_size}
         languages = ("en", self.language)
-        return PrepareSettings(languages, tokens=self.settings.tokens, drop_invalid=self.drop_invalid, **size)
+        made = PrepareSettings(languages, tokens=self.settings.tokens, drop_invalid=self.drop_invalid)
+        return made if self.vocab_size is None else replace(made, vocab_size=self.vocab_size)
 
     def check(self) -> None:
         """Refuse what can be refused without torch, and before text is prepared."""
@@ -227,7 +225,7 @@ def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
     from transformers import set_seed
 
     from st_paragram.learning.models import directory
-    from st_paragram.learning.models.card import from_record, render
+    from st_paragram.learning.models.card import AFTER, from_record, render
     from st_paragram.learning.models.sentence_transformers_encoder import batch_size
     from st_paragram.learning.training.development import (
         development_evaluator,
@@ -260,7 +258,7 @@ def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
             accuracy = translation_accuracy(model, translations)
             found.append(TranslationScore(translations.name, len(translations), when, accuracy))
 
-    look(BEFORE)
+    look("before training")
     evaluator = development_evaluator(pairs, translations, batch_size(model))
     trainer = training.trainer(model, store, settings, run.checkpoints, evaluator, run)
     trainer.settings = asdict(settings)

@@ -71,8 +71,10 @@ class Cleaning:
     @property
     def further_columns(self) -> int:
         """Columns that filters read behind the two texts."""
-        columns = [step.make(("en", "en")) for step in self.steps if step.name in ("label", "paraphrase_score")]
-        read = [each.column for each in columns if getattr(each, "model", None) is None]
+        names = ("label", "paraphrase_score")
+        read = [
+            step.options.get("column", 0) for step in self.steps if step.name in names and "model" not in step.options
+        ]
         return max((column + 1 for column in read), default=0)
 
     def as_json(self) -> list[dict[str, Any]]:
