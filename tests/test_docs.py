@@ -49,7 +49,7 @@ def test_options_that_commands_share_are_explained_once():
     made = pages()
     row = "| `--no-checks` | skip the checks for headers, "
     assert [name for name, text in made.items() if row in text] == ["commands.md"]
-    assert all("`--no-checks`" in made[f"commands/{name}.md"] for name in ("prepare", "mix", "train"))
+    assert all("`--no-checks`" in made[f"commands/{name}.md"] for name in ("prepare", "bitext", "train"))
 
 
 def test_public_names_stand_in_the_reference():

@@ -17,7 +17,7 @@ ANSWERS = {
     "How do I mine a million lines?": ("mining.md#large-runs", "--work"),
     "How do I serve it?": ("serving.md", "st-paragram serve"),
     "How small can a model be?": ("encoding.md#smaller-tables", "int4"),
-    "Why is my cosine 0.3?": ("troubleshooting.md#questions", "0.3"),
+    "Why is my cosine 0.3?": ("troubleshooting.md#models", "0.3"),
     "Can I use it in LangChain?": ("integrations.md#langchain", "HuggingFaceEmbeddings"),
     "What may I do with a model?": ("sharing.md#licenses", "CC BY-SA"),
 }

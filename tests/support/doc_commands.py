@@ -35,7 +35,6 @@ def problem(words: list[str]) -> str | None:
         "st-paragram": _parsed,
         "python": _python,
         "python3": _python,
-        "torchrun": lambda words: _parsed(words[words.index("st-paragram") + 1 :]),
         "make": _made,
         "pip": _installed,
     }

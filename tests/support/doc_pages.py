@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "recipes/README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)")
 _NOT_RUN = re.compile(r"^ *<!-- not run: (?P<reason>.+) -->")

@@ -22,7 +22,7 @@ TUNED_MEGABATCH_SIZE = (60, 100, 140)
 def tune(run: TrainingRun, on_start: OnStart | None = None) -> TrainingReport:
     """Train the paper's grid, dropout x M, and save the model with the best Pearson correlation on development pairs.
 
-    Each point of the grid is a training run of its own in the folder `OUTPUT.grid`, which goes at the end. To resume
+    Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which goes at the end. To resume
     keeps the finished points and continues the interrupted one.
     """
     replace(run, resume=False).check()

@@ -94,7 +94,7 @@ class TokenEmbedding(InputModule):
         return self.embedding_dimension
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What `save` writes beside tokenizer and table."""
+        """What `save` writes in addition to tokenizer and table."""
         tokenizer = {"tokenizer_kind": self.tokenizer.kind, "tokenizer_options": self.tokenizer.options}
         return {"embedding_dimension": self.embedding_dimension, **tokenizer, "dropout": self.dropout}
 

@@ -1,4 +1,4 @@
-"""What a student learns from a teacher's vectors of the pairs, beside the margin loss."""
+"""What a student learns from a teacher's vectors of the pairs, in addition to the margin loss."""
 
 from __future__ import annotations
 

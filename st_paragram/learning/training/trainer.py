@@ -45,7 +45,7 @@ class _Steps(IterableDataset):  # type: ignore[type-arg]
 
 
 class StoreTrainer(SentenceTransformerTrainer):
-    """Train a pipeline on a pair store by a procedure of one's own: the base of this package's trainers.
+    """Train a pipeline on a pair store by a subclass's procedure: the base of this package's trainers.
 
     What a step trains on follows from its number, the store and the seed alone, so that a run can be resumed at any
     step, to the bit. A checkpoint holds the weights of model and loss (safetensors), and what transformers writes of
