@@ -8,13 +8,12 @@ from st_paragram.core.tables import markdown_table
 from st_paragram.core.version import installed_version
 from st_paragram.core.words import listed
 from st_paragram.errors import one_line
-from st_paragram.families.muse.card_facts import MUSE
+from st_paragram.families.muse.card_facts import MUSE, TASKS
 from st_paragram.families.muse.sentence_transformers_towers import EncoderWithTowers
 from st_paragram.families.muse.task_vectors import PairRows
 from st_paragram.families.muse.towers_training import Curve
-from st_paragram.learning.models.card import Card, render
+from st_paragram.learning.models.card import Card, citation, render
 
-_NAMES = {"qa": "questions and answers", "response": "responses", "nli": "inference"}
 _USAGE = """\
 questions = model.encode_query(["who wrote it?"])
 answers = model.encode_document(["She wrote it in 1843."])
@@ -37,12 +36,12 @@ def towers_card(
         curves: Of the training.
     """
     encoder = one_line(encoder, 200).replace("`", "'")
-    tasks = [text for task, text in _NAMES.items() if task in model.values.tasks]
+    tasks = [text for task, text in TASKS.items() if task in model.values.tasks]
     summary = (
         f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained on {listed(tasks)} as "
         "in multilingual USE (Yang et al., ACL 2020). The encoder itself was not changed."
     )
-    sizes = [(_NAMES[each.task], each.language, f"{len(each):,}") for each in rows]
+    sizes = [(TASKS[each.task], each.language, f"{len(each):,}") for each in rows]
     shown = [
         (each.measure, f"{each.rows:,}", " ".join(f"{100 * value:.1f}" for value in each.values), str(each.best))
         for each in curves
@@ -51,7 +50,7 @@ def towers_card(
         ("Training", f"By `st-paragram towers`, st_paragram {installed_version()}, on these rows:"),
         ("Rows", markdown_table(("task", "language", "rows"), sizes, left=2)),
         ("On rows held out", markdown_table(("measure", "rows", "% before and after each epoch", "kept"), shown)),
-        ("Citation", f"```bibtex\n{MUSE}\n```"),
+        citation(MUSE),
     )
     card = Card(
         name=one_line(name, 100),

@@ -162,7 +162,7 @@ def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
     segmenting = SentencePieceTokenizer(vocabulary.content, segmentation="jieba")
     model = pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
     model_directory.save(model, tmp_path / "zh")
-    assert st_paragram.load(tmp_path / "zh")[0].segmentation == "jieba"
+    assert st_paragram.load(tmp_path / "zh")[0].tokenizer.segmentation == "jieba"
 
 
 def test_the_fingerprint_tells_models_apart(model, saved, tmp_path):
