@@ -15,7 +15,7 @@ from st_paragram.core.encoding.record import read_training_record
 from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 from st_paragram.hub.model_files import ModelFiles
 from st_paragram.hub.scores import TestResult, score_entries, score_section
-from st_paragram.learning.models.card import PATH_COMMENT, Card, from_record, library_and_tags, render
+from st_paragram.learning.models.card import PATH_COMMENT, Card, from_record, render
 
 
 def hub_card(
@@ -61,12 +61,11 @@ def hub_card(
         first = sections.pop("", "")
         new.text = first + "".join(f"\n## {title}\n{body}" for title, body in sections.items())
         data = there.data if there and there.data.to_dict() else new.data
-        library, tags = library_and_tags(files.opens_in_stock)
         data.license = licence
         data.datasets = list(dict.fromkeys([*_listed(data.get("datasets")), *datasets])) or None
-        data.library_name = data.get("library_name") or library
-        data.pipeline_tag = data.get("pipeline_tag") or "sentence-similarity"
-        data.tags = list(dict.fromkeys([*_listed(data.get("tags")), *tags]))
+        data.library_name = data.get("library_name") or new.data.library_name
+        data.pipeline_tag = data.get("pipeline_tag") or new.data.pipeline_tag
+        data.tags = list(dict.fromkeys([*_listed(data.get("tags")), *new.data.tags]))
         entries = score_entries(results)
         fresh = {_set(entry) for entry in entries}
         entries = [*(entry for entry in data.get("eval_results") or [] if _set(entry) not in fresh), *entries]

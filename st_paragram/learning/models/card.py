@@ -48,13 +48,7 @@ model = SentenceTransformer("{address}"){path}
 {usage}
 ```
 
-Or with st_paragram:
-
-```python
-import st_paragram
-
-model = st_paragram.load("{address}")
-```"""
+`st_paragram.load("{address}")` opens it, too."""
 _BIBTEX = """\
 @inproceedings{{{key},
   title = {{{title}}},
@@ -112,7 +106,8 @@ class Card:
 
 def render(card: Card) -> str:
     """The card in Markdown, with the metadata of the Hugging Face hub on top."""
-    library, tags = library_and_tags(card.stock, card.network)
+    library = "sentence-transformers" if card.stock else "st_paragram"
+    tags = dict.fromkeys([library, "sentence-similarity", "st_paragram", card.network])
     metadata = ModelCardData(
         language=list(card.languages) or None,
         license=card.licence,
@@ -120,7 +115,7 @@ def render(card: Card) -> str:
         library_name=library,
         pipeline_tag="sentence-similarity",
         base_model=card.base_model,
-        tags=tags,
+        tags=[tag for tag in tags if tag],
         model_name=card.name if card.scores else None,
         eval_results=list(card.scores) or None,
     )
@@ -145,30 +140,15 @@ def citation(*papers: Paper) -> tuple[str, str]:
     return "Citation", "```bibtex\n" + blocks(*(_BIBTEX.format(**vars(paper)) for paper in papers)) + "\n```"
 
 
-def library_and_tags(stock: bool, *more: str | None) -> tuple[str, list[str]]:
-    """The library that the hub names as a model's reader, and its tags."""
-    library = "sentence-transformers" if stock else "st_paragram"
-    return library, [tag for tag in dict.fromkeys([library, "sentence-similarity", "st_paragram", *more]) if tag]
-
-
 def score_entry(
-    task: str,
-    name: str,
-    address: str,
-    metric: str,
-    share: float | None,
-    **more: Any,  # noqa: ANN401
+    task: str,  # its kind, as the hub calls it: "STS", "BitextMining"
+    name: str,  # of the data, for people
+    address: str,  # of the data on the hub, or a short name for data that are not there
+    metric: str,  # "cosine_spearman"
+    share: float | None,  # -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none
+    **more: Any,  # noqa: ANN401 - fields of `EvalResult`
 ) -> list[EvalResult]:
-    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
-
-    Args:
-        task: its kind, as the hub calls it ("STS", "BitextMining").
-        name: of the data, for people.
-        address: of the data on the hub, or a short name for data that are not there.
-        metric: e.g. "cosine_spearman".
-        share: the score, -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none.
-        more: further fields of `EvalResult`, such as `dataset_config`.
-    """
+    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist."""
     if share is None or not math.isfinite(share):
         return []
     return [EvalResult(task, address, name, metric, round(100 * share, 2), **more)]
@@ -176,27 +156,23 @@ def score_entry(
 
 def from_record(
     record: TrainingRecord,
-    dim: int | None = None,
+    dim: int | None = None,  # components of the model, where they are fewer than were trained
     licence: str | None = None,
     address: str | None = None,
-    sources: bool = True,
+    sources: bool = True,  # list the texts that the pairs were prepared of, as far as the record knows them
 ) -> Card:
-    """The card of a trained model: data, settings, scores, what to cite.
-
-    `dim` are the components of the model, where they are fewer than were trained. With `sources` it lists the texts
-    that the pairs were prepared of, as far as the record knows them.
-    """
+    """The card of a trained model: data, settings, scores, what to cite."""
     facts: CardFacts = entry_of_record(record.settings)[1].module("card_facts").card_facts(record)
     codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
     bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
     init = str(record.settings.get("init") or "")
-    base, (first, second) = init.partition("@")[0], record.languages
+    base = init.partition("@")[0]
     on_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", base) and not Path(base).exists()
     settings = [(key, _cell(value)) for key, value in record.settings.items() if not isinstance(value, Mapping)]
     tasks = [(task, f"{count:,}") for task, count in record.tasks.items()]
     data = blocks(
-        f"{record.data}: {record.pairs:,} pairs of {first} and {second} after preparation, whose settings and reports "
-        "are in `training.json`.",
+        f"{record.data}: {record.pairs:,} pairs of {' and '.join(record.languages)} after preparation, whose settings "
+        "and reports are in `training.json`.",
         _sources(record) if sources else "",
         markdown_table(("task", "pairs"), tasks) if tasks else "",
     )
@@ -224,12 +200,9 @@ def from_record(
 
 def _sources(record: TrainingRecord) -> str:
     """The texts that were prepared, where the record's report has them; else empty."""
-    report = record.preparation.get("report")
-    texts = report.get("sources") if isinstance(report, Mapping) else None
-    if not texts or not isinstance(texts, list) or not all(isinstance(one, Mapping) for one in texts):
-        return ""
+    texts: Any = record.preparation.get("report", {}).get("sources", ())
     rows = [tuple(_cell(one.get(key)) for key in ("name", "languages", "dropped", "rows", "kept")) for one in texts]
-    return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3)
+    return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3) if rows else ""
 
 
 def _scores(record: TrainingRecord) -> str:
@@ -238,15 +211,12 @@ def _scores(record: TrainingRecord) -> str:
         for s in record.scores
     ]
     found = [(f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations]
-    translations = [
-        "Held-out translations found by nearest neighbor, mean of both directions, x 100.",
-        markdown_table(("translations", "model", "accuracy"), found),
-    ]
     return blocks(
         "Correlation of cosines with graded similarity, x 100, on development pairs (watched during training: no "
         "benchmark).",
         markdown_table(("pairs", "model", "Pearson", "Spearman"), correlations),
-        *(translations if found else ()),
+        "Held-out translations found by nearest neighbor, mean of both directions, x 100." if found else "",
+        markdown_table(("translations", "model", "accuracy"), found) if found else "",
         f"Made with st_paragram {installed_version()}, sentence-transformers {version('sentence-transformers')}, torch "
         f"{version('torch')}.",
     )

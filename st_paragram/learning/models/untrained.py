@@ -26,23 +26,18 @@ def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTran
     if (embedding := averaging_embedding(model)) is not None:
         return pipeline(token_embedding(embedding.tokenizer, embedding.embedding_dimension))
     for module in model.modules():
-        _begin_again(module)
+        if "Positional" in type(module).__name__:
+            module.requires_grad_(False)  # so that `initialise` leaves it, too
+        elif callable(reset := getattr(module, "reset_parameters", None)):
+            reset()
+        else:  # norms of transformers, and parameters of a module itself
+            for name, parameter in module.named_parameters(recurse=False):
+                if parameter.ndim > 1:
+                    nn.init.xavier_uniform_(parameter)
+                else:
+                    nn.init.constant_(parameter, 1.0 if name == "weight" else 0.0)
     for module in model.modules():
         if isinstance(module, Transformer):
             encoder: Any = module.model
             initialise(encoder, SpecialIds(encoder.config.pad_token_id, encoder.config.eos_token_id))
     return model.eval()
-
-
-@torch.no_grad()
-def _begin_again(module: nn.Module) -> None:
-    if "Positional" in type(module).__name__:
-        module.requires_grad_(False)  # so that `initialise` leaves it, too
-    elif callable(reset := getattr(module, "reset_parameters", None)):
-        reset()
-    else:  # norms of transformers, and parameters of a module itself
-        for name, parameter in module.named_parameters(recurse=False):
-            if parameter.ndim > 1:
-                nn.init.xavier_uniform_(parameter)
-            else:
-                parameter.fill_(1.0 if name == "weight" else 0.0)
