@@ -26,18 +26,6 @@ NO_LICENCE = """\
 No licence has been stated for this model yet. Whoever publishes it chooses one that the licences of the training text
 allow: `st-paragram push --licence` puts it here."""
 
-_USAGE = """\
-embeddings = model.encode(["a first sentence", "a second one"])
-print(model.similarity(embeddings, embeddings))"""
-_PLUGIN = """\
-With st_paragram:
-
-```python
-import st_paragram
-
-model = st_paragram.load("{address}"){path}
-{usage}
-```"""
 _STOCK = """\
 With [sentence-transformers](https://sbert.net) alone:
 
@@ -45,10 +33,21 @@ With [sentence-transformers](https://sbert.net) alone:
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("{address}"){path}
-{usage}
+embeddings = model.encode(["a first sentence", "a second one"])
+print(model.similarity(embeddings, embeddings))
 ```
 
 `st_paragram.load("{address}")` opens it, too."""
+_PLUGIN = """\
+With st_paragram:
+
+```python
+import st_paragram
+
+model = st_paragram.load("{address}"){path}
+embeddings = model.encode(["a first sentence", "a second one"])
+print(model.similarity(embeddings, embeddings))
+```"""
 _BIBTEX = """\
 @inproceedings{{{key},
   title = {{{title}}},
@@ -64,7 +63,7 @@ This model segments Chinese with jieba before sentencepiece, as in the paper. `s
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper of a conference, in the words of BibTeX."""
+    """A paper of a conference."""
 
     key: str
     title: str
@@ -92,7 +91,6 @@ class Card:
     summary: str  # the first paragraph
     stock: bool  # sentence-transformers alone opens the model
     network: str | None = None
-    usage: str = _USAGE  # lines of Python with a `model`
     note: str = ""  # what to know when loading the model
     address: str | None = None  # on the hub, `owner/name`; without one the snippets name the model's directory
     licence: str | None = None  # an identifier of the hub, such as "cc-by-4.0"
@@ -119,13 +117,12 @@ def render(card: Card) -> str:
         model_name=card.name if card.scores else None,
         eval_results=list(card.scores) or None,
     )
-    opening = (_STOCK if card.stock else _PLUGIN).format(
-        address=card.address or card.name, path="" if card.address else PATH_COMMENT, usage=card.usage
-    )
     terms = f"The model is offered under the licence `{card.licence}`." if card.licence else NO_LICENCE
     if card.licence == "other":
         terms = "The model's licence is none of those that the hub lists; the licences of its training text decide."
     sections = [f"## {title}\n\n{text}" for title, text in (("Licence", card.terms or terms), *card.sections)]
+    place = {"address": card.address or card.name, "path": "" if card.address else PATH_COMMENT}
+    opening = (_STOCK if card.stock else _PLUGIN).format(**place)
     text = blocks(f"# {card.name}", card.summary, opening, card.note, *sections)
     return f"---\n{metadata.to_yaml()}\n---\n\n{text}\n"
 
@@ -169,12 +166,13 @@ def from_record(
     base = init.partition("@")[0]
     on_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", base) and not Path(base).exists()
     settings = [(key, _cell(value)) for key, value in record.settings.items() if not isinstance(value, Mapping)]
-    tasks = [(task, f"{count:,}") for task, count in record.tasks.items()]
     data = blocks(
         f"{record.data}: {record.pairs:,} pairs of {' and '.join(record.languages)} after preparation, whose settings "
         "and reports are in `training.json`.",
         _sources(record) if sources else "",
-        markdown_table(("task", "pairs"), tasks) if tasks else "",
+        markdown_table(("task", "pairs"), [(task, f"{n:,}") for task, n in record.tasks.items()])
+        if record.tasks
+        else "",
     )
     training = blocks(
         f"The training began with the weights of `{_cell(init)}`." if init else "",
@@ -182,10 +180,10 @@ def from_record(
         f"{record.seconds:.0f} s of wall time with evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
         f"while training, on {record.machine}.",
     )
-    components = f"{dim or record.settings['dim']} components,\ncompared by cosine."
     return Card(
         name=record.name,
-        summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {components}",
+        summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {dim or record.settings['dim']} "
+        "components,\ncompared by cosine.",
         stock=not facts.plugin_only,
         network=facts.network,
         note=blocks(facts.plugin_only, _JIEBA if record.segmentation == "jieba" else ""),

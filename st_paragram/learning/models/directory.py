@@ -57,8 +57,7 @@ def save(
     elif dtype is None and truncate_dim is None:
         write = partial(pipeline_files.write, model)
     else:
-        rule = "only averaging models can be stored in another type or with fewer components"
-        raise SettingsError(f"{rule}; leave dtype and truncate_dim out")
+        raise SettingsError("only averaging models have a table to make smaller; leave dtype and truncate_dim out")
     return directory.save(path, write, card, training.as_json() if training else None, overwrite)
 
 

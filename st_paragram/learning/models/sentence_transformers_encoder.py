@@ -227,11 +227,11 @@ class ParagramEncoder(SentenceTransformer):
         embedding = averaging.embedding_of(self)
         if not isinstance(embedding.tokenizer, BilingualTokenizer):
             raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
-        tokenizer = embedding.tokenizer.in_language(language)
         table = embedding.embedding
-        first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
-        unit_vectors = averaging.gives_unit_vectors(self)
-        return pipeline(first, str(self.device), unit_vectors, **averaging.pipeline_settings(self))
+        weights = table if isinstance(table, CompactEmbedding) else table.weight.data
+        first = TokenEmbedding(embedding.tokenizer.in_language(language), weights=weights)
+        settings = averaging.pipeline_settings(self)
+        return pipeline(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
 
     def save(
         self,
@@ -267,6 +267,7 @@ class ParagramEncoder(SentenceTransformer):
         """Fill in the prompt; False if the base class has something to say about it."""
         if call.prompt_name is not None and (call.prompt is not None or call.prompt_name not in self.prompts):
             return False
-        if call.prompt is None and (name := call.prompt_name or self.default_prompt_name):
+        name = self.default_prompt_name if call.prompt_name is None else call.prompt_name
+        if call.prompt is None and name is not None:
             call.prompt = self.prompts.get(name)
         return True

@@ -17,10 +17,7 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, initial
 
 
 def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
-    """A model of the architecture and with the tokenizer of another, whose name or itself is given: it is used up.
-
-    Modules begin as torch begins them, and transformers as `initialise` has it; tables of positions stay.
-    """
+    """A model of the architecture and with the tokenizer of another, whose name or itself is given: it is used up."""
     model = load(like) if isinstance(like, str) else like
     torch.manual_seed(seed)
     if (embedding := averaging_embedding(model)) is not None:
