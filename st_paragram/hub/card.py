@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 from huggingface_hub import EvalResult, ModelCard
@@ -42,7 +43,7 @@ def hub_card(
     path, record, name = folder / "README.md", read_training_record(folder), address.partition("/")[2]
     try:
         there = ModelCard(path.read_text(encoding="utf-8")) if path.is_file() else None
-        licence = licence or (there.data.license if there else None)
+        licence = licence or (there.data.get("license") if there else None)
         summary = f"Sentence embeddings of {files.dimension} components, made with st_paragram."
         card = Card(name, summary, files.opens_in_stock, address=address, licence=licence)
         if record is not None:
@@ -60,7 +61,7 @@ def hub_card(
             sections.setdefault(title, body)
         first = sections.pop("", "")
         new.text = first + "".join(f"\n## {title}\n{body}" for title, body in sections.items())
-        data = there.data if there and there.data.to_dict() else new.data
+        data: Any = there.data if there and there.data.to_dict() else new.data
         data.license = licence
         data.datasets = list(dict.fromkeys([*_listed(data.get("datasets")), *datasets])) or None
         data.library_name = data.get("library_name") or new.data.library_name

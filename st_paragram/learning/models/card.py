@@ -12,7 +12,7 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from st_paragram.core.encoding.record import TrainingRecord, TranslationScore
+from st_paragram.core.encoding.record import Score, TrainingRecord, TranslationScore
 from st_paragram.core.families import entry_of_record
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.core.version import installed_version
@@ -222,7 +222,8 @@ def _scores(record: TrainingRecord) -> str:
 
 def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
     """Scores of the trained model for the hub, less the built-in pairs: too few, too rough to compare models by."""
-    for score in (*record.scores, *record.translations):
+    scores: list[Score | TranslationScore] = [*record.scores, *record.translations]
+    for score in scores:
         if score.model != AFTER or score.data.startswith("built-in-"):
             continue
         address = re.sub(r"[^a-z0-9]+", "-", score.data.lower()).strip("-") or "development"

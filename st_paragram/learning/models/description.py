@@ -22,7 +22,7 @@ def describe_model(folder: Path) -> dict[str, Any]:
     """Name, architecture and its properties, licence, record of the training, and files of a model directory."""
     configuration, record, licence = read_configuration(folder), read_training_record(folder), None
     with suppress(OSError, ValueError, TypeError, yaml.YAMLError):  # no card, or not one
-        licence = ModelCard((folder / "README.md").read_text(encoding="utf-8", errors="replace")).data.license
+        licence = ModelCard((folder / "README.md").read_text(encoding="utf-8", errors="replace")).data.get("license")
     return {
         "name": folder.resolve().name,
         "architecture": configuration.architecture,

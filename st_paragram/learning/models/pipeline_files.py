@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module
 from sentence_transformers.util import import_from_string
-from torch import Tensor, nn
+from torch import Tensor
 
 from st_paragram.core.encoding.directory import MODULES_FILE, PIPELINE, Configuration, file_of, write_configuration
 from st_paragram.core.encoding.model_files import read_pipeline_settings
@@ -83,7 +83,7 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
         for path in folder.rglob("pytorch_model*.bin"):
             if not (path.parent / "model.safetensors").is_file():
                 raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
-        modules: OrderedDict[str, nn.Module] = OrderedDict()
+        modules: Any = OrderedDict()
         with no_progress_bars():
             for kind, entry in zip(kinds, entries, strict=True):
                 modules[entry["name"]] = kind.load(str(folder), subfolder=entry["path"], local_files_only=True)
