@@ -24,12 +24,6 @@ def test_the_names_are_the_same_for_type_checkers_and_at_run_time():
     assert dir(st_paragram) == sorted(st_paragram.__all__)
 
 
-def test_modules_have_one_folder_to_import_from():
-    from st_paragram.modules import MeanPool, SentencePieceEmbedding
-
-    assert (MeanPool, SentencePieceEmbedding) == (st_paragram.MeanPool, st_paragram.SentencePieceEmbedding)
-
-
 def test_importing_the_package_changes_no_variable():
     code = "import os; before = dict(os.environ); import st_paragram; assert os.environ == before"
     subprocess.run([sys.executable, "-c", code], check=True)

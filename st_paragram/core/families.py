@@ -24,7 +24,6 @@ class FamilyEntry:
     trains: Mapping[str, str] = field(default_factory=dict)  # kinds of `st-paragram train`
     commands: Mapping[str, str] = field(default_factory=dict)
     architectures: Mapping[str, str] = field(default_factory=dict)  # of its model directories
-    files: tuple[str, ...] = ("*.json", "*.txt", "*.model", "*.safetensors")  # that its fingerprint covers, in order
     benchmarks: tuple[str, ...] = ()  # modules of the package
     recorded_by: str = ""  # a setting that only this family's training records have
 

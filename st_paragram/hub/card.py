@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 from huggingface_hub import EvalResult, ModelCard
@@ -15,7 +16,7 @@ from st_paragram.core.encoding.record import read_training_record
 from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line
 from st_paragram.hub.model_files import ModelFiles
 from st_paragram.hub.scores import TestResult, score_entries, score_section
-from st_paragram.learning.models.card import PATH_COMMENT, Card, from_record, library_and_tags, render
+from st_paragram.learning.models.card import PATH_COMMENT, Card, from_record, render
 
 
 def hub_card(
@@ -42,7 +43,7 @@ def hub_card(
     path, record, name = folder / "README.md", read_training_record(folder), address.partition("/")[2]
     try:
         there = ModelCard(path.read_text(encoding="utf-8")) if path.is_file() else None
-        licence = licence or (there.data.license if there else None)
+        licence = licence or (there.data.get("license") if there else None)
         summary = f"Sentence embeddings of {files.dimension} components, made with st_paragram."
         card = Card(name, summary, files.opens_in_stock, address=address, licence=licence)
         if record is not None:
@@ -60,13 +61,12 @@ def hub_card(
             sections.setdefault(title, body)
         first = sections.pop("", "")
         new.text = first + "".join(f"\n## {title}\n{body}" for title, body in sections.items())
-        data = there.data if there and there.data.to_dict() else new.data
-        library, tags = library_and_tags(files.opens_in_stock)
+        data: Any = there.data if there and there.data.to_dict() else new.data
         data.license = licence
         data.datasets = list(dict.fromkeys([*_listed(data.get("datasets")), *datasets])) or None
-        data.library_name = data.get("library_name") or library
-        data.pipeline_tag = data.get("pipeline_tag") or "sentence-similarity"
-        data.tags = list(dict.fromkeys([*_listed(data.get("tags")), *tags]))
+        data.library_name = data.get("library_name") or new.data.library_name
+        data.pipeline_tag = data.get("pipeline_tag") or new.data.pipeline_tag
+        data.tags = list(dict.fromkeys([*_listed(data.get("tags")), *new.data.tags]))
         entries = score_entries(results)
         fresh = {_set(entry) for entry in entries}
         entries = [*(entry for entry in data.get("eval_results") or [] if _set(entry) not in fresh), *entries]

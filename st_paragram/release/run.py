@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.model_files import tokenizer_file
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import digest, file_digest, read_json, write_json, write_text
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError
@@ -118,11 +119,8 @@ def _train(each: ModelPlan, work: Work) -> None:
 
 
 def _check_training(each: ModelPlan, work: Work) -> None:
-    from st_paragram.core.encoding.record import read_training_record
-    from st_paragram.learning.training.progress import values_of
-
     record = read_training_record(work.output / each.name)
-    if record is None or record.settings != values_of(each.model.training()) | _beginning(each, work):
+    if record is None or record.settings != {"family": "psp", **asdict(each.model.training())} | _beginning(each, work):
         raise ModelDirectoryError(f"{work.output / each.name}: trained with other settings; remove it")
 
 
@@ -140,7 +138,6 @@ def _beginning(each: ModelPlan, work: Work) -> dict[str, str]:
 
 
 def _pack(each: ModelPlan, packing: Packing, work: Work) -> None:
-    from st_paragram.core.encoding.record import read_training_record
     from st_paragram.learning.models import directory as model_directory
 
     folder = work.output / each.name

@@ -23,7 +23,7 @@ from st_paragram.release.texts import texts_of
 from st_paragram.tools.evaluation.results import StsResult
 from st_paragram.tools.evaluation.tatoeba import RetrievalError, RetrievalScores, TatoebaResult
 
-RELEASE = Path(__file__).parents[2] / "recipes" / "configs" / "release.yaml"
+RELEASE = Path(__file__).parents[2] / "recipes" / "release.yaml"
 DESCRIPTION = {
     "models": {
         "p-sp-small": {

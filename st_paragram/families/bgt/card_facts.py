@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.learning.models.card import CardFacts
+from st_paragram.learning.models.card import CardFacts, Paper
 
 _DESCRIPTION = """\
 {found}
@@ -19,14 +19,14 @@ _FOUND = {
     "english-vae": "what a variational autoencoder of English knows of a sentence",
 }
 
-_BGT = """\
-@inproceedings{wieting-etal-2020-bilingual,
-  title = {A Bilingual Generative Transformer for Semantic Sentence Embedding},
-  author = {Wieting, John and Neubig, Graham and Berg-Kirkpatrick, Taylor},
-  booktitle = {Proceedings of the 2020 Conference on Empirical Methods in Natural Language Processing},
-  year = {2020},
-  url = {https://arxiv.org/abs/1911.03895},
-}"""
+_BGT = Paper(
+    "wieting-etal-2020-bilingual",
+    "A Bilingual Generative Transformer for Semantic Sentence Embedding",
+    "Wieting, John and Neubig, Graham and Berg-Kirkpatrick, Taylor",
+    "Proceedings of EMNLP 2020",
+    2020,
+    "https://arxiv.org/abs/1911.03895",
+)
 
 
 def card_facts(record: TrainingRecord) -> CardFacts:

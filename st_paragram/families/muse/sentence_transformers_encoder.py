@@ -297,7 +297,7 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
         seen = f"its last module is not the towers of {stored.dim} components"
         raise ModelDirectoryError(f"{folder}: {seen}; save it again")
     heads = TaskHeads(stored.dim, contexts=not finished)
-    if not finished or (folder / _HEADS).is_file():
+    if not finished or "nli" in stored.tasks:
         heads.load_state_dict(read_tensors(folder, _HEADS, heads.state_dict()))
     given: dict[str, Any] = {"device": str(pipeline.device), **pipeline_settings(pipeline)}
     if finished:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.learning.models.card import CardFacts
+from st_paragram.learning.models.card import CardFacts, Paper
 
 _DESCRIPTION = """\
 the mean of {averaged}, trained on pairs of sentences with the
@@ -24,24 +24,22 @@ _TWO_VOCABULARIES = """\
 Each language has a separate vocabulary: `model.encode(texts, language="{second}")` reads the second one. A stock
 `SentenceTransformer` cannot read this model."""
 
-_P_SP = """\
-@inproceedings{wieting-etal-2022-paraphrastic,
-  title = {Paraphrastic Representations at Scale},
-  author = {Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor},
-  booktitle = {Proceedings of the 2022 Conference on Empirical Methods in Natural Language Processing: System
-               Demonstrations},
-  year = {2022},
-  url = {https://arxiv.org/abs/2104.15114},
-}"""
-
-_SP = """\
-@inproceedings{wieting-etal-2019-simple,
-  title = {Simple and Effective Paraphrastic Similarity from Parallel Translations},
-  author = {Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor},
-  booktitle = {Proceedings of the 57th Annual Meeting of the Association for Computational Linguistics},
-  year = {2019},
-  url = {https://arxiv.org/abs/1909.13872},
-}"""
+_P_SP = Paper(
+    "wieting-etal-2022-paraphrastic",
+    "Paraphrastic Representations at Scale",
+    "Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor",
+    "Proceedings of EMNLP 2022: System Demonstrations",
+    2022,
+    "https://arxiv.org/abs/2104.15114",
+)
+_SP = Paper(
+    "wieting-etal-2019-simple",
+    "Simple and Effective Paraphrastic Similarity from Parallel Translations",
+    "Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor",
+    "Proceedings of ACL 2019",
+    2019,
+    "https://arxiv.org/abs/1909.13872",
+)
 
 
 def card_facts(record: TrainingRecord) -> CardFacts:

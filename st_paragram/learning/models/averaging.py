@@ -22,8 +22,7 @@ def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
     first, *others = model._modules.values() or [None]
     if not isinstance(first, TokenEmbedding) or not others or type(others[0]) is not MeanPool:
         return None
-    kind = type(first)
-    inherited = (kind.forward, kind.preprocess) == (TokenEmbedding.forward, TokenEmbedding.preprocess)
+    inherited = all(getattr(type(first), name) is getattr(TokenEmbedding, name) for name in ("forward", "preprocess"))
     in_place = all(
         type(last) is Normalize and last.module_input_name == last.module_output_name == "sentence_embedding"
         for last in others[1:]
@@ -68,9 +67,6 @@ def write(
 def read(
     folder: Path, values: dict[str, Any], truncate_dim: int | None = None
 ) -> tuple[TokenEmbedding, AveragingModel]:
-    """The first module and what was read, of a folder whose `st_paragram.json` has `values`.
-
-    A table of float16, int8 or int4 stays what it is, and becomes float32 only in an installation without kernels.
-    """
+    """The first module and what was read, of a folder whose `st_paragram.json` has `values`."""
     model = files.read(folder, values, truncate_dim)
     return token_embedding(model.tokenizer, weights=in_torch(model.table), dropout=model.dropout), model

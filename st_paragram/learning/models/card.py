@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from st_paragram.core.encoding.record import TrainingRecord
+from st_paragram.core.encoding.record import Score, TrainingRecord, TranslationScore
 from st_paragram.core.families import entry_of_record
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.core.version import installed_version
 from st_paragram.core.words import in_words, listed
 
 AFTER = "after training"  # how a training record calls the model that was saved
-#: Two lines of Python with a `model`.
-USAGE = """\
-embeddings = model.encode(["a first sentence", "a second one"])
-print(model.similarity(embeddings, embeddings))"""
 #: Follows a name in the snippets that stands for the model's own directory.
 PATH_COMMENT = "  # a path to this directory"
-#: Stands on a card until a licence is chosen, see `licence_sentence`.
+#: Stands on a card until a licence is chosen.
 NO_LICENCE = """\
 No licence has been stated for this model yet. Whoever publishes it chooses one that the licences of the training text
 allow: `st-paragram push --licence` puts it here."""
@@ -38,16 +33,11 @@ With [sentence-transformers](https://sbert.net) alone:
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("{address}"){path}
-{usage}
+embeddings = model.encode(["a first sentence", "a second one"])
+print(model.similarity(embeddings, embeddings))
 ```
 
-Or with st_paragram:
-
-```python
-import st_paragram
-
-model = st_paragram.load("{address}")
-```"""
+`st_paragram.load("{address}")` opens it, too."""
 _PLUGIN = """\
 With st_paragram:
 
@@ -55,22 +45,41 @@ With st_paragram:
 import st_paragram
 
 model = st_paragram.load("{address}"){path}
-{usage}
+embeddings = model.encode(["a first sentence", "a second one"])
+print(model.similarity(embeddings, embeddings))
 ```"""
-
-
+_BIBTEX = """\
+@inproceedings{{{key},
+  title = {{{title}}},
+  author = {{{authors}}},
+  booktitle = {{{venue}}},
+  year = {{{year}}},
+  url = {{{url}}},
+}}"""
 _JIEBA = """\
 This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load` does so too; a stock
 `SentenceTransformer` cannot, and its embeddings of Chinese text DIFFER: use `st_paragram.load`, or segment the text."""
 
 
 @dataclass(frozen=True)
+class Paper:
+    """A paper of a conference."""
+
+    key: str
+    title: str
+    authors: str
+    venue: str
+    year: int
+    url: str
+
+
+@dataclass(frozen=True)
 class CardFacts:
-    """What the cards of a family's trained models have in common."""
+    """What the cards of a family's trained models have in common; `card_facts` of the family returns them."""
 
     description: str  # what an embedding is and where that comes from, after "Sentence embeddings for ...: "
     network: str  # its kind in one word, a tag on the hub
-    citations: tuple[str, ...]  # BibTeX entries of the papers whose method the training followed
+    papers: tuple[Paper, ...]  # whose method the training followed
     plugin_only: str = ""  # why sentence-transformers alone cannot open the model; empty if it can
 
 
@@ -82,7 +91,6 @@ class Card:
     summary: str  # the first paragraph
     stock: bool  # sentence-transformers alone opens the model
     network: str | None = None
-    usage: str = USAGE  # lines of Python with a `model`
     note: str = ""  # what to know when loading the model
     address: str | None = None  # on the hub, `owner/name`; without one the snippets name the model's directory
     licence: str | None = None  # an identifier of the hub, such as "cc-by-4.0"
@@ -96,13 +104,27 @@ class Card:
 
 def render(card: Card) -> str:
     """The card in Markdown, with the metadata of the Hugging Face hub on top."""
-    opening = (_STOCK if card.stock else _PLUGIN).format(
-        address=card.address or card.name, path="" if card.address else PATH_COMMENT, usage=card.usage
+    library = "sentence-transformers" if card.stock else "st_paragram"
+    tags = dict.fromkeys([library, "sentence-similarity", "st_paragram", card.network])
+    metadata = ModelCardData(
+        language=list(card.languages) or None,
+        license=card.licence,
+        license_name=card.licence_name,
+        library_name=library,
+        pipeline_tag="sentence-similarity",
+        base_model=card.base_model,
+        tags=[tag for tag in tags if tag],
+        model_name=card.name if card.scores else None,
+        eval_results=list(card.scores) or None,
     )
-    licence = ("Licence", card.terms or licence_sentence(card.licence))
-    sections = [f"## {title}\n\n{text}" for title, text in (licence, *card.sections)]
+    terms = f"The model is offered under the licence `{card.licence}`." if card.licence else NO_LICENCE
+    if card.licence == "other":
+        terms = "The model's licence is none of those that the hub lists; the licences of its training text decide."
+    sections = [f"## {title}\n\n{text}" for title, text in (("Licence", card.terms or terms), *card.sections)]
+    place = {"address": card.address or card.name, "path": "" if card.address else PATH_COMMENT}
+    opening = (_STOCK if card.stock else _PLUGIN).format(**place)
     text = blocks(f"# {card.name}", card.summary, opening, card.note, *sections)
-    return f"---\n{_metadata(card).to_yaml()}\n---\n\n{text}\n"
+    return f"---\n{metadata.to_yaml()}\n---\n\n{text}\n"
 
 
 def blocks(*parts: str) -> str:
@@ -110,109 +132,64 @@ def blocks(*parts: str) -> str:
     return "\n\n".join(stripped for part in parts if (stripped := part.strip("\n")))
 
 
-def library_and_tags(stock: bool, *more: str | None) -> tuple[str, list[str]]:
-    """The library that the hub names as a model's reader, and its tags."""
-    library = "sentence-transformers" if stock else "st_paragram"
-    return library, [tag for tag in dict.fromkeys([library, "sentence-similarity", "st_paragram", *more]) if tag]
-
-
-def licence_sentence(licence: str | None) -> str:
-    """The card's sentence about the model's licence, or about there being none."""
-    if licence == "other":
-        return "The model's licence is none of those that the hub lists; the licences of its training text decide."
-    return f"The model is offered under the licence `{licence}`." if licence else NO_LICENCE
+def citation(*papers: Paper) -> tuple[str, str]:
+    """Title and text of the section that says what to cite."""
+    return "Citation", "```bibtex\n" + blocks(*(_BIBTEX.format(**vars(paper)) for paper in papers)) + "\n```"
 
 
 def score_entry(
-    task: str,
-    name: str,
-    address: str,
-    metric: str,
-    share: float | None,
-    **more: Any,  # noqa: ANN401
+    task: str,  # its kind, as the hub calls it: "STS", "BitextMining"
+    name: str,  # of the data, for people
+    address: str,  # of the data on the hub, or a short name for data that are not there
+    metric: str,  # "cosine_spearman"
+    share: float | None,  # -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none
+    **more: Any,  # noqa: ANN401 - fields of `EvalResult`
 ) -> list[EvalResult]:
-    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
-
-    Args:
-        task: its kind, as the hub calls it ("STS", "BitextMining").
-        name: of the data, for people.
-        address: of the data on the hub, or a short name for data that are not there.
-        metric: e.g. "cosine_spearman".
-        share: the score, -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none.
-        more: further fields of `EvalResult`, such as `dataset_config`.
-    """
+    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist."""
     if share is None or not math.isfinite(share):
         return []
-    value = round(100 * share, 2)
-    return [
-        EvalResult(
-            task_type=task, dataset_name=name, dataset_type=address, metric_type=metric, metric_value=value, **more
-        )
-    ]
-
-
-def _metadata(card: Card) -> ModelCardData:
-    library, tags = library_and_tags(card.stock, card.network)
-    return ModelCardData(
-        language=list(card.languages) or None,
-        license=card.licence,
-        license_name=card.licence_name,
-        library_name=library,
-        pipeline_tag="sentence-similarity",
-        base_model=card.base_model,
-        tags=tags,
-        model_name=card.name if card.scores else None,
-        eval_results=list(card.scores) or None,
-    )
+    return [EvalResult(task, address, name, metric, round(100 * share, 2), **more)]
 
 
 def from_record(
     record: TrainingRecord,
-    dim: int | None = None,
+    dim: int | None = None,  # components of the model, where they are fewer than were trained
     licence: str | None = None,
     address: str | None = None,
-    sources: bool = True,
+    sources: bool = True,  # list the texts that the pairs were prepared of, as far as the record knows them
 ) -> Card:
-    """The card of a trained model: data, settings, scores, what to cite.
-
-    `dim` are the components of the model, where they are fewer than were trained. With `sources` it lists the texts
-    that the pairs were prepared of, as far as the record knows them.
-    """
-    name, entry = entry_of_record(record.settings)
-    facts = CardFacts(f"a model of the family {name}.", name, ())
-    if find_spec(f"{entry.package}.card_facts"):
-        facts = entry.module("card_facts").card_facts(record)
+    """The card of a trained model: data, settings, scores, what to cite."""
+    facts: CardFacts = entry_of_record(record.settings)[1].module("card_facts").card_facts(record)
     codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
     bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
     init = str(record.settings.get("init") or "")
-    base, (first, second) = init.partition("@")[0], record.languages
+    base = init.partition("@")[0]
     on_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", base) and not Path(base).exists()
-    rows = [(key, _cell(value)) for key, value in record.settings.items() if not isinstance(value, Mapping)]
+    settings = [(key, _cell(value)) for key, value in record.settings.items() if not isinstance(value, Mapping)]
     data = blocks(
-        f"{record.data}: {record.pairs:,} pairs of {first} and {second} after preparation, whose settings and reports "
-        "are in `training.json`.",
+        f"{record.data}: {record.pairs:,} pairs of {' and '.join(record.languages)} after preparation, whose settings "
+        "and reports are in `training.json`.",
         _sources(record) if sources else "",
-        _table(("task", "pairs"), [(task, f"{count:,}") for task, count in record.tasks.items()]),
+        markdown_table(("task", "pairs"), [(task, f"{n:,}") for task, n in record.tasks.items()])
+        if record.tasks
+        else "",
     )
     training = blocks(
         f"The training began with the weights of `{_cell(init)}`." if init else "",
-        markdown_table(("setting", "value"), rows, left=2),
+        markdown_table(("setting", "value"), settings, left=2),
         f"{record.seconds:.0f} s of wall time with evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
         f"while training, on {record.machine}.",
     )
-    sections = [("Data", data), ("Training", training), ("Scores", _scores(record))]
-    if facts.citations:
-        sections.append(("Citation", "```bibtex\n" + "\n\n".join(facts.citations) + "\n```"))
-    components = f"{dim or record.settings['dim']} components,\ncompared by cosine."
     return Card(
         name=record.name,
-        summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {components}",
+        summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {dim or record.settings['dim']} "
+        "components,\ncompared by cosine.",
         stock=not facts.plugin_only,
         network=facts.network,
         note=blocks(facts.plugin_only, _JIEBA if record.segmentation == "jieba" else ""),
         address=address,
         licence=licence,
-        sections=tuple(sections),
+        sections=(("Data", data), ("Training", training), ("Scores", _scores(record)), citation(*facts.papers)),
         languages=tuple(code for code in bare if re.fullmatch("[a-z]{2,3}", code)),
         base_model=base if on_hub else None,
         scores=tuple(_entries(record)),
@@ -221,13 +198,9 @@ def from_record(
 
 def _sources(record: TrainingRecord) -> str:
     """The texts that were prepared, where the record's report has them; else empty."""
-    report = record.preparation.get("report")
-    texts = report.get("sources") if isinstance(report, Mapping) else None
-    if not isinstance(texts, list) or not all(isinstance(one, Mapping) for one in texts):
-        return ""
-    keys = ("name", "languages", "dropped", "rows", "kept")
-    rows = [tuple(_cell(one.get(key)) for key in keys) for one in texts]
-    return _table(("text", "languages", "left out", "pairs", "kept"), rows, left=3)
+    texts: Any = record.preparation.get("report", {}).get("sources", ())
+    rows = [tuple(_cell(one.get(key)) for key in ("name", "languages", "dropped", "rows", "kept")) for one in texts]
+    return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3) if rows else ""
 
 
 def _scores(record: TrainingRecord) -> str:
@@ -241,7 +214,7 @@ def _scores(record: TrainingRecord) -> str:
         "benchmark).",
         markdown_table(("pairs", "model", "Pearson", "Spearman"), correlations),
         "Held-out translations found by nearest neighbor, mean of both directions, x 100." if found else "",
-        _table(("translations", "model", "accuracy"), found),
+        markdown_table(("translations", "model", "accuracy"), found) if found else "",
         f"Made with st_paragram {installed_version()}, sentence-transformers {version('sentence-transformers')}, torch "
         f"{version('torch')}.",
     )
@@ -249,23 +222,17 @@ def _scores(record: TrainingRecord) -> str:
 
 def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
     """Scores of the trained model for the hub, less the built-in pairs: too few, too rough to compare models by."""
-    for score in record.scores:
-        if score.model == AFTER and not score.data.startswith("built-in-"):
-            names = _data_names(score.data)
+    scores: list[Score | TranslationScore] = [*record.scores, *record.translations]
+    for score in scores:
+        if score.model != AFTER or score.data.startswith("built-in-"):
+            continue
+        address = re.sub(r"[^a-z0-9]+", "-", score.data.lower()).strip("-") or "development"
+        names = f"{score.data} (development)", address
+        if isinstance(score, TranslationScore):
+            yield from score_entry("translation", *names, "mean_accuracy", score.accuracy)
+        else:
             yield from score_entry("semantic-similarity", *names, "pearson_cosine", score.correlation.pearson)
             yield from score_entry("semantic-similarity", *names, "spearman_cosine", score.correlation.spearman)
-    for found in record.translations:
-        if found.model == AFTER:
-            yield from score_entry("translation", *_data_names(found.data), "mean_accuracy", found.accuracy)
-
-
-def _data_names(data: str) -> tuple[str, str]:
-    """How development data are called: for people, and in one word."""
-    return f"{data} (development)", re.sub(r"[^a-z0-9]+", "-", data.lower()).strip("-") or "development"
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: int = 1) -> str:
-    return markdown_table(head, rows, left) if rows else ""
 
 
 def _cell(value: object) -> str:

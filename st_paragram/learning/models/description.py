@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,26 +20,17 @@ from st_paragram.errors import ModelDirectoryError
 
 def describe_model(folder: Path) -> dict[str, Any]:
     """Name, architecture and its properties, licence, record of the training, and files of a model directory."""
-    configuration, record = read_configuration(folder), read_training_record(folder)
+    configuration, record, licence = read_configuration(folder), read_training_record(folder), None
+    with suppress(OSError, ValueError, TypeError, yaml.YAMLError):  # no card, or not one
+        licence = ModelCard((folder / "README.md").read_text(encoding="utf-8", errors="replace")).data.get("license")
     return {
         "name": folder.resolve().name,
         "architecture": configuration.architecture,
         "properties": configuration.values,
-        "licence": _licence(folder / "README.md"),
+        "licence": licence,
         "training": None if record is None else asdict(record),
         "files": describe_files(folder),
     }
-
-
-def _licence(card: Path) -> str | None:
-    """What the metadata on top of a model card says, if they can be read."""
-    if not card.is_file():
-        return None
-    try:
-        licence = ModelCard(card.read_text(encoding="utf-8", errors="replace")).data.license
-    except (ValueError, TypeError, yaml.YAMLError):
-        return None
-    return None if licence is None else str(licence)
 
 
 def check_model(folder: Path) -> str:

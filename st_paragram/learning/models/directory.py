@@ -15,9 +15,9 @@ from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.families import entry_of_architecture
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import DAMAGED, ModelDirectoryError, SettingsError, one_line
+from st_paragram.errors import ModelDirectoryError, SettingsError, refused
 from st_paragram.learning.models import averaging, pipeline_files
-from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline, with_unit_vectors
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -32,26 +32,17 @@ def save(
     training: TrainingRecord | None = None,
     normalize: bool = False,
 ) -> Path:
-    """Save a pipeline under `path`, all of it or nothing.
+    """Save a pipeline under `path`, all of it or nothing; returns the directory.
 
     Args:
         model: `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or any pipeline of sentence-transformers' modules.
         path: output directory.
         card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is put at its end.
         overwrite: replace an existing model directory.
-        dtype: store the table as float32, float16 (half the size) or int8 (a quarter); as it is if not given.
+        dtype: store the table as float32, float16 (half the size), int8 (a quarter) or int4; as it is if not given.
         truncate_dim: store the first components of each row only.
         training: what the training run was, kept as `training.json`.
         normalize: save an averaging model so that every reader gives embeddings of length 1; else as it is.
-
-    Returns:
-        The directory.
-
-    Raises:
-        ModelDirectoryError: the directory exists or cannot be written, or the pipeline cannot be kept in one.
-        ParagramError: another run is writing the directory.
-        SettingsError: no such type, a dimension below 1, numbers that do not fit the type, or a type or a dimension for
-            a pipeline without a table.
 
     Example:
         >>> import st_paragram
@@ -66,16 +57,12 @@ def save(
     elif dtype is None and truncate_dim is None:
         write = partial(pipeline_files.write, model)
     else:
-        rule = "only averaging models can be stored in another type or with fewer components"
-        raise SettingsError(f"{rule}; leave dtype and truncate_dim out")
+        raise SettingsError("only averaging models have a table to make smaller; leave dtype and truncate_dim out")
     return directory.save(path, write, card, training.as_json() if training else None, overwrite)
 
 
 def check_savable(model: SentenceTransformer) -> None:
-    """Refuse early, before hours of training, a pipeline that `save` would refuse.
-
-    Modules are ours or sentence-transformers', and an averaging model's tokenizer can become a `tokenizer.json`.
-    """
+    """Refuse early, before hours of training, a pipeline that `save` would refuse."""
     if (embedding := averaging.averaging_embedding(model)) is not None:
         model_files.stock_tokenizer(embedding.tokenizer)
     pipeline_files.check(model)
@@ -84,20 +71,14 @@ def check_savable(model: SentenceTransformer) -> None:
 def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
     """Load a model directory, or any folder of sentence-transformers' modules or ours that `save_pretrained` wrote.
 
+    Averaging models are a `ParagramEncoder`, others the SentenceTransformer that was saved. A table of float16, int8 or
+    int4 stays what it is, and becomes float32 only in an installation without compiled kernels.
+
     Args:
         name: a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
         device: torch device; chosen by sentence-transformers if not given.
         truncate_dim: keep the first components of each embedding only. An averaging model then loads no others: it is
             smaller, faster, and less exact.
-
-    Returns:
-        A `ParagramEncoder` of `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or the SentenceTransformer that was
-        saved. A table of float16, int8 or int4 stays what it is, and becomes float32 only in an installation without
-        compiled kernels.
-
-    Raises:
-        ModelDirectoryError: not found or a file is missing or damaged.
-        SettingsError: a `truncate_dim` below 1.
 
     Example:
         >>> import st_paragram
@@ -111,25 +92,16 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     directory.check_architecture(configuration.architecture, folder)
     model: SentenceTransformer
     if configuration.architecture == AVERAGING:
-        model = _averaging_model(folder, configuration.values, device, truncate_dim)
+        embedding, stored = averaging.read(folder, configuration.values, truncate_dim)
+        with refused(ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"):
+            model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
+        if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
+            both, read = " and ".join(tokenizer.languages), tokenizer.language
+            logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {read} by default")
     else:
         model = pipeline_files.read(folder, device, truncate_dim)
-        if entry := entry_of_architecture(configuration.architecture):
-            read_beside = entry.module("sentence_transformers_encoder").read_beside
-            model = read_beside(model, folder, configuration.values)
+    if entry := entry_of_architecture(configuration.architecture):
+        model = entry.module("sentence_transformers_encoder").read_beside(model, folder, configuration.values)
     if (card := folder / "README.md").is_file():  # as sentence-transformers does it: saved again, a model keeps it
         model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
     return model.eval()
-
-
-def _averaging_model(folder: Path, values: dict[str, object], device: str | None, dim: int | None) -> ParagramEncoder:
-    embedding, stored = averaging.read(folder, values, dim)
-    try:
-        model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
-    except DAMAGED as error:
-        path = folder / STOCK_CONFIG_FILE
-        raise ModelDirectoryError(f"{path}: {one_line(error)}; save the model again") from error
-    if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
-        both = " and ".join(tokenizer.languages)
-        logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {tokenizer.language} by default")
-    return model

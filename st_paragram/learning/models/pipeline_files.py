@@ -4,12 +4,9 @@ Reading imports the classes that `modules.json` names and lets them read the fol
 before: classes are modules of sentence-transformers or of this package, folders are the model's own, and weights are
 safetensors, since what is pickled could run code. `SentenceTransformer(path)` opens stock modules without this package.
 
-A family whose models have more than a pipeline has children of `PipelineWithMore` in its module
-`sentence_transformers_encoder`: with the name of their architecture (one of `core.families`) and `write_beside`. That
-module has this function, too, which makes the model of a pipeline that was read, of the files that `write_beside` has
-left in the folder, and of the entries of `st_paragram.json` that it has returned:
-
-    def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> PipelineWithMore
+A family whose models have more than a pipeline has, in its module `sentence_transformers_encoder`, children of
+`PipelineWithMore`, and `read_beside(pipeline, folder, values)`, which makes a model of a pipeline that was read, the
+files that `write_beside` has left in the folder, and the entries of `st_paragram.json` that it has returned.
 """
 
 from __future__ import annotations
@@ -24,15 +21,9 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module
 from sentence_transformers.util import import_from_string
-from torch import Tensor, nn
+from torch import Tensor
 
-from st_paragram.core.encoding.directory import (
-    MODULES_FILE,
-    PIPELINE,
-    Configuration,
-    file_of,
-    write_configuration,
-)
+from st_paragram.core.encoding.directory import MODULES_FILE, PIPELINE, Configuration, file_of, write_configuration
 from st_paragram.core.encoding.model_files import read_pipeline_settings
 from st_paragram.core.files import read_json
 from st_paragram.errors import ModelDirectoryError, one_line, refused
@@ -65,9 +56,8 @@ def check(model: SentenceTransformer) -> None:
     """Refuse modules of other packages: reading them would import whatever the files name."""
     for kind in map(type, model):
         if not f"{kind.__module__}.".startswith(_PACKAGES):
-            name = f"{kind.__module__}.{kind.__name__}"
-            rule = "is not a module of st_paragram or sentence-transformers; model directories can hold only these"
-            raise ModelDirectoryError(f"{name} {rule}")
+            seen = f"{kind.__module__}.{kind.__name__} is not a module of st_paragram or sentence-transformers"
+            raise ModelDirectoryError(f"{seen}; model directories can hold only these")
 
 
 def write(model: SentenceTransformer, folder: Path) -> None:
@@ -93,7 +83,7 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
         for path in folder.rglob("pytorch_model*.bin"):
             if not (path.parent / "model.safetensors").is_file():
                 raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
-        modules: OrderedDict[str, nn.Module] = OrderedDict()
+        modules: Any = OrderedDict()
         with no_progress_bars():
             for kind, entry in zip(kinds, entries, strict=True):
                 modules[entry["name"]] = kind.load(str(folder), subfolder=entry["path"], local_files_only=True)

@@ -43,7 +43,6 @@ _GLOBAL_HOOKS = [
     hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
 ]
 
-
 # What may be a row next to texts, or one input: ids, messages, other modalities. The base class knows.
 _NOT_TEXT = (list, tuple, Mapping, np.ndarray, Tensor)
 
@@ -57,10 +56,9 @@ def batch_size(model: object) -> int:
 
 
 def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTransformer.encode` has it
-    """Columns, arrays of texts, generators and other iterables as a list, everything else as it is.
+    """Columns, arrays of texts and other iterables as a list, everything else as it is; whether that is one of strings.
 
-    Also, whether the inputs are a list of strings, at least one. A row that is None, NaN, a number, bytes or the like
-    is refused with its position from 0, and so is a whole table.
+    A row that is None, NaN, a number, bytes or the like is refused with its position from 0, and so is a whole table.
     """
     if isinstance(inputs, np.ndarray) and (inputs.ndim != 1 or inputs.dtype.kind not in "UO"):
         return inputs, False
@@ -99,11 +97,7 @@ def pipeline(
 ) -> ParagramEncoder:
     """An averaging model: `embedding`, then `MeanPool`, and `Normalize` if embeddings are to have length 1.
 
-    Args:
-        embedding: the first module.
-        device: torch device; chosen by sentence-transformers if not given.
-        normalize: scale every embedding to length 1.
-        settings: further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
+    `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
 
     Example:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
@@ -180,13 +174,9 @@ def _in_larger_batches(method: _Method) -> _Method:
 class ParagramEncoder(SentenceTransformer):
     """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and perhaps `Normalize` that encodes without detours.
 
-    `encode` takes the arguments of `SentenceTransformer.encode` and returns what that returns. Texts become ids and ids
-    become rows of the result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked
-    for (other inputs or outputs, a GPU, a pool of processes, hooks, other modules) goes the way of the base class, in
-    batches of the same size.
-
-    `save`, and with it `save_pretrained` and `push_to_hub`, writes a model directory for two readers, as
-    `directory.save` does.
+    `encode` takes and returns what `SentenceTransformer.encode` does. Texts become ids and ids become rows of the
+    result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked for (other inputs or
+    outputs, a GPU, a pool of processes, hooks, other modules) goes the way of the base class, in batches of that size.
 
     Example:
         >>> import st_paragram
@@ -233,18 +223,15 @@ class ParagramEncoder(SentenceTransformer):
                 return call.converted(torch.from_numpy(rows))
 
     def in_language(self, language: str) -> ParagramEncoder:
-        """The model that reads texts of a language, for one whose two languages have separate vocabularies.
-
-        Both share the table. The language to read is given once: texts of different languages may look alike.
-        """
+        """The model that reads texts of one of its languages, which have separate vocabularies; it shares the table."""
         embedding = averaging.embedding_of(self)
         if not isinstance(embedding.tokenizer, BilingualTokenizer):
             raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
-        tokenizer = embedding.tokenizer.in_language(language)
         table = embedding.embedding
-        first = TokenEmbedding(tokenizer, weights=table if isinstance(table, CompactEmbedding) else table.weight.data)
-        unit_vectors = averaging.gives_unit_vectors(self)
-        return pipeline(first, str(self.device), unit_vectors, **averaging.pipeline_settings(self))
+        weights = table if isinstance(table, CompactEmbedding) else table.weight.data
+        first = TokenEmbedding(embedding.tokenizer.in_language(language), weights=weights)
+        settings = averaging.pipeline_settings(self)
+        return pipeline(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
 
     def save(
         self,
@@ -256,9 +243,8 @@ class ParagramEncoder(SentenceTransformer):
     ) -> None:
         """Save for stock sentence-transformers and for `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
 
-        Arguments are those of `SentenceTransformer.save`, but weights are always written as safetensors. A table of
-        int4 becomes one of int8 with the same numbers, which stock sentence-transformers can read; `st_paragram.save`
-        keeps int4. A pipeline with other modules is saved as the base class does it.
+        Weights are always safetensors. A table of int4 becomes one of int8 with the same numbers, which stock
+        sentence-transformers can read; `st_paragram.save` keeps int4. The base class saves pipelines of other modules.
         """
         embedding = averaging.averaging_embedding(self)
         if path is None or embedding is None:
@@ -272,20 +258,16 @@ class ParagramEncoder(SentenceTransformer):
         embedding = averaging.averaging_embedding(self)
         if embedding is None or not is_plain(embedding.embedding):
             return None
-        inherited = (type(self).forward, type(self).preprocess) == (
-            SentenceTransformer.forward,
-            SentenceTransformer.preprocess,
-        )
+        inherited = all(getattr(type(self), each) is getattr(SentenceTransformer, each) for each in _EXTRAS[-2:])
         extras = any(module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS)
         elsewhere = getattr(self, "_distributed_inference", None) is not None
         return embedding if inherited and not (extras or elsewhere or any(_GLOBAL_HOOKS)) else None
 
     def _prompt_is_clear(self, call: _Call) -> bool:
         """Fill in the prompt; False if the base class has something to say about it."""
-        if call.prompt_name is not None:
-            if call.prompt is not None or call.prompt_name not in self.prompts:
-                return False
-            call.prompt = self.prompts[call.prompt_name]
-        elif call.prompt is None and self.default_prompt_name is not None:
-            call.prompt = self.prompts.get(self.default_prompt_name)
+        if call.prompt_name is not None and (call.prompt is not None or call.prompt_name not in self.prompts):
+            return False
+        name = self.default_prompt_name if call.prompt_name is None else call.prompt_name
+        if call.prompt is None and name is not None:
+            call.prompt = self.prompts.get(name)
         return True

@@ -17,32 +17,24 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, initial
 
 
 def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
-    """A model of the architecture and with the tokenizer of another, whose name or itself is given: it is used up.
-
-    Modules begin as torch begins them, and transformers as `initialise` has it; tables of positions stay.
-    """
+    """A model of the architecture and with the tokenizer of another, whose name or itself is given: it is used up."""
     model = load(like) if isinstance(like, str) else like
     torch.manual_seed(seed)
     if (embedding := averaging_embedding(model)) is not None:
         return pipeline(token_embedding(embedding.tokenizer, embedding.embedding_dimension))
     for module in model.modules():
-        _begin_again(module)
+        if "Positional" in type(module).__name__:
+            module.requires_grad_(False)  # so that `initialise` leaves it, too
+        elif callable(reset := getattr(module, "reset_parameters", None)):
+            reset()
+        else:  # norms of transformers, and parameters of a module itself
+            for name, parameter in module.named_parameters(recurse=False):
+                if parameter.ndim > 1:
+                    nn.init.xavier_uniform_(parameter)
+                else:
+                    nn.init.constant_(parameter, 1.0 if name == "weight" else 0.0)
     for module in model.modules():
         if isinstance(module, Transformer):
             encoder: Any = module.model
             initialise(encoder, SpecialIds(encoder.config.pad_token_id, encoder.config.eos_token_id))
     return model.eval()
-
-
-@torch.no_grad()
-def _begin_again(module: nn.Module) -> None:
-    if "Positional" in type(module).__name__:
-        module.requires_grad_(False)  # so that `initialise` leaves it, too
-    elif callable(reset := getattr(module, "reset_parameters", None)):
-        reset()
-    else:  # norms of transformers, and parameters of a module itself
-        for name, parameter in module.named_parameters(recurse=False):
-            if parameter.ndim > 1:
-                nn.init.xavier_uniform_(parameter)
-            else:
-                parameter.fill_(1.0 if name == "weight" else 0.0)

@@ -9,7 +9,6 @@ from support.tokenizer import WordTokenizer
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.native import kernels
@@ -42,26 +41,12 @@ def test_native_reader_gives_back_the_model(model, saved, pairs):
     assert (saved / "README.md").read_text() == "# p-sp-xx\n"
 
 
-def test_stock_reader_gives_the_same_directions(model, saved, pairs):
-    stock = SentenceTransformer(str(saved), device="cpu")
-    assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
-    texts = [*(text for pair in pairs[:200] for text in pair), "BA Ce", "ba Ω ce", " ba \t ce  "]
-    assert cosines(stock.encode(texts), model.encode(texts)).min() > 0.999999
-    assert np.allclose(stock.encode(pairs[0][0]), model.encode(pairs[0][0]), atol=1e-6)
-
-
 def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(model, saved, vocabulary):
     tensors = load_file(saved / "model.safetensors")
     row = model[0].embedding.weight[vocabulary.unknown_id]
     assert (tensors["embedding.weight"][vocabulary.unknown_id] == 0).all()
     assert torch.equal(tensors["unknown_embedding"], row.detach())
     np.testing.assert_allclose(st_paragram.load(saved).encode(""), row.detach().numpy(), rtol=1e-6)
-
-
-def test_saving_does_not_change_the_model(model, tmp_path):
-    before = model[0].embedding.weight.detach().clone()
-    model_directory.save(model, tmp_path / "x")
-    assert torch.equal(model[0].embedding.weight, before)
 
 
 def test_an_existing_directory_is_not_overwritten_unless_asked(model, saved):
@@ -118,31 +103,22 @@ def _config(saved, **changes):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda s: (s / "model.safetensors").write_bytes(b"x" * 100), "not the weights"),
         (
             lambda s: (s / "model.safetensors").write_bytes((s / "model.safetensors").read_bytes()[:-9]),
             "not the weights",
         ),
         (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
         (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
-        (lambda s: _config(s, surprise=1), "not a configuration"),
         (lambda s: _config(s, format_version=9), "format version 9"),
         (lambda s: _config(s, vocabulary_size=7), "st_paragram.json says 7"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
         (lambda s: _options(s, segmentation="scissors"), "scissors"),
-        (lambda s: _config(s, embedding_dimension="12"), "expected"),
         (lambda s: _options(s, lower_case="no"), "lower_case is 'no'"),
-        (lambda s: _options(s, surprise=1), "surprise"),
-        (lambda s: _config(s, dropout=None), "not a configuration"),
         (
             lambda s: _config(s, architecture="castle"),
             "'castle', this version of .* knows averaging, modules",
         ),
-        (lambda s: _config(s, architecture=3), "architecture 3"),
         (lambda s: _config(s, tokenizer_kind="runes"), r"runes\.model is missing"),
-        (lambda s: _config(s, tokenizer_options=None), "options None"),
-        (lambda s: (s / "st_paragram.json").write_text("[]"), "not a configuration"),
-        (lambda s: (s / "st_paragram.json").write_text('{"format_version": 3}'), "architecture"),
         (lambda s: (s / "config_sentence_transformers.json").write_text("{"), "not readable"),
         (
             lambda s: (s / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "taste"}'),
@@ -162,15 +138,7 @@ def test_segmentation_travels_with_the_model(vocabulary, tmp_path):
     segmenting = SentencePieceTokenizer(vocabulary.content, segmentation="jieba")
     model = pipeline(SentencePieceEmbedding(segmenting, 4), device="cpu")
     model_directory.save(model, tmp_path / "zh")
-    assert st_paragram.load(tmp_path / "zh")[0].segmentation == "jieba"
-
-
-def test_the_fingerprint_tells_models_apart(model, saved, tmp_path):
-    with torch.no_grad():
-        model[0].embedding.weight[3, 3] += 1
-    other = model_directory.save(model, tmp_path / "other")
-    assert fingerprint(saved) == fingerprint(saved)
-    assert fingerprint(saved) != fingerprint(other)
+    assert st_paragram.load(tmp_path / "zh")[0].tokenizer.segmentation == "jieba"
 
 
 TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
@@ -220,13 +188,6 @@ def test_truncation_at_load_is_truncation_of_the_embeddings(model, tmp_path, kin
     np.testing.assert_array_equal(st_paragram.load(saved).encode(TEXTS), part.encode(TEXTS))
 
 
-def test_a_small_table_saved_as_float32_can_be_trained(model, tmp_path):
-    small = st_paragram.load(model_directory.save(model, tmp_path / "small", dtype="int8"), device="cpu")
-    whole = st_paragram.load(model_directory.save(small, tmp_path / "whole", dtype="float32"), device="cpu")
-    np.testing.assert_allclose(whole.encode(TEXTS), small.encode(TEXTS), rtol=1e-5, atol=1e-6)
-    whole.train()
-
-
 @pytest.mark.parametrize("normalize", [False, True])
 def test_sentence_transformers_opens_a_table_of_int4_with_the_plugin(model, tmp_path, normalize):
     folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int4", normalize=normalize)
@@ -235,9 +196,6 @@ def test_sentence_transformers_opens_a_table_of_int4_with_the_plugin(model, tmp_
     names = ["TokenEmbedding", "MeanPool", "Normalize"]
     assert [type(module).__name__ for module in stock] == names[: 2 + normalize]
     np.testing.assert_allclose(stock.encode([*TEXTS, "", "Ω"]), expected, rtol=1e-6, atol=1e-7)
-    stock.save_pretrained(str(tmp_path / "again"))
-    again = SentenceTransformer(str(tmp_path / "again"), device="cpu", trust_remote_code=True)
-    np.testing.assert_array_equal(again.encode(TEXTS), stock.encode(TEXTS))
     assert not (folder / "tokenizer.json").exists()  # which no reader of the folder asks for
     assert "trust_remote_code=True" in (folder / "README.md").read_text()
     with pytest.raises(SettingsError, match="a table of int4 cannot be trained"):
@@ -323,16 +281,11 @@ def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
     ("kind", "name", "damage", "message"),
     [
         ("int8", "weights", lambda t: None, "not the weights"),
-        ("int8", "weights", lambda t: t[:7].clone(), "cannot reshape"),
-        ("int8", "embeddings", lambda t: t.float(), "expected int8"),
         ("int8", "unknown_embedding", lambda t: t[:3].clone(), "cannot reshape"),
         ("int4", "embedding.scale", lambda t: None, "not the weights"),
-        ("int4", "embedding.scale", lambda t: t[:7].clone(), "cannot reshape"),
         ("int4", "embedding.weight", lambda t: t[:, :5].clone(), r"\(\d+, 5\), expected uint8, \(\d+, 6\)"),
         ("int4", "embedding.weight", lambda t: t[:9].clone(), r"\(9, 6\), expected"),
         ("int4", "embedding.weight", lambda t: t.view(torch.int8), "a table of int8, .* expected uint8"),
-        ("int4", "embedding.weight", lambda t: None, "not the weights"),
-        ("float16", "embedding.weight", lambda t: t.float(), "expected float16"),
         ("float16", "embedding.weight", lambda t: t[:9].clone(), r"\(9, 12\), expected"),
         ("float32", "embedding.weight", lambda t: t.half(), "a table of float16, .* expected float32"),
     ],
@@ -351,9 +304,7 @@ def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
     ("changes", "message"),
     [
         ({"table_type": "int2"}, "int2"),
-        ({"table_type": "int4"}, "the tensor"),
         ({"table_type": "int4", "embedding_dimension": 13}, "two components per byte, but the table has 13"),
-        ({"table_type": 8}, "number type 8"),
         ({"table_type": "float32"}, "missing|not the weights"),
     ],
 )
@@ -369,7 +320,6 @@ def test_a_wrong_type_in_the_configuration_is_named(model, tmp_path, changes, me
     [
         (["--dtype", "int8", "--dim", "5"], TableType.INT8, 5),
         (["--dtype", "int4", "--dim", "6"], TableType.INT4, 6),
-        (["--dim", "4"], TableType.FLOAT32, 4),
         ([], TableType.FLOAT32, 12),
     ],
 )
@@ -380,7 +330,3 @@ def test_export(saved, tmp_path, capsys, arguments, kind, dimension):
     assert (table_type(tmp_path / "y"), loaded.get_embedding_dimension()) == (kind, dimension)
     card = (tmp_path / "y" / "README.md").read_text()
     assert card.startswith("# p-sp-xx\n") and f"{dimension} components, table of {kind.value}" in card
-    assert main(["export", str(saved), str(tmp_path / "y"), *arguments]) == 1
-    assert "exists" in capsys.readouterr().err
-    assert main(["export", str(tmp_path / "y"), str(tmp_path / "y"), "--overwrite"]) == 0
-    assert table_type(tmp_path / "y") is kind

@@ -10,7 +10,6 @@ from sentence_transformers.sentence_transformer.modules import LSTM, Normalize, 
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -90,10 +89,6 @@ def test_directories_of_earlier_versions_open(model, saved, architecture):
     np.testing.assert_array_equal(st_paragram.load(saved, device="cpu").encode(TEXTS), model.encode(TEXTS))
 
 
-def test_stock_modules_open_without_this_package(model, saved):
-    np.testing.assert_array_equal(SentenceTransformer(str(saved), device="cpu").encode(TEXTS), model.encode(TEXTS))
-
-
 def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
     record = TrainingRecord("x", ("en", "xx"), "x", 1, {}, "none", {"dim": 1}, 1.0, 1.0, [], translations=[])
     same = model_directory.save(model, tmp_path / "same", card="# other\n", training=record)
@@ -110,12 +105,6 @@ def test_there_is_no_table_to_make_smaller(model, tmp_path, arguments):
     assert not (tmp_path / "y").exists()
 
 
-def test_export_says_so_in_one_line(saved, tmp_path, capsys):
-    assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int8"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "only averaging models" in line and not (tmp_path / "y").exists()
-
-
 def test_modules_of_other_packages_are_refused(model, tmp_path):
     class Own(type(model[2])):
         pass
@@ -125,11 +114,6 @@ def test_modules_of_other_packages_are_refused(model, tmp_path):
         with pytest.raises(ModelDirectoryError, match="Own is not a module of st_paragram or sentence-transformers"):
             refuse(model)
     assert not (tmp_path / "y").exists()
-
-
-def test_saved_pipelines_name_public_classes(vocabulary, pairs, tmp_path):
-    saved = model_directory.save(pipelines(vocabulary, pairs)["ours and theirs"], tmp_path / "x")
-    assert json.loads((saved / "modules.json").read_text())[0]["type"] == "st_paragram.SentencePieceEmbedding"
 
 
 @pytest.mark.parametrize("model", ["stock", "recurrent", "averaging"], indirect=True)

@@ -1,13 +1,10 @@
 """`save_pretrained` and `push_to_hub` of an averaging model write the directory with two readers."""
 
 import json
-import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from huggingface_hub import HfApi
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm
 
@@ -75,28 +72,3 @@ def test_with_other_modules_it_is_saved_as_sentence_transformers_does(vocabulary
     assert kinds == ["SentencePieceEmbedding", "MeanPool", "LayerNorm"]
     read = SentenceTransformer(str(tmp_path / "x"), device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(read.encode(["ba ce", ""]), model.encode(["ba ce", ""]), rtol=1e-6)
-
-
-@pytest.mark.parametrize("card_there", [False, True])
-def test_push_to_hub(loaded, tmp_path, pairs, monkeypatch, card_there):
-    """The calls that would go to the hub are answered here; what would be uploaded opens with both readers."""
-    asked = []
-
-    def create_repo(self, repo_id, **kwargs):
-        asked.append(("create_repo", repo_id, kwargs["private"]))
-        return SimpleNamespace(repo_id=repo_id)
-
-    def upload_folder(self, repo_id, folder_path, **kwargs):
-        asked.append(("upload_folder", repo_id, kwargs["commit_message"]))
-        shutil.copytree(folder_path, tmp_path / "uploaded")
-        return SimpleNamespace(commit_url="https://hub/commit")
-
-    monkeypatch.setattr(HfApi, "create_repo", create_repo)
-    monkeypatch.setattr(HfApi, "upload_folder", upload_folder)
-    found = "README.md" if card_there else None
-    with monkeypatch.context() as patch:
-        patch.setattr("sentence_transformers.base.model.load_file_path", lambda *args, **kwargs: found)
-        assert loaded.push_to_hub("somebody/p-sp-xx", private=True, commit_message="a model") == "https://hub/commit"
-    assert asked == [("create_repo", "somebody/p-sp-xx", True), ("upload_folder", "somebody/p-sp-xx", "a model")]
-    check_both_readers(tmp_path / "uploaded", loaded, [a for a, _ in pairs[:30]])
-    assert (tmp_path / "uploaded" / "README.md").exists() != card_there

@@ -93,13 +93,6 @@ def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypa
     assert f"{name} exists; choose another name or give --overwrite" in capsys.readouterr().err
 
 
-def test_a_command_takes_the_smallest_where_no_model_is_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").write_text("\n".join(SENTENCES.values()) + "\n", encoding="utf-8")
-    assert main(["embed", "lines.txt", "--output", "lines.npy"]) == 0
-    assert np.allclose(np.load("lines.npy"), st_paragram.load(SHIPPED).encode(list(SENTENCES.values())), atol=1e-5)
-
-
 @pytest.mark.slow
 def test_it_is_there_after_an_installation(tmp_path):
     """A wheel of the sources, without kernels, unpacked elsewhere, offline."""

@@ -79,12 +79,6 @@ def test_the_stock_reader_gives_unit_vectors(model, tmp_path, dtype, settings):
         np.testing.assert_allclose(lengths(theirs), 1, rtol=2e-3)
 
 
-def test_a_stored_table_of_fewer_components_still_gives_unit_vectors(model, tmp_path):
-    folder = model_directory.save(model, tmp_path / "unit", truncate_dim=5, normalize=True)
-    for reader in (st_paragram.load(folder), SentenceTransformer(str(folder), device="cpu")):
-        np.testing.assert_allclose(lengths(reader.encode(TEXTS)), 1, rtol=1e-5)
-
-
 def test_it_is_written_down_and_kept(model, saved, tmp_path):
     plain = model_directory.save(model, tmp_path / "plain")
     assert json.loads((saved / "st_paragram.json").read_text())["normalize"] is True

@@ -10,7 +10,6 @@ from support.plugin import tell_shape_without_plugin
 
 import st_paragram
 from st_paragram.core.encoding.directory import fingerprint
-from st_paragram.core.encoding.model_files import opens_in_stock
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
@@ -98,11 +97,6 @@ def test_words_of_moses_are_read_by_the_plugin(tmp_path):
     saved = model_directory.save(model, tmp_path / "moses")
     assert names(saved) == PLUGIN_ONLY | {"word.model"}
     np.testing.assert_array_equal(st_paragram.load(saved, device="cpu").encode(texts), model.encode(texts))
-
-
-def test_what_opens_in_stock(vocabulary, words, trigrams):
-    assert opens_in_stock(vocabulary) and opens_in_stock(words)
-    assert not opens_in_stock(trigrams)
 
 
 def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
