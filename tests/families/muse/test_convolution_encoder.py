@@ -169,7 +169,7 @@ def test_a_saved_encoder_is_equal(tmp_path):
     encoder.save(str(tmp_path))
     other = ConvolutionEncoder.load(str(tmp_path))
     assert other.get_config_dict() == encoder.get_config_dict()
-    assert (other.widths, other.keep_bag, other.get_embedding_dimension(), other.ends) == ([1, 3], False, 6, 2)
+    assert (other.widths, other.keep_bag, other.get_embedding_dimension()) == ([1, 3], False, 6)
     for name, tensor in encoder.state_dict().items():
         assert torch.equal(tensor, other.state_dict()[name])
 
