@@ -1,4 +1,4 @@
-"""Convolutions without padding, against numbers worked out by hand and against loops over single texts."""
+"""Convolutions over texts of any length, against numbers worked out by hand and against loops over single texts."""
 
 import itertools
 
@@ -13,16 +13,14 @@ from torch import nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ENDS, ConvolutionEncoder
-from st_paragram.families.muse.flat_convolution import convolve
 from st_paragram.learning.modules.flat_features import FlatFeatures
-from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 SHAPES = [
     {"layers": 2},
     {"layers": 1},
     {"layers": 2, "keep_bag": False},
-    {"layers": 2, "widths": [2, 4]},
+    {"layers": 3, "widths": [2, 4, 7]},
     {"layers": 1, "widths": [3], "keep_bag": False},
 ]
 LENGTHS = [3, 1, 7, 2, 30, 1, 0, 12]
@@ -45,15 +43,18 @@ def embed(encoder, table, lengths, ids=None):
     return encoder(FlatFeatures(features, nn.Embedding.from_pretrained(table, freeze=False)))["sentence_embedding"]
 
 
-def reference(encoder, tokens, padding=None):
-    """One text by itself, (n, D); with padding behind its ends nothing is masked, as in stock modules."""
+def reference(encoder, tokens):
+    """One text by itself, (D,)."""
     places = len(tokens) + ENDS
-    states = F.pad(tokens, (0, 0, 0, ENDS + (padding or 0))).t()[None]
+    states = F.pad(tokens, (0, 0, 0, ENDS)).t()[None]
     for layer in encoder.convolutions:
-        parts = [F.conv1d(F.pad(states, (k.shape[2] // 2, (k.shape[2] - 1) // 2)), k) for k in layer.kernels]
-        states = torch.cat(parts, 1) + (0 if layer.bias is None else layer.bias[:, None])
-        states = states.relu()
-    found = encoder.projection(states[0, :, :places].mean(1))
+        parts = []
+        for kernel in layer:
+            width = kernel.weight.shape[3]
+            padded = F.pad(states, (width // 2, (width - 1) // 2))
+            parts.append(F.conv1d(padded, kernel.weight[:, :, 0], kernel.bias))
+        states = torch.cat(parts, 1).relu()
+    found = encoder.projection(states[0].mean(1))
     if not encoder.keep_bag:
         return found
     return encoder.bag_scale * tokens.sum(0) / places + encoder.gate * found
@@ -63,8 +64,8 @@ def test_one_layer_by_hand():
     encoder = ConvolutionEncoder(1, 1, layers=1, keep_bag=False)
     kernels = [[1], [10, 1], [100, 10, 1], [10_000, 1_000, 100, 10, 1]]
     sums = [1 + 2 + 3, 1 + 12 + 23 + 30, 12 + 123 + 230 + 300, 123 + 1230 + 12300 + 23000 + 30000]
-    for kernel, values in zip(encoder.convolutions[0].kernels, kernels, strict=True):
-        kernel.data.copy_(torch.tensor(values))
+    for kernel, values in zip(encoder.convolutions[0], kernels, strict=True):
+        kernel.weight.data.copy_(torch.tensor(values))
     nn.init.zeros_(encoder.projection.bias)
     table = torch.tensor([[9.0], [1.0], [2.0], [3.0], [7.0]])
     for channel, expected in enumerate(sums):
@@ -76,9 +77,9 @@ def test_one_layer_by_hand():
 def test_two_layers_and_the_bag_by_hand():
     encoder = ConvolutionEncoder(1, 1, widths=[2])
     first, second = encoder.convolutions
-    first.kernels[0].data.copy_(torch.tensor([1.0, 1.0]))
-    second.kernels[0].data.copy_(torch.tensor([1.0, -1.0]))
-    for parameter, value in ((second.bias, 1), (encoder.projection.weight, 2), (encoder.projection.bias, 0.5)):
+    first[0].weight.data.copy_(torch.tensor([1.0, 1.0]))
+    second[0].weight.data.copy_(torch.tensor([1.0, -1.0]))
+    for parameter, value in ((second[0].bias, 1), (encoder.projection.weight, 2), (encoder.projection.bias, 0.5)):
         nn.init.constant_(parameter, value)
     encoder.bag_scale.fill_(10)
     # Tokens 1 2 3 and two ends: 1 3 5 3 0, then relu(0 -1 -1 3 4), of mean 7 / 5; the bag is 6 / 5.
@@ -86,10 +87,8 @@ def test_two_layers_and_the_bag_by_hand():
     torch.testing.assert_close(found[1], torch.tensor([10 * 6 / 5 + 0.1 * (2 * 7 / 5 + 0.5)]))
 
 
-@pytest.mark.parametrize("padding", [None, 1, 2, 9])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_values_and_gradients_are_those_of_single_texts(shape, padding):
-    """Padding behind the ends changes nothing, although the reference does not mask it."""
+def test_values_and_gradients_are_those_of_single_texts(shape):
     encoder = encoder_of(**shape).double()
     table = torch.randn(sum(LENGTHS), 6, dtype=torch.float64, requires_grad=True)
     leaves = [table, *encoder.parameters()]
@@ -100,20 +99,12 @@ def test_values_and_gradients_are_those_of_single_texts(shape, padding):
     del holder.weight
     holder.weight = table
     ours = encoder(FlatFeatures(features, holder))["sentence_embedding"]
-    theirs = torch.stack([reference(encoder, text, padding) for text in table.split(LENGTHS)])
+    theirs = torch.stack([reference(encoder, text) for text in table.split(LENGTHS)])
     torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
     gradients = [torch.autograd.grad((one * target).sum(), leaves) for one in (ours, theirs)]
     for mine, wanted in zip(*gradients, strict=True):
         assert mine.abs().sum() > 0
         torch.testing.assert_close(mine, wanted, atol=1e-11, rtol=0)
-
-
-def test_a_third_layer_would_see_padding():
-    encoder = encoder_of().double()
-    third = encoder_of(12)
-    encoder.convolutions.append(third.double().convolutions[1])
-    text = torch.randn(5, 6, dtype=torch.float64)
-    assert (reference(encoder, text) - reference(encoder, text, 4)).abs().max() > 1e-3
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 5))
@@ -127,21 +118,10 @@ def test_a_text_is_the_same_in_any_batch_and_place(lengths, place):
     torch.testing.assert_close(together[place], embed(encoder, table, [5], ids)[0], atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 6])
-@pytest.mark.parametrize("widths", [[1, 2, 3, 5], [4], [1, 5]], ids=str)
-def test_gradients_of_products(rows, widths):
-    torch.manual_seed(2)
-    given_rows = torch.randn(rows, 2, dtype=torch.float64, requires_grad=True)
-    kernels = [torch.randn(2, 2, width, dtype=torch.float64, requires_grad=True) for width in widths]
-    assert convolve(given_rows, kernels).shape == (rows, 2 * len(widths))
-    assert torch.autograd.gradcheck(lambda rows, *kernels: convolve(rows, kernels), (given_rows, *kernels))
-
-
 def test_autocast_computes_in_its_type_and_gives_what_comes_in():
     encoder, table = encoder_of(8, 4), torch.randn(sum(LENGTHS), 8)
     exact = embed(encoder, table, LENGTHS)
     with torch.autocast("cpu", torch.bfloat16):
-        assert convolve(table, list(encoder.convolutions[0].kernels)).dtype == torch.bfloat16
         rough = embed(encoder, table, LENGTHS)
     rough.square().sum().backward()
     assert rough.dtype == torch.float32 and not torch.equal(rough, exact)
@@ -156,7 +136,7 @@ def test_a_seed_decides_about_weights_and_the_bag_leads_at_the_start():
         made.append(ConvolutionEncoder(16, 8))
     first, second = (encoder.state_dict() for encoder in made)
     assert all(torch.equal(first[name], second[name]) for name in first)
-    assert [tuple(kernel.shape) for kernel in made[0].convolutions[1].kernels] == [(8, 32, w) for w in (1, 2, 3, 5)]
+    assert [tuple(kernel.weight.shape[:2]) for kernel in made[0].convolutions[1]] == [(8, 32)] * 4
     assert (first["gate"], first["bag_scale"]) == (pytest.approx(0.1), 1)
     assert "bag_scale" not in dict(made[0].named_parameters())
     table = torch.randn(40, 16)
@@ -165,7 +145,7 @@ def test_a_seed_decides_about_weights_and_the_bag_leads_at_the_start():
 
 
 def test_a_saved_encoder_is_equal(tmp_path):
-    encoder = encoder_of(6, 3, widths=(1, 3), keep_bag=False)
+    encoder = encoder_of(6, 3, widths=(1, 3), keep_bag=False, max_length=9)
     encoder.save(str(tmp_path))
     other = ConvolutionEncoder.load(str(tmp_path))
     assert other.get_config_dict() == encoder.get_config_dict()
@@ -183,31 +163,16 @@ def test_encode_takes_any_text(vocabulary):
     torch.testing.assert_close(torch.tensor(vectors[1]), model(unknown)["sentence_embedding"][0], atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"embedding_dimension": 0},
-        {"filters": 0},
-        {"layers": 0},
-        {"layers": 3},
-        {"widths": []},
-        {"widths": [0, 1]},
-        {"widths": [6]},
-        {"widths": [3, 2]},
-        {"widths": [2, 2]},
-    ],
-    ids=str,
-)
-def test_sizes_out_of_range(arguments):
-    with pytest.raises(SettingsError, match=str(next(iter(arguments.values()))).replace("[", r"\[")):
-        ConvolutionEncoder(**({"embedding_dimension": 4, "filters": 2} | arguments))
+def test_longer_texts_are_cut():
+    encoder, table = encoder_of(max_length=5), torch.randn(20, 6)
+    found = embed(encoder, table, [3, 9, 2, 6])
+    expected = [reference(encoder, text[:3]) for text in table.split([3, 9, 2, 6])]
+    torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)
 
 
-def test_padded_features_are_refused(vocabulary):
-    embedding = TokenEmbedding(vocabulary, 8)
-    padded = embedding(embedding.preprocess(["ba ce"]))
-    assert padded["token_embeddings"].ndim == 3
-    states = MeanPool(8)(dict(padded))
-    for features in (padded, states):
-        with pytest.raises(SettingsError, match="without padding"):
-            ConvolutionEncoder(8, 2)(features)
+@pytest.mark.parametrize("name", ["embedding_dimension", "filters", "layers"])
+def test_sizes_out_of_range(name):
+    with pytest.raises(SettingsError, match="all must be at least 1"):
+        ConvolutionEncoder(**({"embedding_dimension": 4, "filters": 2} | {name: 0}))
+    with pytest.raises(SettingsError, match="max_length is 2; with two ends, give at least 3"):
+        ConvolutionEncoder(4, 2, max_length=2)
