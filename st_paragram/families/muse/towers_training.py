@@ -109,8 +109,7 @@ def _train_pairs(
         questions = through(router, QUERY, vectors(rows.first))
         answers = through(router, DOCUMENT, vectors(rows.second))
         equal = sharing(torch.from_numpy(rows.first), torch.from_numpy(rows.second)).to(questions.device)
-        there = ranking_loss(questions, answers, settings.scale, 0.0, equal, both_directions=False)
-        return there + ranking_loss(answers, questions, settings.scale, 0.0, equal.T, both_directions=False) / 2
+        return ranking_loss(questions, answers, settings.scale, 0.0, equal)
 
     def found() -> float:
         return fmean(_found(router, each, vectors) for each in looked_at)
