@@ -27,12 +27,12 @@ def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTran
             module.requires_grad_(False)  # so that `initialise` leaves it, too
         elif callable(reset := getattr(module, "reset_parameters", None)):
             reset()
-        else:  # norms of transformers, and parameters of a module itself
+        else:  # norms of transformers, weights of their layers, and other parameters of a module itself
             for name, parameter in module.named_parameters(recurse=False):
                 if parameter.ndim > 1:
                     nn.init.xavier_uniform_(parameter)
                 else:
-                    nn.init.constant_(parameter, 1.0 if name == "weight" else 0.0)
+                    nn.init.constant_(parameter, 0.0 if name == "bias" else 1.0)
     for module in model.modules():
         if isinstance(module, Transformer):
             encoder: Any = module.model

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _Module = TypeVar("_Module", bound="TokenEmbedding")
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
+_EARLIER_CONFIG = "sentencepiece_embedding_config.json"  # of `SentencePieceEmbedding`, which had options side by side
 
 
 class TokenEmbedding(InputModule):
@@ -141,7 +142,12 @@ class TokenEmbedding(InputModule):
                 raise ModelDirectoryError(f"{model_name_or_path}: {name} is missing; save the model again")
             return Path(found)
 
-        config = read_json(path(cls.config_file_name))
+        if earlier := cls.load_file_path(model_name_or_path, filename=_EARLIER_CONFIG, **hub):
+            config = read_json(Path(earlier))
+            options = {name: config[name] for name in ("lower_case", "segmentation", "dropped") if name in config}
+            config |= {"tokenizer_kind": SentencePieceTokenizer.kind, "tokenizer_options": options}
+        else:
+            config = read_json(path(cls.config_file_name))
         content = path(tokenizer_file(config["tokenizer_kind"])).read_bytes()
         tokenizer = load_tokenizer(config["tokenizer_kind"], content, config["tokenizer_options"])
         tensors = load_file(path(WEIGHTS_FILE))

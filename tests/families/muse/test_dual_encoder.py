@@ -18,6 +18,7 @@ from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
 from st_paragram.families.muse.t5_encoder import is_t5
 from st_paragram.families.muse.towers import DOCUMENT
 from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models.untrained import random_model
 
 WAYS = ("encode", "encode_query", "encode_document")
 STRANGE = ["", " ", "\u2603\u2603 \u2603", "ba ce di " * 3334]
@@ -380,3 +381,15 @@ def test_towers_of_another_design_are_refused(unsealed, file, change):
     path = unsealed / "2_Router" / file
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     refused(unsealed, str(unsealed))
+
+
+def test_random_models_of_the_same_architecture(folders, name, texts):
+    """As `evaluate --untrained` makes them."""
+    model, one, other = st_paragram.load(folders[name], device="cpu"), *(random_model(str(folders[name])) for _ in "ab")
+    assert [type(each) for each in one] == [type(each) for each in model]
+    for way in WAYS:
+        found = getattr(one, way)(texts)
+        np.testing.assert_array_equal(found, getattr(other, way)(texts))
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+        assert largest_difference(found, getattr(model, way)(texts)) > 0.1
+    assert largest_difference(random_model(str(folders[name]), seed=1).encode(texts), one.encode(texts)) > 0.1

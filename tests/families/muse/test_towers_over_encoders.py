@@ -70,10 +70,10 @@ def test_the_same_seed_gives_the_same_bytes(folders, tmp_path):
 
 
 def test_towers_that_only_get_worse_are_not_kept(folders, tmp_path, pairs):
-    (tmp_path / "qa" / "en.tsv").write_text("".join(f"{text}\t{text}\n" for text, _ in pairs[:300]))
+    (tmp_path / "qa" / "en.tsv").write_text("".join(f"{text}\t{text} ba\n" for text, _ in pairs[:300]))
     settings = TowersSettings(epochs=2, learning_rate=30.0, batch_size=64, held_out=0.2)
     (curve,) = make_towers("p-sp", {"qa": folders["qa"]}, "out", settings)
-    assert curve.best == 0 and curve.values[0] == 1 > max(curve.values[1:])
+    assert curve.best == 0 and curve.values[0] > 0.9 > max(curve.values[1:])
     model, texts = st_paragram.load("out", device="cpu"), [text for text, _ in pairs[:5]]
     np.testing.assert_allclose(model.encode_query(texts), model.encode(texts), atol=1e-6)
     assert not model.has_classifier
@@ -187,3 +187,16 @@ def test_a_plain_sentence_transformer_gets_towers(folders):
     st_paragram.save(SentenceTransformer("p-sp", device="cpu"), "plain")  # a StaticEmbedding
     make_towers("plain", {"qa": folders["qa"]}, "out", QUICK)
     assert st_paragram.load("out", device="cpu").encode_query(["ba ce"]).shape == (1, 16)
+
+
+def test_towers_over_an_averaging_model_of_an_earlier_version_open(folders):
+    """Its first module had the tokenizer's options among its own."""
+    make_towers("p-sp", {"qa": folders["qa"]}, "out", QUICK)
+    expected = st_paragram.load("out", device="cpu").encode_query(["ba ce"])
+    path = Path("out/token_embedding_config.json")
+    config = json.loads(path.read_text())
+    options = config.pop("tokenizer_options")
+    assert config.pop("tokenizer_kind") == "sentencepiece"
+    Path("out/sentencepiece_embedding_config.json").write_text(json.dumps(config | options))
+    path.unlink()
+    np.testing.assert_array_equal(st_paragram.load("out", device="cpu").encode_query(["ba ce"]), expected)
