@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EPILOG = """\
   st-paragram train muse --architecture cnn --langs es de --bitext data/en-de-es.h5 --init p-sp-mul --dim 1024
   st-paragram train muse --architecture transformer --langs es --bitext texts --qa qa --responses responses --nli nli
-  python -c "from sentence_transformers import SentenceTransformer as S; print(S('muse-cnn').encode_query(['who?']))"
+  python -c "import st_paragram; print(st_paragram.load('muse-cnn').encode_query(['who?']))"
 
 A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have files LANG.tsv (they may end in .gz or
 .xz, too). Their rows are `question TAB answer TAB context` for --qa, `utterance TAB response` for --responses and

@@ -72,10 +72,6 @@ def transformer_pipeline(
     from transformers.models.marian.modeling_marian import MarianEncoder
 
     special = special_ids(tokenizer)
-    if tokenizer.options["segmentation"] != "none":
-        raise SettingsError(
-            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segmentation jieba"
-        )
     config = MarianConfig(
         vocab_size=len(tokenizer),
         d_model=shape.dim,
@@ -107,22 +103,26 @@ def transformer_pipeline(
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
-def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int, ends: int = 1) -> Any:  # noqa: ANN401
+def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) -> Any:  # noqa: ANN401
     """A sentencepiece tokenizer as stock readers have it, a `PreTrainedTokenizerFast`.
 
-    It puts so many ends of sentence after each text, and cuts texts that are longer with them.
+    It puts an end of sentence after each text, and cuts texts that are longer with it.
     """
     from tokenizers import Tokenizer as StockTokenizer
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
 
+    if tokenizer.options["segmentation"] != "none":
+        raise SettingsError(
+            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segmentation jieba"
+        )
     converted = convert_tokenizer(tokenizer)  # type: ignore[arg-type] # as `special_ids` found
     values = json.loads(converted.to_str())
     for name, index in ((_PAD, special.pad), (_END, special.end)):
         values["model"]["vocab"][index][0] = name
-    stock, end = StockTokenizer.from_str(json.dumps(values)), f" {_END}" * ends
+    stock = StockTokenizer.from_str(json.dumps(values))
     stock.post_processor = TemplateProcessing(
-        single=f"$A{end}", pair=f"$A{end} $B{end}", special_tokens=[(_END, special.end)]
+        single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, special.end)]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=stock,

@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from support.tokenizer import WordTokenizer
 
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.t5_encoder import is_t5, t5_modules, table_of
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
@@ -89,3 +90,5 @@ def test_what_is_refused(vocabulary):
         t5_modules(vocabulary, TransformerShape(8, 1, 3, 8))
     with pytest.raises(SettingsError, match="a transformer reads sentencepiece ids, not words-of-tests ids"):
         t5_modules(WordTokenizer(b"ba\nce"), SHAPE)
+    with pytest.raises(SettingsError, match="segmented by jieba"):
+        t5_modules(SentencePieceTokenizer(vocabulary.content, segmentation="jieba"), SHAPE)
