@@ -30,19 +30,7 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 DIMENSION = 38  # no multiple of what kernels compute at a time, and even for int4
 PROMPTS = {"query": "ba ce ", "passage": "di "}
-TEXTS = [
-    "ba ce di",
-    "",
-    "Ω",
-    "fo gu",
-    "Ha JE ki lo mu na",
-    " ",
-    "ba\nce\tdi",
-    "xi\u2028yo",
-    "zu" * 40,
-    "a\ud800b",
-    "a\x00",
-]
+TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na", " ", "ba\nce\tdi", "xi\u2028yo", "zu" * 40, "a\ud800b"]
 
 
 @pytest.fixture(scope="module", params=list(TableType))
@@ -197,7 +185,7 @@ def test_the_progress_bar_shows_when_asked_for(model, capfd, caplog):
     model.encode(TEXTS, batch_size=2)
     assert "Batches" not in capfd.readouterr().err
     model.encode(TEXTS, batch_size=2, show_progress_bar=True)
-    assert "6/6" in capfd.readouterr().err
+    assert "5/5" in capfd.readouterr().err
     with caplog.at_level(logging.INFO, SentenceTransformer.__module__):
         model.encode(TEXTS)
     assert "Batches" in capfd.readouterr().err

@@ -126,10 +126,3 @@ def test_the_card_says_how_a_model_opens(encoder, preparation, said):
     card = render(from_record(record))
     assert all(part in card for part in said)
     assert ("cannot read" in card) == ("import SentenceTransformer" not in card)
-
-
-def test_a_damaged_list_is_named(words, tmp_path):
-    saved = model_directory.save(model_of(words), tmp_path / "word")
-    (saved / "word.model").write_bytes(b"[1]")
-    with pytest.raises(st_paragram.errors.ModelDirectoryError, match=r"word\.model: .*not a list of words"):
-        st_paragram.load(saved)
