@@ -40,15 +40,6 @@ def check_both_readers(folder, model, texts):
 def test_save_pretrained(loaded, tmp_path, pairs):
     loaded.save_pretrained(str(tmp_path / "x"))
     check_both_readers(tmp_path / "x", loaded, [a for a, _ in pairs[:30]])
-    assert sorted(path.name for path in (tmp_path / "x").iterdir()) == [
-        "README.md",
-        "config_sentence_transformers.json",
-        "model.safetensors",
-        "modules.json",
-        "sentencepiece.model",
-        "st_paragram.json",
-        "tokenizer.json",
-    ]
     assert (tmp_path / "x" / "README.md").read_text().startswith("# original\n")  # what was known of the model stays
 
 

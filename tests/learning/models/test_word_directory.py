@@ -20,11 +20,7 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
-PLUGIN_ONLY = {
-    "config_sentence_transformers.json",
-    "model.safetensors",
-    "st_paragram.json",
-}
+PLUGIN_ONLY = {"config_sentence_transformers.json", "model.safetensors", "st_paragram.json"}
 
 
 @pytest.fixture
