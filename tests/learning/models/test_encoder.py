@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW, Normalize
-from support import forked
 
 import st_paragram
 from st_paragram.core.encoding.embed import BATCH_SIZE
@@ -247,18 +246,6 @@ def test_small_tables_cannot_be_trained(model):
     else:
         model.train()
     model.eval()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [TableType.INT8], indirect=True)
-def test_a_pool_of_processes(model, monkeypatch):
-    made = forked.context()  # in place of spawn, whose processes import everything anew
-    monkeypatch.setattr(torch.multiprocessing, "get_context", lambda method: made)
-    pool = model.start_multi_process_pool(["cpu"])
-    try:
-        check_equal(model.encode(TEXTS, pool=pool, chunk_size=4), model.encode(TEXTS))
-    finally:
-        model.stop_multi_process_pool(pool)
 
 
 def test_means_take_more_texts_at_a_time_than_networks(small, tmp_path):
