@@ -76,7 +76,7 @@ class TokenEmbedding(InputModule):
             raise SettingsError(f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids")
         self.tokenizer = tokenizer
         self.dropout = dropout
-        self.training = not compact
+        self.training = isinstance(weights, Tensor)
         #: Threads that encode texts; as many as torch uses if None.
         self.num_threads: int | None = None
 
