@@ -50,7 +50,7 @@ def hub_card(
             card = from_record(record, files.dimension, licence, address)
             card = replace(card, name=name, stock=card.stock and files.opens_in_stock)
         note = table_note(read_configuration(files.folder).values.get("table_type"))
-        new = ModelCard(render(card) + note)
+        new: Any = ModelCard(render(card) + note)
         sections = _sections(new.text) if record is not None or there is None else {}
         if results:
             title, scores = score_section(results)

@@ -53,8 +53,10 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
     modules: list[nn.Module]
     if settings.architecture == "cnn":
         embedding = token_embedding(tokenizer, weights=table, dropout=settings.dropout)
-        sizes = {"keep_bag": settings.keep_bag, "max_length": settings.max_length}
-        modules = [embedding, ConvolutionEncoder(dim, settings.filters, settings.layers, **sizes)]
+        encoder = ConvolutionEncoder(
+            dim, settings.filters, settings.layers, keep_bag=settings.keep_bag, max_length=settings.max_length
+        )
+        modules = [embedding, encoder]
     else:
         sizes = (dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length)
         modules = t5_modules(tokenizer, TransformerShape(*sizes), settings.keep_bag)

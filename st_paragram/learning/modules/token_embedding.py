@@ -70,13 +70,14 @@ class TokenEmbedding(InputModule):
             raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
         if weights is None:
             weights = torch.randn(len(tokenizer), embedding_dimension or 0)
-        compact = isinstance(weights, CompactEmbedding)
-        self.embedding = weights if compact else nn.Embedding.from_pretrained(weights, freeze=False)
+        self.embedding: nn.Embedding | CompactEmbedding = (
+            weights if isinstance(weights, CompactEmbedding) else nn.Embedding.from_pretrained(weights, freeze=False)
+        )
         if len(table := self.embedding.weight) != len(tokenizer):
             raise SettingsError(f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids")
         self.tokenizer = tokenizer
         self.dropout = dropout
-        self.training = not compact
+        self.training = isinstance(weights, Tensor)
         #: Threads that encode texts; as many as torch uses if None.
         self.num_threads: int | None = None
 

@@ -103,22 +103,12 @@ def _config(saved, **changes):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (
-            lambda s: (s / "model.safetensors").write_bytes((s / "model.safetensors").read_bytes()[:-9]),
-            "not the weights",
-        ),
         (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
         (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
-        (lambda s: _config(s, format_version=9), "format version 9"),
-        (lambda s: _config(s, vocabulary_size=7), "st_paragram.json says 7"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
         (lambda s: _options(s, segmentation="scissors"), "scissors"),
         (lambda s: _options(s, lower_case="no"), "lower_case is 'no'"),
-        (
-            lambda s: _config(s, architecture="castle"),
-            "'castle', this version of .* knows averaging, modules",
-        ),
-        (lambda s: _config(s, tokenizer_kind="runes"), r"runes\.model is missing"),
+        (lambda s: _config(s, architecture="castle"), "'castle', this version of .* knows averaging, modules"),
         (lambda s: (s / "config_sentence_transformers.json").write_text("{"), "not readable"),
         (
             lambda s: (s / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "taste"}'),
@@ -166,12 +156,8 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     assert table_type(folder) is kind
     # Both readers agree, and saving again changes nothing.
     plugin = kind is TableType.INT4
-    stock = (
-        SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin)
-        .encode(TEXTS[:1] + TEXTS[3:])
-        .astype(np.float32)
-    )
-    assert cosines(stock, rows[[0, 3, 4]]).min() > 0.9999
+    stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin)
+    assert cosines(stock.encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32), rows[[0, 3, 4]]).min() > 0.9999
     again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
     tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
     assert tensors.keys() == repeated.keys()
@@ -188,25 +174,9 @@ def test_truncation_at_load_is_truncation_of_the_embeddings(model, tmp_path, kin
     np.testing.assert_array_equal(st_paragram.load(saved).encode(TEXTS), part.encode(TEXTS))
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_sentence_transformers_opens_a_table_of_int4_with_the_plugin(model, tmp_path, normalize):
-    folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int4", normalize=normalize)
-    expected = st_paragram.load(folder, device="cpu").encode([*TEXTS, "", "Ω"])
-    stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=True)
-    names = ["TokenEmbedding", "MeanPool", "Normalize"]
-    assert [type(module).__name__ for module in stock] == names[: 2 + normalize]
-    np.testing.assert_allclose(stock.encode([*TEXTS, "", "Ω"]), expected, rtol=1e-6, atol=1e-7)
-    assert not (folder / "tokenizer.json").exists()  # which no reader of the folder asks for
-    assert "trust_remote_code=True" in (folder / "README.md").read_text()
-    with pytest.raises(SettingsError, match="a table of int4 cannot be trained"):
-        stock.train()
-
-
 def test_a_table_of_int4_is_not_for_sentence_transformers_alone(saved, tmp_path, capsys):
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--stock"]) == 1
-    assert (
-        "which sentence-transformers alone cannot open; export it without --stock, or with" in capsys.readouterr().err
-    )
+    assert "which sentence-transformers alone cannot open; export it without --stock" in capsys.readouterr().err
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--dim", "5"]) == 1
     assert "two components per byte, but the table has 5; choose an even number" in capsys.readouterr().err
     assert not (tmp_path / "y").exists()
@@ -269,25 +239,14 @@ def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
             st_paragram.load(saved, **arguments)
 
 
-def test_numbers_too_large_for_float16_are_refused(vocabulary, tmp_path):
-    weights = torch.zeros(len(vocabulary), 3)
-    weights[5, 1] = 1e5
-    model = pipeline(SentencePieceEmbedding(vocabulary, weights=weights), device="cpu")
-    with pytest.raises(SettingsError, match="float16"):
-        model_directory.save(model, tmp_path / "x", dtype="float16")
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "damage", "message"),
     [
         ("int8", "weights", lambda t: None, "not the weights"),
-        ("int8", "unknown_embedding", lambda t: t[:3].clone(), "cannot reshape"),
         ("int4", "embedding.scale", lambda t: None, "not the weights"),
         ("int4", "embedding.weight", lambda t: t[:, :5].clone(), r"\(\d+, 5\), expected uint8, \(\d+, 6\)"),
         ("int4", "embedding.weight", lambda t: t[:9].clone(), r"\(9, 6\), expected"),
         ("int4", "embedding.weight", lambda t: t.view(torch.int8), "a table of int8, .* expected uint8"),
-        ("float16", "embedding.weight", lambda t: t[:9].clone(), r"\(9, 12\), expected"),
-        ("float32", "embedding.weight", lambda t: t.half(), "a table of float16, .* expected float32"),
     ],
 )
 def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
@@ -298,21 +257,6 @@ def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
     with pytest.raises(ModelDirectoryError, match=message) as caught:
         st_paragram.load(folder)
     assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"table_type": "int2"}, "int2"),
-        ({"table_type": "int4", "embedding_dimension": 13}, "two components per byte, but the table has 13"),
-        ({"table_type": "float32"}, "missing|not the weights"),
-    ],
-)
-def test_a_wrong_type_in_the_configuration_is_named(model, tmp_path, changes, message):
-    folder = model_directory.save(model, tmp_path / "x", dtype="int8")
-    _config(folder, **changes)
-    with pytest.raises(ModelDirectoryError, match=message):
-        st_paragram.load(folder)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW, Normalize
-from support import forked
 
 import st_paragram
 from st_paragram.core.encoding.embed import BATCH_SIZE
@@ -30,19 +29,7 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 DIMENSION = 38  # no multiple of what kernels compute at a time, and even for int4
 PROMPTS = {"query": "ba ce ", "passage": "di "}
-TEXTS = [
-    "ba ce di",
-    "",
-    "Ω",
-    "fo gu",
-    "Ha JE ki lo mu na",
-    " ",
-    "ba\nce\tdi",
-    "xi\u2028yo",
-    "zu" * 40,
-    "a\ud800b",
-    "a\x00",
-]
+TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na", " ", "ba\nce\tdi", "xi\u2028yo", "zu" * 40, "a\ud800b"]
 
 
 @pytest.fixture(scope="module", params=list(TableType))
@@ -197,7 +184,7 @@ def test_the_progress_bar_shows_when_asked_for(model, capfd, caplog):
     model.encode(TEXTS, batch_size=2)
     assert "Batches" not in capfd.readouterr().err
     model.encode(TEXTS, batch_size=2, show_progress_bar=True)
-    assert "6/6" in capfd.readouterr().err
+    assert "5/5" in capfd.readouterr().err
     with caplog.at_level(logging.INFO, SentenceTransformer.__module__):
         model.encode(TEXTS)
     assert "Batches" in capfd.readouterr().err
@@ -259,18 +246,6 @@ def test_small_tables_cannot_be_trained(model):
     else:
         model.train()
     model.eval()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [TableType.INT8], indirect=True)
-def test_a_pool_of_processes(model, monkeypatch):
-    made = forked.context()  # in place of spawn, whose processes import everything anew
-    monkeypatch.setattr(torch.multiprocessing, "get_context", lambda method: made)
-    pool = model.start_multi_process_pool(["cpu"])
-    try:
-        check_equal(model.encode(TEXTS, pool=pool, chunk_size=4), model.encode(TEXTS))
-    finally:
-        model.stop_multi_process_pool(pool)
 
 
 def test_means_take_more_texts_at_a_time_than_networks(small, tmp_path):

@@ -21,20 +21,18 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 TEXTS = ["ba ce di", "", "Ω", "fo gu ha je"]
 
 
+def of(modules, similarity="cosine"):
+    return SentenceTransformer(modules=modules, device="cpu", similarity_fn_name=similarity)
+
+
 def pipelines(vocabulary, pairs):
     first = SentencePieceEmbedding(vocabulary, 12)
     return {
         "stock": lstm_pipeline([text for pair in pairs for text in pair]),
-        "ours and theirs": SentenceTransformer(
-            modules=[first, Pooling(12, pooling_mode="max")], device="cpu", similarity_fn_name="dot"
-        ),
-        "recurrent": SentenceTransformer(
-            modules=[first, LSTM(12, 8), Pooling(16, pooling_mode="mean")], device="cpu", similarity_fn_name="cosine"
-        ),
-        "averaging": SentenceTransformer(modules=[first, MeanPool(12)], device="cpu", similarity_fn_name="cosine"),
-        "unit vectors": SentenceTransformer(
-            modules=[first, MeanPool(12), Normalize()], device="cpu", similarity_fn_name="cosine"
-        ),
+        "ours and theirs": of([first, Pooling(12, pooling_mode="max")], "dot"),
+        "recurrent": of([first, LSTM(12, 8), Pooling(16, pooling_mode="mean")]),
+        "averaging": of([first, MeanPool(12)]),
+        "unit vectors": of([first, MeanPool(12), Normalize()]),
     }
 
 

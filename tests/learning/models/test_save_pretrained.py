@@ -1,12 +1,9 @@
 """`save_pretrained` and `push_to_hub` of an averaging model write the directory with two readers."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import LayerNorm
 
 import st_paragram
 from st_paragram.core.encoding.table import TableType
@@ -40,15 +37,6 @@ def check_both_readers(folder, model, texts):
 def test_save_pretrained(loaded, tmp_path, pairs):
     loaded.save_pretrained(str(tmp_path / "x"))
     check_both_readers(tmp_path / "x", loaded, [a for a, _ in pairs[:30]])
-    assert sorted(path.name for path in (tmp_path / "x").iterdir()) == [
-        "README.md",
-        "config_sentence_transformers.json",
-        "model.safetensors",
-        "modules.json",
-        "sentencepiece.model",
-        "st_paragram.json",
-        "tokenizer.json",
-    ]
     assert (tmp_path / "x" / "README.md").read_text().startswith("# original\n")  # what was known of the model stays
 
 
@@ -62,13 +50,3 @@ def test_a_new_model_gets_sentence_transformers_card_if_any(vocabulary, tmp_path
     model.save(str(tmp_path / "y"), None, False)
     assert not (tmp_path / "y" / "README.md").exists()
     model.save(None)
-
-
-def test_with_other_modules_it_is_saved_as_sentence_transformers_does(vocabulary, tmp_path):
-    model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu")
-    model.append(LayerNorm(8))
-    model.save_pretrained(str(tmp_path / "x"))
-    kinds = [module["type"].rpartition(".")[2] for module in json.loads((tmp_path / "x" / "modules.json").read_text())]
-    assert kinds == ["SentencePieceEmbedding", "MeanPool", "LayerNorm"]
-    read = SentenceTransformer(str(tmp_path / "x"), device="cpu", trust_remote_code=True)
-    np.testing.assert_allclose(read.encode(["ba ce", ""]), model.encode(["ba ce", ""]), rtol=1e-6)

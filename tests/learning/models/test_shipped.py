@@ -83,10 +83,8 @@ def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypa
     texts = [*SENTENCES.values(), *OTHERS]
     theirs, ours = (each.encode(texts, normalize_embeddings=True) for each in (stock, model))
     assert np.abs((theirs * ours).sum(1) - 1).max() < 1e-5
-    cards = [
-        (folder / "README.md").read_text().partition("## Table of ")
-        for folder in (tmp_path / name, shipped_folder(name))
-    ]
+    folders = tmp_path / name, shipped_folder(name)
+    cards = [(folder / "README.md").read_text().partition("## Table of ") for folder in folders]
     assert cards[0][0] == cards[1][0] and [card[2][:4] for card in cards] == ["int8", "int4"]
     assert read_training_record(tmp_path / name) == read_training_record(shipped_folder(name))
     assert main(["get", name]) == 1

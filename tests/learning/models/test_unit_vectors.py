@@ -11,7 +11,6 @@ import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.table import TableType
-from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import gives_unit_vectors
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors
@@ -97,12 +96,3 @@ def test_the_command_makes_it(model, tmp_path, capsys):
     assert "length 1" in capsys.readouterr().err
     np.testing.assert_allclose(lengths(st_paragram.load(tmp_path / "unit").encode(TEXTS)), 1, rtol=1e-5)
     assert "length 1" in (tmp_path / "unit" / "README.md").read_text()
-
-
-def test_other_pipelines_have_no_such_option(vocabulary, tmp_path):
-    from sentence_transformers.sentence_transformer.modules import LayerNorm
-
-    model = pipeline(SentencePieceEmbedding(vocabulary, 4), device="cpu")
-    model.append(LayerNorm(4))
-    with pytest.raises(ModelDirectoryError, match="LayerNorm"):
-        model_directory.save(model, tmp_path / "x", normalize=True)

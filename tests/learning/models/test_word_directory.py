@@ -20,11 +20,7 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
-PLUGIN_ONLY = {
-    "config_sentence_transformers.json",
-    "model.safetensors",
-    "st_paragram.json",
-}
+PLUGIN_ONLY = {"config_sentence_transformers.json", "model.safetensors", "st_paragram.json"}
 
 
 @pytest.fixture
@@ -126,10 +122,3 @@ def test_the_card_says_how_a_model_opens(encoder, preparation, said):
     card = render(from_record(record))
     assert all(part in card for part in said)
     assert ("cannot read" in card) == ("import SentenceTransformer" not in card)
-
-
-def test_a_damaged_list_is_named(words, tmp_path):
-    saved = model_directory.save(model_of(words), tmp_path / "word")
-    (saved / "word.model").write_bytes(b"[1]")
-    with pytest.raises(st_paragram.errors.ModelDirectoryError, match=r"word\.model: .*not a list of words"):
-        st_paragram.load(saved)
