@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +11,7 @@ from sentence_transformers.base.modules import Module
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
+from st_paragram.learning.modules.flat_features import FlatFeatures
 
 #: Zero vectors that stand for the end of each text; they belong to the mean.
 ENDS = 2
@@ -75,7 +76,9 @@ class ConvolutionEncoder(Module):
         return self.embedding_dimension
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Add `sentence_embedding`, float (B, D), not normalized."""
+        """Add `sentence_embedding`, float (B, D), not normalized, to `FlatFeatures`."""
+        if not isinstance(features, FlatFeatures):
+            raise SettingsError("ConvolutionEncoder reads texts without padding; put TokenEmbedding right before it")
         self._cut(features)
         tokens, offsets = features.flat_token_embeddings(), features["cu_seq_lens_q"]
         order = offsets.diff().argsort()
@@ -93,7 +96,7 @@ class ConvolutionEncoder(Module):
         for layer in self.convolutions:
             image = states.transpose(1, 2).unsqueeze(2)
             # An even kernel makes one place more, on the right.
-            found = torch.cat([kernel(image)[..., : len(places)] for kernel in layer], 1)
+            found = torch.cat([kernel(image)[..., : len(places)] for kernel in cast("nn.ModuleList", layer)], 1)
             states = found.squeeze(2).transpose(1, 2).masked_fill(outside, 0.0).relu()
         embedding: Tensor = self.projection((states.sum(1) / (counts + ENDS)).to(tokens.dtype))
         if self.keep_bag:
@@ -102,7 +105,7 @@ class ConvolutionEncoder(Module):
 
     def _cut(self, features: dict[str, Any]) -> None:
         """Cut flat texts, before anything is made for each of their tokens."""
-        if self.max_length is None or "cu_seq_lens_q" not in features:
+        if self.max_length is None:
             return
         offsets, most = features["cu_seq_lens_q"], self.max_length - ENDS
         counts = offsets.diff()

@@ -176,3 +176,8 @@ def test_sizes_out_of_range(name):
         ConvolutionEncoder(**({"embedding_dimension": 4, "filters": 2} | {name: 0}))
     with pytest.raises(SettingsError, match="max_length is 2; with two ends, give at least 3"):
         ConvolutionEncoder(4, 2, max_length=2)
+
+
+def test_padded_features_are_refused():
+    with pytest.raises(SettingsError, match="put TokenEmbedding right before it"):
+        ConvolutionEncoder(4, 2)({"token_embeddings": torch.zeros(1, 3, 4), "attention_mask": torch.ones(1, 3)})
