@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
-from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
+from torch import nn
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
+from st_paragram.families.psp.bilstm import BiLSTM
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
+from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows
@@ -34,8 +36,8 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
     embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
     if settings.encoder not in RECURRENT:
         return pipeline(embedding, device)
-    lstm = LSTM(embedding.embedding_dimension, settings.hidden_dim)
-    modules = [embedding, lstm, Pooling(lstm.get_embedding_dimension(), pooling_mode="mean")]
+    lstm = BiLSTM(embedding.embedding_dimension, settings.hidden_dim)
+    modules: list[nn.Module] = [embedding, lstm, MeanPool(lstm.get_embedding_dimension())]
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 

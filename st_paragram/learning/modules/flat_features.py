@@ -34,7 +34,10 @@ class FlatFeatures(dict[str, Any]):
 
     def flat_token_embeddings(self) -> Tensor:
         """The tokens' embeddings after dropout, float (total, D), text after text."""
-        tokens: Tensor = self.embedding(self["input_ids"].view(-1))
+        ids = self["input_ids"].view(-1)
+        if isinstance(self.embedding, CompactEmbedding):
+            return self.embedding(ids)
+        tokens = F.embedding(ids, self.embedding.weight)
         return F.dropout(tokens, self.dropout) if self.dropout else tokens
 
     def __missing__(self, key: str) -> Tensor:

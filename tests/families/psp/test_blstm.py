@@ -1,9 +1,10 @@
-"""The BiLSTM encoders of ACL 2019, over sentencepiece and over words: stock LSTM and mean behind `TokenEmbedding`."""
+"""The BiLSTM encoders of ACL 2019, over sentencepiece and over words, against loops over cells and stock modules."""
 
 import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
 from support.data import make_pairs
 from torch import nn
 
@@ -41,13 +42,27 @@ def hand_loop(layer, tokens):
     return torch.cat(sides, dim=1)
 
 
-def test_an_embedding_is_the_mean_of_the_states_of_a_loop_over_cells(store):
+@pytest.mark.parametrize("texts_a_run", [1, 3, 96])
+def test_states_means_and_gradients_are_those_of_loops_over_cells_and_of_stock_modules(store, monkeypatch, texts_a_run):
+    monkeypatch.setattr("st_paragram.families.psp.bilstm._TEXTS_A_RUN", texts_a_run)
     model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=5, device="cpu"))
     generator = torch.Generator().manual_seed(3)
     texts = [torch.randint(3, len(store.tokenizer()), (n,), generator=generator).tolist() for n in LENGTHS]
-    expected = [hand_loop(model[1].encoder, model[0].embedding.weight[torch.tensor(text)]).mean(0) for text in texts]
-    found = model(model[0].preprocess(texts))["sentence_embedding"]
-    torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)
+    expected = [hand_loop(model[1].encoder, model[0].embedding.weight[torch.tensor(text)]) for text in texts]
+    stock = LSTM(12, 5)
+    stock.load_state_dict(model[1].state_dict())
+    gradients, target = [], torch.randn(len(texts), 10, generator=generator)
+    for modules in (list(model), [model[0], stock, Pooling(10)]):
+        features = model[0].preprocess(texts)
+        for module in modules:
+            features = module(features)
+        torch.testing.assert_close(features["sentence_embedding"], torch.stack([one.mean(0) for one in expected]))
+        for found, states in zip(features["token_embeddings"], expected, strict=True):
+            torch.testing.assert_close(found[: len(states)], states)
+        model.zero_grad()
+        (features["sentence_embedding"] * target).sum().backward()
+        gradients.append([model[0].embedding.weight.grad, *(p.grad for p in modules[1].parameters())])
+    torch.testing.assert_close(*gradients)
 
 
 def test_a_text_without_a_known_word_has_an_embedding(words):

@@ -1,0 +1,46 @@
+"""A bidirectional LSTM over texts without padding: the encoder of BLSTM-SP (ACL 2019)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from sentence_transformers.sentence_transformer.modules import LSTM
+from torch.nn.utils.rnn import PackedSequence
+
+from st_paragram.learning.modules.flat_features import FlatFeatures
+
+# Texts of similar length that run together on a CPU: what they leave for the backward pass stays in the cache.
+_TEXTS_A_RUN = 96
+
+
+class BiLSTM(LSTM):
+    """sentence-transformers' LSTM; behind `TokenEmbedding` no text is padded, and `MeanPool` averages the states.
+
+    The gradient of its padding copies all states once for each length that occurs: a training step takes four times as
+    long. Weights and other features are as there.
+    """
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Put the states, float (total, 2 * hidden_dim), in the place of the tokens' embeddings."""
+        if not isinstance(features, FlatFeatures) or "cu_seq_lens_q" not in features:
+            return super().forward(features)
+        offsets, device = features["cu_seq_lens_q"].cpu(), features["input_ids"].device
+        counts, texts = offsets.diff().sort(descending=True, stable=True)
+        size = _TEXTS_A_RUN if device.type == "cpu" else len(counts)
+        places, sizes = (
+            [],
+            [],
+        )  # of tokens, for each run: first tokens of all texts before second ones; texts that have each
+        for lengths, begins in zip(counts.split(size), offsets[texts].split(size), strict=True):
+            steps = torch.arange(int(lengths[0]))[:, None]
+            places.append((begins + steps)[steps < lengths])
+            sizes.append((steps < lengths).sum(1))
+        order = torch.cat(places).to(device)
+        tokens = features.flat_token_embeddings()[order].split([len(run) for run in places])
+        packs = map(PackedSequence, tokens, sizes)
+        states = torch.cat([self.encoder(pack)[0].data for pack in packs])
+        # The states are a table like that of embeddings, and the id of a token is where its state is.
+        table: Any = SimpleNamespace(weight=states, embedding_dim=states.shape[1])
+        return FlatFeatures({**features, "input_ids": order.argsort()[None]}, table)
