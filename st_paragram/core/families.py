@@ -25,7 +25,6 @@ class FamilyEntry:
     commands: Mapping[str, str] = field(default_factory=dict)
     architectures: Mapping[str, str] = field(default_factory=dict)  # of its model directories
     benchmarks: tuple[str, ...] = ()  # modules of the package
-    recorded_by: str = ""  # a setting that only this family's training records have
 
     def module(self, name: str) -> ModuleType:
         """A module of the family's package, imported now."""
@@ -45,7 +44,6 @@ FAMILIES: dict[str, FamilyEntry] = {
         trains={"bgt": "a bilingual generative transformer, which can also write sentences (EMNLP 2020)"},
         commands={"generate": "write sentences with a generative model: again, translated, or in another style"},
         architectures={"generative": "generative model, BGT"},
-        recorded_by="objective",
     ),
     "muse": FamilyEntry(
         "st_paragram.families.muse",
@@ -53,7 +51,6 @@ FAMILIES: dict[str, FamilyEntry] = {
         commands={"towers": "train towers of questions and answers, and inference, over a finished model"},
         architectures={"dual-encoder": "dual encoder, mUSE"},
         benchmarks=("nli",),
-        recorded_by="architecture",
     ),
 }
 
@@ -73,16 +70,6 @@ def family_named(name: str) -> Any:  # noqa: ANN401 - a `learning.training.famil
 def entry_of_architecture(name: str) -> FamilyEntry | None:
     """The entry of the family that keeps its models in this architecture, if there is one."""
     return next((entry for entry in FAMILIES.values() if name in entry.architectures), None)
-
-
-def entry_of_record(settings: Mapping[str, object]) -> tuple[str, FamilyEntry]:
-    """Name and entry of a trained model's family, by the settings of its training."""
-    if isinstance(name := settings.get("family"), str):
-        return name, entry_named(name)
-    for name, entry in FAMILIES.items():
-        if entry.recorded_by and settings.get(entry.recorded_by):
-            return name, entry
-    return "psp", FAMILIES["psp"]
 
 
 def commands() -> dict[str, tuple[FamilyEntry, str]]:

@@ -13,6 +13,7 @@ from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import digest, file_digest, read_json, write_json, write_text
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError
+from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.release.card import release_card
 from st_paragram.release.description import Packing
@@ -115,7 +116,7 @@ def _train(each: ModelPlan, work: Work) -> None:
         overrides=each.model.settings | _beginning(each, work),
         development=work.development,
     )
-    run_training(replace(run, resume=any(run.checkpoints.glob("checkpoint-*"))))
+    run_training(replace(run, resume=bool(complete_checkpoints(run.checkpoints))))
 
 
 def _check_training(each: ModelPlan, work: Work) -> None:

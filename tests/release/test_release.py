@@ -158,6 +158,7 @@ def test_a_stopped_training_is_resumed(texts, tmp_path, monkeypatch):
         resumed.append(training.resume)
         if len(resumed) == 1:
             (training.checkpoints / "checkpoint-5").mkdir(parents=True)
+            (training.checkpoints / "checkpoint-5" / "complete.json").write_text("{}")
             raise KeyboardInterrupt
         shutil.rmtree(training.checkpoints)
         return real(run.TrainingRun(**{**vars(training), "resume": False}))

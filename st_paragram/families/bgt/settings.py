@@ -124,7 +124,7 @@ class GenerativeSettings:
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     held_out: int = setting(
         500,
-        "pairs held out of training, at most a twentieth of all; the checkpoint with their lowest loss is "
+        "pairs held out of training, at most a twentieth of all, or one; the checkpoint with their lowest loss is "
         "saved; 0: none, and the last checkpoint is saved",
         ge=0,
     )

@@ -144,7 +144,7 @@ class GenerativeTrainer(StoreTrainer):
         held_out: int = 0,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Set up a run on all pairs but the last `held_out`, at most a twentieth; `model` is the loss's encoder."""
+        """Set up a run on all pairs but the last `held_out`, at most a twentieth or one; `model` is the loss's."""
         counts = np.stack([store.lengths(side, 0, len(store)) for side in SIDES])
         # The longer side of each pair, in ids that are read, the end included; 0 for what is left out.
         self._lengths = np.minimum(counts.max(0) + 1, loss.generator.max_length).astype(np.int32)
@@ -156,9 +156,11 @@ class GenerativeTrainer(StoreTrainer):
         kept = np.flatnonzero(self._lengths)
         if len(kept) < len(store):
             logger.info(f"{len(store) - len(kept):,} of {len(store):,} pairs have {outside} and are left out")
-        if not len(kept):
-            raise SettingsError(f"{store.path}: all pairs have {outside}; change min_pieces or max_pieces")
-        self._held_out = kept[len(kept) - min(held_out, len(kept) // 20) :]
+        if len(kept) < 2:
+            raise SettingsError(
+                f"{store.path}: {len(kept)} of {len(store):,} pairs stay, the others have {outside}; change the limits"
+            )
+        self._held_out = kept[len(kept) - min(held_out, max(len(kept) // 20, 1)) :]
         lengths = self._lengths[: self._held_out[0]] if len(self._held_out) else self._lengths
         self.batches = TokenBatches(lengths, run.batch_tokens or loss.parts.batch_tokens, args.seed)
         self.accumulate, self.anneal_updates = run.accumulate, run.anneal_updates

@@ -23,6 +23,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from st_paragram.core.encoding.directory import configured, damaged, file_of
 from st_paragram.core.encoding.model_files import tokenizer_file
@@ -74,6 +75,7 @@ class _Beside:
 
     heads: TaskHeads
     values: Any
+    tokenizer: Tokenizer | None = None
 
 
 class WithClassifier(PipelineWithMore):
@@ -81,6 +83,21 @@ class WithClassifier(PipelineWithMore):
 
     architecture: ClassVar[str] = "dual-encoder"
     _beside: _Beside
+
+    @classmethod
+    def of(
+        cls,
+        modules: Iterable[nn.Module],
+        heads: TaskHeads,
+        values: Any,  # noqa: ANN401 - of each class
+        tokenizer: Tokenizer | None = None,
+        device: str | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> Self:
+        """Modules, the last of which are `towers`, with heads; settings are those of `SentenceTransformer`."""
+        made = cls(modules=list(modules), device=device, **({"similarity_fn_name": "cosine"} | settings))
+        made._beside = _Beside(heads, values, tokenizer)
+        return made
 
     @property
     def heads(self) -> TaskHeads:
@@ -140,9 +157,6 @@ class WithClassifier(PipelineWithMore):
 class DualEncoder(WithClassifier):
     """A pipeline with towers of questions (`encode_query`) and answers (`encode_document`), and its heads.
 
-    Attributes:
-        sentencepiece: the tokenizer.
-
     Example:
         >>> import st_paragram
         >>> model = st_paragram.load("muse-cnn", device="cpu")
@@ -150,23 +164,10 @@ class DualEncoder(WithClassifier):
         1
     """
 
-    sentencepiece: Tokenizer
-
-    @classmethod
-    def of(
-        cls,
-        modules: Iterable[nn.Module],
-        tokenizer: Tokenizer,
-        heads: TaskHeads,
-        values: DualEncoderValues,
-        device: str | None = None,
-        **settings: Any,  # noqa: ANN401
-    ) -> DualEncoder:
-        """Modules, the last of which are `towers`, with heads; settings are those of `SentenceTransformer`."""
-        made = cls(modules=list(modules), device=device, **({"similarity_fn_name": "cosine"} | settings))
-        made.sentencepiece = tokenizer
-        made._beside = _Beside(heads, values)
-        return made
+    @property
+    def sentencepiece(self) -> Tokenizer:
+        """The tokenizer."""
+        return cast("Tokenizer", self._beside.tokenizer)
 
     @property
     def values(self) -> DualEncoderValues:
@@ -252,21 +253,8 @@ class EncoderWithTowers(WithClassifier):
             raise SettingsError("this model does not say how many components its embeddings have")
         settings = pipeline_settings(encoder) | {"truncate_dim": None}
         modules = [*encoder, towers(dim)]
-        return cls.of(modules, TaskHeads(dim, contexts=False), TowersValues(dim), str(encoder.device), **settings)
-
-    @classmethod
-    def of(
-        cls,
-        modules: Iterable[nn.Module],
-        heads: TaskHeads,
-        values: TowersValues,
-        device: str | None = None,
-        **settings: Any,  # noqa: ANN401
-    ) -> EncoderWithTowers:
-        """Modules, the last of which are `towers`, with a classifier; settings are those of `SentenceTransformer`."""
-        made = cls(modules=list(modules), device=device, **({"similarity_fn_name": "cosine"} | settings))
-        made._beside = _Beside(heads, values)
-        return made
+        heads = TaskHeads(dim, contexts=False)
+        return cls.of(modules, heads, TowersValues(dim), device=str(encoder.device), **settings)
 
     def encode_answers(
         self,
@@ -309,7 +297,7 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
     path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
     with refused(ModelDirectoryError, path, "not the vocabulary of this model", "save the model again", SettingsError):
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
-    return DualEncoder.of(list(pipeline), tokenizer, heads.eval(), stored, **given)
+    return DualEncoder.of(list(pipeline), heads.eval(), stored, tokenizer, **given)
 
 
 def _design(router: Router) -> tuple[object, ...]:

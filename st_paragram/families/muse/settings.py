@@ -25,7 +25,7 @@ class DualEncoderSettings:
         "more expensive",
     )
     dim: int = setting(512, "components of an embedding, for pieces and for sentences", ge=1)
-    layers: int = setting(2, "layers of the encoder; a cnn has 1 or 2", ge=1)
+    layers: int = setting(2, "layers of the encoder", ge=1)
     filters: int = setting(256, "filters of each of the four widths of a convolution", ge=1)
     heads: int = setting(8, "attention heads of the transformer", ge=1)
     ffn_dim: int = setting(2048, "feed-forward units of the transformer", ge=1)
@@ -83,8 +83,6 @@ class DualEncoderSettings:
         """Check what concerns several settings."""
         if self.architecture == "transformer" and self.dim % self.heads:
             raise SettingsError(f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads")
-        if self.architecture == "cnn" and self.layers > 2:
-            raise SettingsError(f"layers are {self.layers}; a cnn has 1 or 2")
         if not sum(self.shares.values()) > 0:
             raise SettingsError("the shares of all tasks are 0; give one of them a share")
 
@@ -108,3 +106,18 @@ class MuseData:
 
     tasks: Mapping[str, Path] = field(default_factory=dict)
     languages: Sequence[str] = ()
+
+
+@settings
+class TowersSettings:
+    """Settings of a training of towers over a finished encoder."""
+
+    epochs: int = setting(4, "passes over the questions and responses; the best of them is kept", ge=1)
+    batch_size: int = setting(512, "pairs per batch, all of one task and language", ge=16)
+    learning_rate: float = setting(1e-4, "maximum learning rate of the towers; it falls to 0", gt=0)
+    scale: float = setting(30.0, "factor for cosines in the softmax over a batch", gt=0)
+    nli_epochs: int = setting(8, "passes over the pairs of inference; the best of them is kept", ge=1)
+    nli_learning_rate: float = setting(1e-3, "maximum learning rate of the classifier; it falls to 0", gt=0)
+    nli_dropout: float = setting(0.3, "dropout probability of the classifier", ge=0, lt=1)
+    held_out: float = setting(0.05, "share of the rows that is held out, to choose the epoch", gt=0, lt=0.5)
+    seed: int = setting(0, "seed of all random numbers", ge=0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.towers_settings import TowersSettings
+from st_paragram.families.muse.settings import TowersSettings
 
 DESCRIPTION = (
     "Train towers for questions and answers, and a classifier of inference, on the embeddings of a finished model, "
@@ -16,7 +16,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram towers use-psp --qa qa --output use-psp-qa
-  st-paragram towers p-sp-base --qa qa --responses responses --nli nli --output p-sp-base-qa
+  st-paragram towers p-sp-base --qa qa --nli nli --output p-sp-base-qa
   st-paragram evaluate use-psp-qa --data eval --benchmarks answer-retrieval nli
 
 The folders have files LANG.tsv (they may end in .gz or .xz, too). Their rows are
@@ -44,11 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train and save; returns the exit status.
-
-    Raises:
-        ParagramError: The model, a folder of rows, a setting or the output is refused.
-    """
+    """Train and save; returns the exit status."""
     from st_paragram.core.encoding.directory import check_free
     from st_paragram.core.encoding.find import find
     from st_paragram.families.muse.tasks import task_files
@@ -61,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = find(arguments.model)
     for task, folder in folders.items():
         task_files(folder, task)
-    from st_paragram.families.muse.towers_run import make_towers
+    from st_paragram.families.muse.towers_training import make_towers
 
     curves = make_towers(found, folders, arguments.output, settings, str(arguments.model), arguments.overwrite)
     for curve in curves:

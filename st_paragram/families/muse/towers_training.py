@@ -1,4 +1,4 @@
-"""Train towers and the classifier of inference over the vectors of a finished encoder (ACL 2020, section 2).
+"""Towers and a classifier of inference, trained over the vectors of a finished encoder (ACL 2020, section 2).
 
 The encoder's vectors are made once and never change, so that an epoch takes seconds. After each epoch, rows that were
 held out are looked at; the best epoch is kept, and that may be none: then what is trained stays as it began.
@@ -7,9 +7,10 @@ held out are looked at; the best epoch is kept, and that may be none: then what 
 from __future__ import annotations
 
 import copy
-import logging
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import cast
 
@@ -21,15 +22,18 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from st_paragram.core.encoding.find import find
+from st_paragram.core.files import output_lock
 from st_paragram.errors import TextError
+from st_paragram.families.muse.card_facts import towers_card
 from st_paragram.families.muse.losses import ranking_loss, sharing
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
-from st_paragram.families.muse.task_vectors import PairRows
+from st_paragram.families.muse.settings import TowersSettings
+from st_paragram.families.muse.task_vectors import PairRows, read_rows, vectors_of
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, through
-from st_paragram.families.muse.towers_settings import TowersSettings
+from st_paragram.learning.models import directory
 from st_paragram.tools.embed_files.reader import StoredEmbeddings
-
-logger = logging.getLogger(__name__)
+from st_paragram.tools.stages.work import Work
 
 _PAIRED = ("qa", "response")
 _FEWEST = 16  # pairs of a batch: fewer are hardly each other's negatives
@@ -55,6 +59,45 @@ class Curve:
     def best(self) -> int:
         """The epoch that was kept; 0: none, the beginning."""
         return int(np.argmax(self.values))
+
+
+def make_towers(
+    model: str | Path,
+    folders: Mapping[str, Path],
+    output: str | Path,
+    settings: TowersSettings | None = None,
+    name: str | None = None,
+    overwrite: bool = False,
+) -> list[Curve]:
+    """Train towers and a classifier over a finished encoder, and save it with them.
+
+    Vectors are kept in `.<output>.work` until all is done; the same call resumes an interrupted
+    run there.
+
+    Args:
+        model: Directory, name or hub id of the encoder, any model that `st_paragram.load` opens.
+        folders: Folders of `LANG.tsv` (see `task_files`) by their tasks: "qa", "response", "nli".
+        output: The model directory to make.
+        settings: Of the training.
+        name: The encoder's name on the card; by default that of its directory.
+        overwrite: Replace a model directory that exists.
+
+    Returns:
+        Learning curves on rows that were held out.
+    """
+    settings, output, found = settings or TowersSettings(), Path(output), find(model)
+    encoder = directory.load(found)
+    torch.manual_seed(settings.seed)
+    made = EncoderWithTowers.over(encoder)
+    work = Work().folder_for(output)
+    with output_lock(output):
+        work.mkdir(parents=True, exist_ok=True)
+        rows = read_rows(folders, work / "texts.txt")
+        curves = train_towers(made, rows, vectors_of(work / "texts.txt", found, work), settings)
+        card = towers_card(output.name, name or found.name, made, rows, curves)
+        directory.save(made, output, card, overwrite)
+        shutil.rmtree(work)
+    return curves
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
     lengths = (settings.max_length, settings.context_length)
     values = DualEncoderValues(dict(tokenizer.options), dim, *lengths)
     device = None if settings.device == "auto" else settings.device
-    model = DualEncoder.of([*modules, towers(dim)], tokenizer, TaskHeads(dim), values, device)
+    model = DualEncoder.of([*modules, towers(dim)], TaskHeads(dim), values, tokenizer, device)
     if settings.keep_bag:
         _set_gate(model, store, settings.gate)
     return model

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from sentence_transformers.sentence_transformer.modules import LSTM
+from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from st_paragram.learning.modules.flat_features import FlatFeatures
@@ -29,10 +30,8 @@ class BiLSTM(LSTM):
         offsets, device = features["cu_seq_lens_q"].cpu(), features["input_ids"].device
         counts, texts = offsets.diff().sort(descending=True, stable=True)
         size = _TEXTS_A_RUN if device.type == "cpu" else len(counts)
-        places, sizes = (
-            [],
-            [],
-        )  # of tokens, for each run: first tokens of all texts before second ones; texts that have each
+        # Of each run: its tokens' places, first tokens of all texts before second ones, and how many texts have one.
+        places, sizes = list[Tensor](), list[Tensor]()
         for lengths, begins in zip(counts.split(size), offsets[texts].split(size), strict=True):
             steps = torch.arange(int(lengths[0]))[:, None]
             places.append((begins + steps)[steps < lengths])

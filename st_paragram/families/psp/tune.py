@@ -10,6 +10,7 @@ from itertools import product
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
 from st_paragram.core.files import output_lock
 from st_paragram.errors import SettingsError
+from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import OnStart, TrainingReport, TrainingRun, run_training
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def _record(point: TrainingRun, on_start: OnStart | None) -> TrainingRecord:
                 f"{point.output}: of other settings; resume with the same, or remove {point.output.parent}"
             )
         return found
-    return run_training(replace(point, resume=point.checkpoints.is_dir()), on_start).record
+    return run_training(replace(point, resume=bool(complete_checkpoints(point.checkpoints))), on_start).record
 
 
 def _save(record: TrainingRecord, point: TrainingRun, run: TrainingRun) -> None:

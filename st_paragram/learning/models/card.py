@@ -13,7 +13,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from st_paragram.core.encoding.record import Score, TrainingRecord, TranslationScore
-from st_paragram.core.families import entry_of_record
+from st_paragram.core.families import entry_named
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.core.version import installed_version
 from st_paragram.core.words import in_words, listed
@@ -159,7 +159,7 @@ def from_record(
     sources: bool = True,  # list the texts that the pairs were prepared of, as far as the record knows them
 ) -> Card:
     """The card of a trained model: data, settings, scores, what to cite."""
-    facts: CardFacts = entry_of_record(record.settings)[1].module("card_facts").card_facts(record)
+    facts: CardFacts = entry_named(str(record.settings.get("family", "psp"))).module("card_facts").card_facts(record)
     codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
     bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
     init = str(record.settings.get("init") or "")

@@ -23,6 +23,7 @@ from st_paragram.core.files import check_output_folder, folder_for_file, output_
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.words import counted
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
+from st_paragram.learning.training.checkpoints import complete_checkpoints, newest_checkpoint
 from st_paragram.learning.training.family import Family
 from st_paragram.learning.training.training_data import TrainingData, choose_data
 
@@ -149,13 +150,12 @@ class TrainingRun:
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
     def _check_checkpoints(self) -> None:
-        """Refuse to begin where an earlier run can be resumed."""
-        left = [] if self.resume else sorted(self.checkpoints.glob("checkpoint-*/complete.json"))
-        if left:
-            seen = f"{left[0].parent}: left by an earlier training run"
+        """Refuse to begin where an earlier run can be resumed, and to resume where none can."""
+        if self.resume:
+            newest_checkpoint(self.checkpoints)
+        elif left := complete_checkpoints(self.checkpoints):
+            seen = f"{left[-1]}: left by an earlier training run"
             raise SettingsError(f"{seen}; resume it with --resume, or remove {self.checkpoints}")
-        if self.resume and not self.checkpoints.is_dir():
-            raise SettingsError(f"{self.checkpoints}: no checkpoint to resume from; train without --resume")
 
     def shown(self) -> str:
         """The run in words, as lines: what is read, what is made, and by which settings."""
@@ -214,7 +214,7 @@ def run_training(run: TrainingRun, on_start: OnStart | None = None) -> TrainingR
         try:
             return _train(run, on_start)
         except KeyboardInterrupt:
-            if any(run.checkpoints.glob("checkpoint-*/complete.json")):
+            if complete_checkpoints(run.checkpoints):
                 where = f"checkpoint saved in {run.checkpoints}"
                 logger.warning(f"{where}; continue with the same command and --resume")
             raise

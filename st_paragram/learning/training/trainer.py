@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PrinterCallback, ProgressCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
-from transformers.trainer_utils import rotate_checkpoints, sort_checkpoints
+from transformers.trainer_utils import rotate_checkpoints
 
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.pair_store import PairStore
@@ -24,9 +24,8 @@ from st_paragram.errors import ParagramError, SettingsError, one_line
 from st_paragram.learning.models.directory import check_savable
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
+from st_paragram.learning.training.checkpoints import COMPLETE, newest_checkpoint
 
-#: Written last, so that a checkpoint that has it is complete: what was trained on, how, and how long it took so far.
-COMPLETE = "complete.json"
 _WEIGHTS = "weights.safetensors"
 _MAY_CHANGE = ("device", "evaluate_steps")
 
@@ -230,19 +229,6 @@ class StoreTrainer(SentenceTransformerTrainer):
 
     def _load_best_model(self) -> None:
         load_model(self._whole, Path(str(self.state.best_model_checkpoint)) / _WEIGHTS)
-
-
-def complete_checkpoints(folder: str | Path) -> list[Path]:
-    """The complete checkpoints of a folder, the newest last."""
-    found = map(Path, sort_checkpoints(str(folder))) if Path(folder).is_dir() else ()
-    return [path for path in found if (path / COMPLETE).is_file()]
-
-
-def newest_checkpoint(folder: str | Path) -> Path:
-    """The complete checkpoint of the most steps; a `SettingsError` where there is none."""
-    if not (complete := complete_checkpoints(folder)):
-        raise SettingsError(f"{folder}: no complete checkpoint to resume from; train without --resume")
-    return complete[-1]
 
 
 @contextmanager

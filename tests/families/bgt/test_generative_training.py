@@ -127,7 +127,7 @@ def test_pairs_with_a_short_or_a_long_sentence_are_left_out(tmp_path, small, cap
         f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} pieces or more than {high} and are"
     )
     assert told in caplog.text
-    with pytest.raises(SettingsError, match="all pairs have a sentence of fewer than 99 pieces; change min_pieces"):
+    with pytest.raises(SettingsError, match="0 of 60 pairs stay, the others have a sentence of fewer than 99 pieces"):
         new_trainer(small, tiny(min_pieces=99, max_pieces=0), tmp_path)
 
 

@@ -55,11 +55,18 @@ def test_a_baseline_has_its_name_and_cannot_do_what_it_has_no_part_for(folder, c
     assert "this model cannot reconstruct" in capsys.readouterr().err
 
 
+def test_of_few_pairs_one_is_held_out(folder, capsys):
+    Path("few.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(8)), encoding="utf-8")
+    assert main(["train", "bgt", "--lang", "es", "--data", "few.tsv", *QUICK, "--vocab-size", "50"]) == 0
+    held_out = [entry for entry in read_training_record("bgt-es").history if "eval_held_out_loss" in entry]
+    assert len(held_out) == 1 and held_out[0]["eval_held_out_loss"] > 0
+
+
 REFUSED = {
     "--dim 10 --heads 4": "dim is 10 and heads 4; dim must be a multiple of heads",
     "--config small": "config is 'small'; it must be one of bgt_paper, bgt_small, or a YAML file",
     "--objective gan": "invalid choice: 'gan'",
-    "--min-pieces 99": "all pairs have a sentence of fewer than 99 pieces",
+    "--min-pieces 99": "pairs stay, the others have a sentence of fewer than 99 pieces",
 }
 
 

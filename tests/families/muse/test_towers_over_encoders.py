@@ -16,10 +16,9 @@ from st_paragram.cli.main import main
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse import task_vectors
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
+from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.families.muse.task_vectors import PairRows, read_rows, vectors_of
-from st_paragram.families.muse.towers_run import make_towers
-from st_paragram.families.muse.towers_settings import TowersSettings
-from st_paragram.families.muse.towers_training import Curve, _fit
+from st_paragram.families.muse.towers_training import Curve, _fit, make_towers
 
 QUICK = TowersSettings(epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2)
 

@@ -86,7 +86,6 @@ def test_a_transformer_of_one_language(folder, capsys):
 
 REFUSED = {
     "--architecture transformer --heads 3": "dim is 16 and heads 3; dim must be a multiple of heads",
-    "--layers 3": "layers are 3; a cnn has 1 or 2",
     "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": "the shares of all tasks are 0",
     "--translation-share 0": "no task has both data and a share of the steps",
     "--config small": "config is 'small'; it must be one of muse_cnn, muse_paper, muse_small, muse_transformer",

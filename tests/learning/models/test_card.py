@@ -52,8 +52,8 @@ def test_the_metadata_says_what_the_hub_shows():
     [
         ({}, ["Paraphrastic Representations at Scale"], "static-embeddings"),
         ({"encoder": "blstm"}, ["Representations at Scale", "Simple and Effective"], "static-embeddings"),
-        ({"objective": "bgt"}, ["A Bilingual Generative Transformer"], "transformer"),
-        ({"architecture": "cnn"}, ["Multilingual Universal Sentence Encoder"], "cnn"),
+        ({"family": "bgt", "objective": "bgt"}, ["A Bilingual Generative Transformer"], "transformer"),
+        ({"family": "muse", "architecture": "cnn"}, ["Multilingual Universal Sentence Encoder"], "cnn"),
     ],
 )
 def test_each_system_names_its_papers(settings, papers, tag):

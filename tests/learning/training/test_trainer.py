@@ -15,8 +15,9 @@ import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.flat_features import flat_features
 from st_paragram.learning.training.arguments import StoreTrainingArguments
+from st_paragram.learning.training.checkpoints import newest_checkpoint
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
-from st_paragram.learning.training.trainer import StoreTrainer, newest_checkpoint
+from st_paragram.learning.training.trainer import StoreTrainer
 
 STEPS = 9
 
