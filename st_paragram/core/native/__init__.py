@@ -28,7 +28,7 @@ def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
     if reason and os.environ.get(SWITCH) != "0":
         logger.warning(
             "the compiled kernels are %s; everything works without them, but encoding is 3 to 13 times slower, and "
-            "training 3 (without dropout) to 21 times (with dropout) slower; install a C++ compiler, then st_paragram "
+            "training 4 (without dropout) to 26 times (with dropout) slower; install a C++ compiler, then st_paragram "
             "again, by pip install --force-reinstall --no-deps --no-cache-dir",
             reason,
         )

@@ -120,7 +120,7 @@ def test_dropout_follows_seed_step_and_probability():
 
     assert loss(0.2, 1, 5) == loss(0.2, 1, 5)
     assert len({loss(0.2, 1, 5), loss(0.2, 2, 5), loss(0.2, 1, 6), loss(0.3, 1, 5), loss(0.0, 1, 5)}) == 5
-    assert loss(0.0, 1, 5) == loss(0.0, 2, 6) == loss(1e-6, 1, 5), "less than half of 2^-16 is no dropout"
+    assert loss(0.0, 1, 5) == loss(0.0, 2, 6) == loss(1e-6, 1, 5), "less than half of 2^-16 rounds to 0"
     with pytest.raises(ValueError, match="dropout is not in"):
         loss(1.0, 1, 5)
 

@@ -23,7 +23,7 @@ STEPS = 9
 
 
 class Scaled(nn.Module):
-    """A loss with a parameter and a buffer of its own, beside the model's."""
+    """A loss with its own parameter and buffer."""
 
     def __init__(self, model):
         super().__init__()
