@@ -69,13 +69,8 @@ def arguments_of(
 ) -> Arguments:
     """The arguments of a trainer for the settings of a run: a field with the name of a setting gets its value.
 
-    Args:
-        kind: The class of the arguments.
-        settings: Of any family.
-        folder: Where checkpoints go.
-        warmup: Steps in which the learning rate grows; below 1, their share of all steps.
-        evaluate: Whether the model is evaluated now and then.
-        others: Arguments whose names differ from those of settings; they override the rest.
+    `folder` is for checkpoints, `warmup` the steps in which the learning rate grows (below 1, their share of all
+    steps), `evaluate` says whether the model is evaluated now and then, and `others` override the rest.
     """
     names = {each.name for each in fields(kind)}
     values = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name in names}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
     SentenceEvaluator,
@@ -17,7 +16,6 @@ from sentence_transformers.sentence_transformer.evaluation import (
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.learning.models.sentence_transformers_encoder import batch_size
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
 from st_paragram.tools.evaluation.translations import Translations, read_translations
@@ -47,19 +45,10 @@ def development_evaluator(
     )
     if translations is None:
         return graded
-    both = [graded, _translation_evaluator(translations, at_once)]
-    return SequentialEvaluator(both, main_score_function=lambda scores: scores[0])
-
-
-def translation_accuracy(model: SentenceTransformer, translations: Translations) -> float:
-    """The share of translations found by nearest neighbor, mean of both directions, 0 .. 1; as in a training run."""
-    return _translation_evaluator(translations, batch_size(model))(model)[f"{translations.name}_mean_accuracy"]
-
-
-def _translation_evaluator(translations: Translations, at_once: int) -> TranslationEvaluator:
-    return TranslationEvaluator(
+    found = TranslationEvaluator(
         translations.first, translations.second, batch_size=at_once, name=translations.name, write_csv=False
     )
+    return SequentialEvaluator([graded, found], main_score_function=lambda scores: scores[0])
 
 
 def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
@@ -76,26 +65,21 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
     if path is None:
         return built_in_pairs(language if language in LANGUAGES else "en")
     pairs = read_graded_pairs(path)
-    _refuse_test_set(path, pairs.first, pairs.second, "--dev with STS 2017 en-en or STS Benchmark dev", force)
+    _refuse_test_set(path, pairs, "--dev with STS 2017 en-en or STS Benchmark dev", force)
     return pairs
 
 
 def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
     """Translations to watch a training run with: rows `english TAB other` that are not trained on; `force` as above."""
-    name = Path(path).name.split(".")[0]
-    translations = read_translations(TextSource((str(path),), ("en", language)), name)
-    if len(translations) > MOST_TRANSLATIONS:
-        raise EvaluationError(
-            f"{path}: {len(translations)} translations; use at most {MOST_TRANSLATIONS}; 1,000 are enough"
-        )
-    remedy = "--dev-bitext with translations held out of the training data"
-    _refuse_test_set(path, translations.first, translations.second, remedy, force)
+    translations = read_translations(TextSource((str(path),), ("en", language)), Path(path).name.split(".")[0])
+    if (count := len(translations)) > MOST_TRANSLATIONS:
+        raise EvaluationError(f"{path}: {count} translations; use at most {MOST_TRANSLATIONS}; 1,000 are enough")
+    _refuse_test_set(path, translations, "--dev-bitext with translations held out of the training data", force)
     return translations
 
 
-def _refuse_test_set(path: str | Path, first: list[str], second: list[str], remedy: str, force: bool) -> None:
-    match = known_test_set_in(first, second)
-    if match is None:
+def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool) -> None:
+    if (match := known_test_set_in(data.first, data.second)) is None:
         return
     seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
     reason = "scores watched in training choose the model, so they no longer measure it"

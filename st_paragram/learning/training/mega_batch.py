@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,6 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.learning.training.batch_order import EpochPermutation, mix
 
-COLUMNS = ("s", "t", "negative_of_s", "negative_of_t")
-_FILE = "mega_batch.npz"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
 
 
@@ -29,23 +27,16 @@ class MegaBatch:
     size: int
 
 
-def mega_batches(
-    batches_per_epoch: int, maximum: int, anneal_interval: int = 150, epochs: int | None = None
-) -> Iterator[MegaBatch]:
-    """The annealed mega-batches of a training run (EMNLP 2022, section 3).
+def mega_batches(batches_per_epoch: int, maximum: int, anneal_interval: int = 150) -> Iterator[MegaBatch]:
+    """The annealed mega-batches of a training run without end (EMNLP 2022, section 3).
 
     M starts at 1; it grows by one when a mega-batch is formed after another `anneal_interval` mini-batches, counted
-    over all epochs, have been seen, until `maximum`. A mega-batch ends with its epoch.
-
-    Args:
-        batches_per_epoch: mini-batches of an epoch.
-        maximum: largest M.
-        anneal_interval: mini-batches between two growths; 0 means M = `maximum` from the start.
-        epochs: number of epochs; endless by default.
+    over all epochs, have been seen, until `maximum`; an interval of 0 means that it is `maximum` from the start. A
+    mega-batch ends with its epoch.
     """
     size = 1 if anneal_interval else maximum
-    seen = grown_at = epoch = 0
-    while epochs is None or epoch < epochs:
+    seen = grown_at = 0
+    for epoch in count():
         start = 0
         while start < batches_per_epoch:
             if anneal_interval and size < maximum and seen // anneal_interval > grown_at:
@@ -55,7 +46,6 @@ def mega_batches(
             yield MegaBatch(epoch, start, stop, size)
             seen += stop - start
             start = stop
-        epoch += 1
 
 
 @dataclass(frozen=True)
@@ -63,20 +53,22 @@ class MegaBatchTexts:
     """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
 
     Both sides' ids are in one array, so they must be rows of one table.
-    `ids` is int32 (total,), `offsets` int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]. Where `ids` are
-    scrambled, `stored` has them in the order of the store. `rows`, int64 (n,), are those of the store.
+
+    Attributes:
+        mega: Which mini-batches.
+        ids: int32 (total,).
+        offsets: int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
+        rows: int64 (n,), of the store.
+        stored: `ids` in the order of the store, where they are scrambled.
+        columns: int64 (4, n), sentences: s, t, negative of s, negative of t; empty before negatives are mined.
     """
 
     mega: MegaBatch
     ids: NDArray[np.int32]
     offsets: NDArray[np.int64]
     rows: NDArray[np.int64]
-    stored: NDArray[np.int32] | None = None
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs, n."""
-        return (len(self.offsets) - 1) // 2
+    stored: NDArray[np.int32]
+    columns: NDArray[np.int64]
 
     @classmethod
     def read(
@@ -84,55 +76,27 @@ class MegaBatchTexts:
     ) -> MegaBatchTexts:
         """Read the pairs that the schedule and the epoch's permutation put into a mega-batch.
 
-        Args:
-            store: the pairs.
-            mega: which mini-batches.
-            batch_size: pairs of a mini-batch.
-            seed: of the permutation and of scrambling.
-            scramble: probability that a sentence's ids are put in random order, drawn again in each epoch.
+        `batch_size` is that of a mini-batch, `seed` of the permutation and of scrambling, and `scramble` the
+        probability that a sentence's ids are put in random order, drawn again in each epoch.
         """
         n = len(store)
         permutation = EpochPermutation(n, seed, mega.epoch)
         rows = permutation[mega.start * batch_size : min(mega.stop * batch_size, n)]
         (first, first_offsets), (second, second_offsets) = (store.take(side, rows, np.int32) for side in "ab")
         offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
-        ids = np.concatenate([first, second])
-        if not scramble:
-            return cls(mega, ids, offsets, rows)
-        sentences = np.concatenate([2 * rows, 2 * rows + 1])
-        return cls(mega, scrambled(ids, offsets, sentences, scramble, seed, mega.epoch), offsets, rows, ids)
+        ids = stored = np.concatenate([first, second])
+        if scramble:
+            sentences = np.concatenate([2 * rows, 2 * rows + 1])
+            ids = scrambled(stored, offsets, sentences, scramble, seed, mega.epoch)
+        return cls(mega, ids, offsets, rows, stored, np.empty((4, 0), np.int64))
 
     def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the order given."""
         return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
 
-    def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Labels of the s and of the t, int64 (n,) each, equal where texts are equal, however they are scrambled."""
-        labels = text_labels(self.ids if self.stored is None else self.stored, self.offsets)
-        return labels[: self.pairs], labels[self.pairs :]
-
-
-@dataclass(frozen=True)
-class MinedMegaBatch:
-    """The texts of a mega-batch with the sentences of its four columns: int64 (4, n), in the order of `COLUMNS`."""
-
-    texts: MegaBatchTexts
-    columns: NDArray[np.int64]
-
-    def save(self, folder: Path) -> None:
-        """Write the columns to a checkpoint; the texts are in the store."""
-        mega = self.texts.mega
-        np.savez(folder / _FILE, mega=np.array([mega.epoch, mega.start, mega.stop, mega.size]), columns=self.columns)
-
-    @classmethod
-    def load(cls, folder: Path, store: PairStore, batch_size: int, seed: int, scramble: float = 0.0) -> MinedMegaBatch:
-        """Read back what `save` wrote; a ValueError where it was mined in another store, or with another batch size."""
-        with np.load(folder / _FILE) as file:
-            place, columns = file["mega"], file["columns"].astype(np.int64, casting="safe")
-        texts = MegaBatchTexts.read(store, MegaBatch(*place.tolist()), batch_size, seed, scramble)
-        if columns.shape != (len(COLUMNS), texts.pairs) or not 0 <= columns.min() <= columns.max() < 2 * texts.pairs:
-            raise ValueError(f"{_FILE} was mined in another store than {store.path}, or with another batch size")
-        return cls(texts, columns)
+    def labels(self) -> NDArray[np.int64]:
+        """Labels of the s and of the t, int64 (2, n), equal where texts are equal, however they are scrambled."""
+        return text_labels(self.stored, self.offsets).reshape(2, -1)
 
 
 def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -29,7 +30,7 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.compiled_adam import CompiledAdam
 from st_paragram.learning.training.dataset_store import store_of
-from st_paragram.learning.training.mega_batch import COLUMNS, MegaBatch, MegaBatchTexts, MinedMegaBatch, mega_batches
+from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, mega_batches
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.learning.training.teacher import Teacher, open_vectors
 from st_paragram.learning.training.trainer import StoreTrainer
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 _DEFAULTS = TrainingSettings()
 _MINING_BATCH = 8192  # sentences whose means torch takes at a time
+_FILE = "mega_batch.npz"  # of a checkpoint
 
 
 @dataclass
@@ -74,11 +76,9 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     teacher_weight: float = _DEFAULTS.teacher_weight
 
     def __post_init__(self) -> None:
-        """Refuse what the settings of the same names refuse."""
-        checked = ("megabatch_size", "anneal_interval", "mining_precision", "teacher", "teacher_weight")
-        TrainingSettings(**{name: getattr(self, name) for name in checked})
-        if not 0 <= self.scramble <= 1:
-            raise SettingsError(f"scramble is {self.scramble}; it must be at least 0 and at most 1")
+        """Refuse what the settings of the same names refuse; `scramble` is one of the encoders that know an order."""
+        checked = ("megabatch_size", "anneal_interval", "scramble", "mining_precision", "teacher", "teacher_weight")
+        TrainingSettings(encoder="blstm", **{name: getattr(self, name) for name in checked})
         super().__post_init__()
 
 
@@ -102,6 +102,8 @@ class MegaBatchTrainer(StoreTrainer):
 
     training_args_class = MegaBatchTrainingArguments
     args: MegaBatchTrainingArguments
+    _current: MegaBatchTexts | None = None
+    _compiled: CompiledAdam | None = None
 
     def __init__(
         self,
@@ -131,17 +133,13 @@ class MegaBatchTrainer(StoreTrainer):
             store = store_of(train_dataset, self.embedding.tokenizer)
         _check(store, self.embedding)
         loss = loss or MarginHardNegativeLoss(model)
-        vectors = open_vectors(args.teacher, store) if args.teacher else None
-        if vectors is not None and type(loss) is not MarginHardNegativeLoss:
-            raise SettingsError(f"a teacher goes with MarginHardNegativeLoss, not with {type(loss).__name__}")
-        self._schedule: Iterator[MegaBatch] | None = None
-        self._current: MinedMegaBatch | None = None
-        self._compiled: CompiledAdam | None = None
-        self._reader = ThreadPoolExecutor(1, "next mega-batch")
-        self._read_ahead: Future[MegaBatchTexts] | None = None
+        self._teacher: Teacher | None = None
+        if args.teacher:
+            if type(loss) is not MarginHardNegativeLoss:
+                raise SettingsError(f"a teacher goes with MarginHardNegativeLoss, not with {type(loss).__name__}")
+            vectors, dim = open_vectors(args.teacher, store), model.get_embedding_dimension() or 0
+            self._teacher = Teacher(vectors, args.teacher_weight, dim, args.seed, args.device)
         super().__init__(model, args, store, loss, **kwargs)
-        dim = model.get_embedding_dimension() or 0
-        self._teacher = None if vectors is None else Teacher(vectors, args.teacher_weight, dim, args.seed, model.device)
         self.precision = Precision(args.mining_precision).on(args.device)
 
     @property
@@ -151,15 +149,20 @@ class MegaBatchTrainer(StoreTrainer):
 
     def train(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Train as `StoreTrainer` does."""
-        self._schedule = self._current = self._compiled = None
-        try:
-            return super().train(*args, **kwargs)
-        finally:
-            self._read_ahead = None
-            if self._compiled is not None:
-                self._compiled.catch_up()
+        # Followed from the start, so that resuming needs no state; each with the one after it, which is read ahead.
+        schedule = mega_batches(self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval)
+        self._schedule = pairwise(schedule)
+        self._scheduled, self._following = next(self._schedule)
+        self._current, self._compiled = None, None
+        self._read_ahead: Future[MegaBatchTexts] | None = None
+        with ThreadPoolExecutor(1, "next mega-batch") as self._reader:
+            try:
+                return super().train(*args, **kwargs)
+            finally:
+                if self._compiled is not None:
+                    self._compiled.catch_up()
 
-    def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
+    def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:  # noqa: ANN401
         """Make the compiled step, or the optimizer that `args.optim` names."""
         args = self.args
         obstacle = CompiledAdam.obstacle(self.model, self.loss, args.weight_decay, args.max_grad_norm)
@@ -169,81 +172,65 @@ class MegaBatchTrainer(StoreTrainer):
         threads = counted(torch.get_num_threads(), "thread")
         logger.info(f"step: {how}; mining: {self.precision.value}; device: {args.device}, {threads}")
         if obstacle:
-            return super().create_optimizer(model) if model is not None else super().create_optimizer()
+            return super().create_optimizer(*given)
         table: Any = self.embedding.embedding.weight
         betas = args.adam_beta1, args.adam_beta2
-        self._compiled = CompiledAdam(table, args.learning_rate, betas, args.adam_epsilon)
-        self.optimizer = self._compiled
+        self._compiled = self.optimizer = CompiledAdam(table, args.learning_rate, betas, args.adam_epsilon)
         return self._compiled
 
     # Steps.
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
         """Mine if the step opens a mega-batch, then make the step on its pairs and negatives."""
-        size = self.args.train_batch_size
-        mined = self._mined(self._mega_batch_of(step))
-        texts, start = mined.texts, (step % self.batches_per_epoch - mined.texts.mega.start) * size
-        columns = mined.columns[:, start : start + size]
-        targets = None
-        if self._teacher is not None:
-            targets = self._teacher.targets(texts.rows[start : start + size], len(self.store))
-        if self._compiled is not None:
-            return self._compiled_step(self._compiled, texts, columns, targets), columns.shape[1]
+        texts, size = self._mined(*divmod(step, self.batches_per_epoch)), self.args.train_batch_size
+        start = (step % self.batches_per_epoch - texts.mega.start) * size
+        part = slice(start, start + size)
+        make = self._torch_step if self._compiled is None else self._compiled_step
+        return make(texts, texts.columns[:, part], texts.rows[part]), len(texts.rows[part])
+
+    def _compiled_step(self, texts: MegaBatchTexts, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
+        taught = 0.0
+
+        def learn(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+            nonlocal taught
+            taught, gradient = self._learn(torch.from_numpy(embeddings), rows)
+            return gradient.numpy()
+
+        compiled, margin = cast("CompiledAdam", self._compiled), cast("MarginHardNegativeLoss", self.loss).margin
+        further = None if self._teacher is None else learn
+        dropout, seed = self.embedding.dropout, self.args.seed
+        loss = compiled.make_step(texts.ids, texts.offsets, columns, margin, dropout, seed, further)
+        return torch.tensor(loss + taught)
+
+    def _torch_step(self, texts: MegaBatchTexts, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
         self.model.train()
-        margin_hard_negative, features = cast("Any", self.loss), [self._features(texts, rows) for rows in columns]
-        if self._teacher is None or targets is None:
+        margin_hard_negative, features = cast("Any", self.loss), [self._features(texts, column) for column in columns]
+        if self._teacher is None:
             loss = margin_hard_negative(features)
             loss.backward()
-        else:
-            s, t, of_s, of_t = margin_hard_negative.embed(features)
-            loss = margin_loss(s, t, of_s, of_t, margin_hard_negative.margin)
-            loss = loss + self._teacher.loss(torch.cat([s, t]), torch.from_numpy(targets).to(s.device))
-            loss.backward()
-            self._teacher.step()
-        return loss.detach(), columns.shape[1]
+            return loss.detach()
+        s, t, of_s, of_t = margin_hard_negative.embed(features)
+        loss, embeddings = margin_loss(s, t, of_s, of_t, margin_hard_negative.margin), torch.cat([s, t])
+        taught, gradient = self._learn(embeddings.detach(), rows)
+        (loss + (embeddings * gradient).sum()).backward()
+        return loss.detach() + taught
 
-    def _compiled_step(
-        self,
-        compiled: CompiledAdam,
-        texts: MegaBatchTexts,
-        columns: NDArray[np.int64],
-        targets: NDArray[np.float32] | None,
-    ) -> Tensor:
-        teacher, taught = self._teacher, list[float]()
-
-        def teach(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-            assert teacher is not None
-            assert targets is not None
-            term, gradient = teacher.learn(embeddings, targets)
-            taught.append(term)
-            return gradient
-
-        margin, dropout = cast("MarginHardNegativeLoss", self.loss).margin, self.embedding.dropout
-        further = None if teacher is None else teach
-        loss = compiled.make_step(texts.ids, texts.offsets, columns, margin, dropout, self.args.seed, further)
-        return torch.tensor(loss + sum(taught))
+    def _learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
+        teacher = cast("Teacher", self._teacher)
+        return teacher.learn(embeddings, teacher.targets(rows, len(self.store)))
 
     def _features(self, texts: MegaBatchTexts, sentences: NDArray[np.int64]) -> dict[str, Any]:
         return dict(self._prepare_inputs(flat_features(*texts.take(sentences))))
 
     # Mining.
 
-    def _mega_batch_of(self, step: int) -> MegaBatch:
-        """The mega-batch of a step; the schedule is followed from the start, so that resuming needs no state."""
-        epoch, index = divmod(step, self.batches_per_epoch)
-        if self._schedule is None:
-            self._schedule = mega_batches(self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval)
-            self._scheduled, self._following = next(self._schedule), next(self._schedule)
-        while (self._scheduled.epoch, self._scheduled.stop) <= (epoch, index):
-            self._scheduled, self._following = self._following, next(self._schedule)
-        return self._scheduled
-
-    def _mined(self, mega: MegaBatch) -> MinedMegaBatch:
-        """The mega-batch with its negatives, mined at its first step; the next one's texts are read meanwhile."""
-        if self._current is None or self._current.texts.mega != mega:
-            ahead, self._read_ahead = self._read_ahead, None
-            texts = ahead.result() if ahead is not None else None
-            self._current = self._mine(texts if texts is not None and texts.mega == mega else self._read(mega))
+    def _mined(self, epoch: int, batch: int) -> MegaBatchTexts:
+        """The mega-batch of a mini-batch, mined at its first step; the next one's texts are read meanwhile."""
+        while (self._scheduled.epoch, self._scheduled.stop) <= (epoch, batch):
+            self._scheduled, self._following = next(self._schedule)
+        if self._current is None or self._current.mega != self._scheduled:
+            texts = self._read_ahead.result() if self._read_ahead else self._read(self._scheduled)
+            self._current = self._mine(texts)
             self._read_ahead = self._reader.submit(self._read, self._following)
         return self._current
 
@@ -252,17 +239,16 @@ class MegaBatchTrainer(StoreTrainer):
         return MegaBatchTexts.read(self.store, mega, args.train_batch_size, args.seed, args.scramble)
 
     @torch.no_grad()
-    def _mine(self, texts: MegaBatchTexts) -> MinedMegaBatch:
+    def _mine(self, texts: MegaBatchTexts) -> MegaBatchTexts:
         """Choose the negatives of a mega-batch with the present parameters, dropout off."""
-        n, both = texts.pairs, self.args.negatives_from_both_sides
+        n, both = len(texts.rows), self.args.negatives_from_both_sides
         first, second = self._embed(texts).split(n)
-        labels = None
-        if self.args.mask_duplicates:
-            first_labels, second_labels = (torch.from_numpy(labels).to(first.device) for labels in texts.labels())
-            labels = (first_labels, second_labels)
-        found = hardest_negatives(first, second, labels, both_sides=both, precision=self.precision)
+        labels = [torch.from_numpy(side).to(first.device) for side in texts.labels()]
+        shared = (labels[0], labels[1]) if self.args.mask_duplicates else None
+        found = hardest_negatives(first, second, shared, both_sides=both, precision=self.precision)
         of_s, of_t = (negatives.cpu().numpy() for negatives in found)
-        return MinedMegaBatch(texts, np.stack([np.arange(n), np.arange(n, 2 * n), of_s if both else of_s + n, of_t]))
+        columns = np.stack([np.arange(n), np.arange(n, 2 * n), of_s if both else of_s + n, of_t])
+        return replace(texts, columns=columns)
 
     def _embed(self, texts: MegaBatchTexts) -> Tensor:
         """Embeddings of all sentences, float (2n, D)."""
@@ -271,7 +257,7 @@ class MegaBatchTrainer(StoreTrainer):
         self.model.eval()
         # Other models than averages pad texts: those of like length together, as many as the step has at once.
         averaging = averaging_embedding(self.model) is not None
-        size = _MINING_BATCH if averaging else len(COLUMNS) * self.args.train_batch_size
+        size = _MINING_BATCH if averaging else 4 * self.args.train_batch_size
         order = np.argsort(np.diff(texts.offsets), kind="stable")
         parts = [order[start : start + size] for start in range(0, len(order), size)]
         vectors = torch.cat([self.model(self._features(texts, part))["sentence_embedding"] for part in parts])
@@ -282,9 +268,10 @@ class MegaBatchTrainer(StoreTrainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log M, and how far the teacher is, with the loss."""
         if "loss" in logs and self._current is not None:
-            logs["megabatch_size"] = self._current.texts.mega.size
+            logs["megabatch_size"] = self._current.mega.size
             if self._teacher is not None:
-                logs["teacher"] = self._teacher.mean_distance()
+                logs["teacher"] = fmean(self._teacher.distances)
+                self._teacher.distances.clear()
         super().log(logs, start_time)
 
     def up_to_date(self) -> AbstractContextManager[None]:
@@ -297,16 +284,20 @@ class MegaBatchTrainer(StoreTrainer):
         super()._load_best_model()
 
     def save_state(self, folder: Path) -> None:
-        """Write the mined rows of the present mega-batch and the teacher's map."""
+        """Write the mined rows of the present mega-batch, whose texts are in the store, and the teacher's map."""
         if self._current is not None:
-            self._current.save(folder)
+            mega = np.array(astuple(self._current.mega))
+            np.savez(folder / _FILE, mega=mega, columns=self._current.columns)
         if self._teacher is not None:
             self._teacher.save(folder)
 
     def load_state(self, folder: Path) -> None:
         """Read back what `save_state` wrote."""
-        args = self.args
-        self._current = MinedMegaBatch.load(folder, self.store, args.train_batch_size, args.seed, args.scramble)
+        with np.load(folder / _FILE) as file:
+            texts, columns = self._read(MegaBatch(*file["mega"].tolist())), file["columns"]
+        if columns.shape != (4, len(texts.rows)):
+            raise ValueError(f"{_FILE} was mined with another batch size")
+        self._current = replace(texts, columns=columns)
         if self._teacher is not None:
             self._teacher.load(folder)
 
@@ -321,7 +312,7 @@ def _check(store: PairStore, embedding: TokenEmbedding) -> None:
             f"{store.path}: the sides have separate tokenizers and rows; mega-batches need ids of one table, so "
             "prepare the pairs again"
         )
-    if not (first.shares_rows(embedding.tokenizer) and second.shares_rows(embedding.tokenizer)):
+    if not first.shares_rows(embedding.tokenizer):
         raise SettingsError(
             f"{store.path}: the model's tokenizer is not the store's; build the model with store.tokenizer()"
         )

@@ -33,28 +33,21 @@ def add_training_options(
     option: str = "--data",
     default_config: str | None = None,
 ) -> Any:  # noqa: ANN401 - a group of argparse
-    """Add the options of data, output and settings.
+    """Add the options of data, output and settings; returns the group of settings, for further options.
 
-    Args:
-        parser: Takes them.
-        family: What kind of model is trained.
-        data: What can be trained on, and what is if nothing is named, in words.
-        output: The model directory that is made if none is named, in words.
-        option: The option for the data.
-        default_config: The configuration that serves if none is named; None: the family's.
-
-    Returns:
-        The group of settings, for further options.
+    `data` and `output` say what can be trained on and what is made if nothing is named; `option` is that of the data,
+    and `default_config` the configuration that serves if none is named (None: the family's).
     """
-    from st_paragram.tools.preparation.settings import PrepareSettings
-
     files = parser.add_argument_group("data and output")
     add = files.add_argument
     add(option, dest="data", action="append", default=[], metavar="FILE", help=f"training data: {data}")
     columns = "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages"
     about = f"{columns}, once for all texts or once per text"
     add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=about)
-    add_setting_options(files, PrepareSettings, only=("vocab_size", "drop_invalid"))
+    about = "vocabulary size where text is prepared (default: 8,000 to 50,000, by the number of pairs)"
+    add("--vocab-size", type=int, metavar="N", help=about)
+    about = "drop and count rows of text that are not UTF-8 or have a wrong number of columns"
+    add("--drop-invalid", action="store_true", help=about)
     about = "worker processes for text preparation (default: %(default)s)"
     add("--workers", type=int, default=1, metavar="N", help=about)
     about = "graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default: built-in pairs)"
@@ -92,23 +85,17 @@ def training_run(
     """The training run that the options describe; `data` in place of what was given, `output` if none is named."""
     from st_paragram.learning.training.run import TrainingRun
 
+    same = ("columns", "config", "default_config", "vocab_size", "drop_invalid", "workers")
+    same += ("force_test_set", "resume", "overwrite")
     return TrainingRun(
-        language=language,
-        output=arguments.output or output,
-        data=arguments.data if data is None else data,
-        columns=arguments.columns,
-        config=arguments.config,
-        default_config=arguments.default_config,
+        language,
+        arguments.output or output,
+        arguments.data if data is None else data,
         family=family.name,
         more=more,
         overrides=given(arguments, family.settings),
-        vocab_size=getattr(arguments, "vocab_size", None),
-        drop_invalid=getattr(arguments, "drop_invalid", False),
-        workers=arguments.workers,
         checks=not arguments.no_checks,
         development=arguments.dev,
         translations=arguments.dev_bitext,
-        force_test_set=arguments.force_test_set,
-        resume=arguments.resume,
-        overwrite=arguments.overwrite,
+        **{name: getattr(arguments, name) for name in same},
     )

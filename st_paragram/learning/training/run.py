@@ -5,23 +5,24 @@ Nothing here needs torch before training starts, which takes seconds to import.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import platform
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.record import Score, TrainingRecord, TranslationScore
+from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore
 from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.words import counted
+from st_paragram.core.words import counted, in_words
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.learning.training.checkpoints import complete_checkpoints, newest_checkpoint
 from st_paragram.learning.training.family import Family
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
-
-#: Called with the store and the settings when the pairs are ready and training is about to start.
-OnStart = Callable[[PairStore, Any], None]
 
 
 @dataclass(frozen=True)
@@ -121,35 +119,41 @@ class TrainingRun:
         """How texts are prepared."""
         from st_paragram.tools.preparation.settings import PrepareSettings
 
-        languages = ("en", self.language)
-        made = PrepareSettings(languages, tokens=self.settings.tokens, drop_invalid=self.drop_invalid)
-        return made if self.vocab_size is None else replace(made, vocab_size=self.vocab_size)
+        sizes = {} if self.vocab_size is None else {"vocab_size": self.vocab_size}
+        languages, tokens = ("en", self.language), self.settings.tokens
+        return PrepareSettings(languages, tokens=tokens, drop_invalid=self.drop_invalid, **sizes)
+
+    def store(self) -> PairStore:
+        """The pairs, prepared if they are texts."""
+        return PairStore(self.source.store or self.source.prepared(self.preparation, self.workers))
 
     def check(self) -> None:
         """Refuse what can be refused without torch, and before text is prepared."""
-        if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
-            raise SettingsError(f"{os.environ['WORLD_SIZE']} processes: training takes one; start without torchrun")
-        self._check_free()
-        for path in (self.development, self.translations):
-            if path is not None and (wrong := folder_for_file(path)):
+        if (count := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
+            raise SettingsError(f"{count} processes: training takes one; start without torchrun")
+        self.check_free()
+        for path in filter(None, (self.development, self.translations)):
+            if wrong := folder_for_file(path):
                 raise TextError(f"{wrong}; name a file")
-            if path is not None and not path.exists():
+            if not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
         self.kind.check(self)
         if self.checks and self.source.texts:
             from st_paragram.tools.checks.suspicions import warn_of_suspicions
 
             warn_of_suspicions(self.source.texts)
+        if self.settings.init:
+            find(self.settings.init)
         if not self.source.store or self.vocab_size is not None:
             _ = self.preparation
-        _ = self.settings
-        self._check_checkpoints()
+        self.check_checkpoints()
 
-    def _check_free(self) -> None:
+    def check_free(self) -> None:
+        """Refuse an output that is there and is not to be replaced, or cannot be."""
         kind = "model directory of st_paragram"
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
-    def _check_checkpoints(self) -> None:
+    def check_checkpoints(self) -> None:
         """Refuse to begin where an earlier run can be resumed, and to resume where none can."""
         if self.resume:
             newest_checkpoint(self.checkpoints)
@@ -159,43 +163,27 @@ class TrainingRun:
 
     def shown(self) -> str:
         """The run in words, as lines: what is read, what is made, and by which settings."""
-        settings = self.settings
-        reads = [str(self.source)]
-        reads += [f"{path}: to watch the run with" for path in (self.development, self.translations) if path]
         about = {"teacher": "a teacher's vectors, to learn from", "init": "the rows that training begins with"}
-        reads += [f"{path}: {why}" for name, why in about.items() if (path := getattr(settings, name, ""))]
-        makes = [
-            f"{self.output}: the model directory",
-            f"{self.checkpoints}: checkpoints, removed when the model is saved",
-        ]
-        changed = ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items()))
-        how = [f"configuration {self.chosen_config}, {settings.extent}", *([changed] if changed else [])]
-        parts = (("reads", reads), ("makes", makes), ("with", how))
-        lines = [f"{'' if number else name:7}{line}" for name, part in parts for number, line in enumerate(part)]
+        parts = {
+            "reads": [
+                str(self.source),
+                *(f"{path}: to watch the run with" for path in (self.development, self.translations) if path),
+                *(f"{path}: {why}" for name, why in about.items() if (path := getattr(self.settings, name, ""))),
+            ],
+            "makes": [
+                f"{self.output}: the model directory",
+                f"{self.checkpoints}: checkpoints, removed when the model is saved",
+            ],
+            "with": [f"configuration {self.chosen_config}, {self.settings.extent}"],
+        }
+        if changed := ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())):
+            parts["with"].append(changed)
+        lines = [f"{'' if number else name:7}{line}" for name, part in parts.items() for number, line in enumerate(part)]
         return "\n".join([f"train a model of the family {self.kind.name} ({self.language})", *lines])
 
 
-@dataclass(frozen=True)
-class TrainingReport:
-    """What came of a training run.
-
-    Attributes:
-        output: The model directory.
-        record: How the training went.
-        built_in: It was trained on the built-in bitext.
-    """
-
-    output: Path
-    record: TrainingRecord
-    built_in: bool
-
-
-def run_training(run: TrainingRun, on_start: OnStart | None = None) -> TrainingReport:
-    """Do a training run, from the pairs to a model directory.
-
-    Args:
-        run: What to do.
-        on_start: Called when the pairs are ready and training is about to start.
+def run_training(run: TrainingRun) -> TrainingRecord:
+    """Do a training run, from the pairs to a model directory; returns the record that is kept in it.
 
     Raises:
         ParagramError: A setting, the data, the output, the device or the model to begin with are refused, or there is
@@ -206,13 +194,13 @@ def run_training(run: TrainingRun, on_start: OnStart | None = None) -> TrainingR
         >>> from pathlib import Path
         >>> from st_paragram import TrainingRun, run_training
         >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16, "epochs": 1})
-        >>> report = run_training(run)
+        >>> before, after = run_training(run).scores
     """
     run.check()
-    with output_lock(run.output, run._check_free):
-        run._check_checkpoints()  # with the lock, so that they are not those of a run that is at work
+    with output_lock(run.output, run.check_free):
+        run.check_checkpoints()  # with the lock, so that they are not those of a run that is at work
         try:
-            return _train(run, on_start)
+            return _train(run)
         except KeyboardInterrupt:
             if complete_checkpoints(run.checkpoints):
                 where = f"checkpoint saved in {run.checkpoints}"
@@ -220,49 +208,50 @@ def run_training(run: TrainingRun, on_start: OnStart | None = None) -> TrainingR
             raise
 
 
-def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
+def _train(run: TrainingRun) -> TrainingRecord:
     import torch
     from transformers import set_seed
 
-    from st_paragram.learning.models import directory
-    from st_paragram.learning.models.card import AFTER, from_record, render
     from st_paragram.learning.models.sentence_transformers_encoder import batch_size
     from st_paragram.learning.training.development import (
         development_evaluator,
         development_pairs,
         development_translations,
-        translation_accuracy,
     )
-    from st_paragram.tools.evaluation.correlation import correlate
 
     settings = run.settings
     _check_device(settings.device)
-    if settings.init:
-        find(settings.init)
     pairs = development_pairs(run.development, run.language, run.force_test_set)
     translations = None
     if run.translations:
         translations = development_translations(run.translations, run.language, run.force_test_set)
-    store = PairStore(run.source.store) if run.source.store else run.source.prepared(run.preparation, run.workers)
-    if on_start:
-        on_start(store, settings)
+    store = run.store()
+    dropped = store.settings.get("report", {}).get("all", {}).get("dropped", {})
+    left_out = f" (left out: {in_words(dropped)})" if any(dropped.values()) else ""
+    logger.info(f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}")
 
     set_seed(settings.seed)
-    training = run.kind.training()
+    training = importlib.import_module(run.kind.module)
     model = training.new_model(store, settings)
-    scores, found = [], []
+    evaluator = development_evaluator(pairs, translations, batch_size(model))
+    scores, accuracies = [], []
 
     def look(when: str) -> None:
-        scores.append(Score(pairs.name, len(pairs), when, correlate(model, pairs)))
-        if translations is not None:
-            accuracy = translation_accuracy(model, translations)
-            found.append(TranslationScore(translations.name, len(translations), when, accuracy))
+        found = evaluator(model)
+        correlation = Correlation(*(float(found[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman")))
+        scores.append(Score(pairs.name, len(pairs), when, correlation))
+        if translations:
+            accuracy = float(found[f"{translations.name}_mean_accuracy"])
+            accuracies.append(TranslationScore(translations.name, len(translations), when, accuracy))
 
     look("before training")
-    evaluator = development_evaluator(pairs, translations, batch_size(model))
     trainer = training.trainer(model, store, settings, run.checkpoints, evaluator, run)
     trainer.settings = asdict(settings)
     trainer.train(resume_from_checkpoint=run.resume)
+
+    from st_paragram.learning.models import directory
+    from st_paragram.learning.models.card import AFTER, from_record, render
+
     look(AFTER)
     record = TrainingRecord(
         name=run.output.name,
@@ -276,15 +265,14 @@ def _train(run: TrainingRun, on_start: OnStart | None) -> TrainingReport:
         seconds=trainer.rate.wall_seconds,
         pairs_per_second=trainer.rate.pairs_per_second,
         scores=scores,
-        translations=found,
+        translations=accuracies,
         history=tuple(trainer.state.log_history) if trainer.keeps_history else (),
         tasks=trainer.task_sizes,
     )
-    trained = trainer.trained
-    card = render(from_record(record, trained.get_embedding_dimension()))
-    directory.save(trained, run.output, card, run.overwrite, training=record)
+    card = render(from_record(record, trainer.trained.get_embedding_dimension()))
+    directory.save(trainer.trained, run.output, card, run.overwrite, training=record)
     shutil.rmtree(run.checkpoints, ignore_errors=True)
-    return TrainingReport(run.output, record, run.source.built_in)
+    return record
 
 
 def _check_device(name: str) -> None:

@@ -38,36 +38,28 @@ def open_vectors(path: str | Path, store: PairStore) -> NDArray[np.floating]:
 class Teacher:
     """A term of the loss: weight * mean(1 - cos(P v, t)) over sentences, of the student's v and the teacher's t.
 
-    P is a linear map from the student's components to the teacher's. It is learned along with the student, by dense
-    Adam with a fixed rate, and is not part of the model: what is taught is how sentences lie to one another, in a space
-    that the student may turn and stretch as it needs to.
+    P is a linear map that begins at random. It is learned along with the student, by dense Adam with a fixed rate, and
+    is not part of the model: what is taught is how sentences lie to one another, in a space that the student may turn
+    and stretch as it needs to.
 
     Attributes:
         projection: P, float32 (teacher's components, student's components).
+        distances: Mean 1 - cos(P v, t) of the batches so far, until somebody clears them.
     """
 
     def __init__(self, vectors: NDArray[np.floating], weight: float, dim: int, seed: int, device: torch.device) -> None:
-        """Begin with a random map.
-
-        Args:
-            vectors: As `open_vectors` gives them.
-            weight: Of the term in the loss.
-            dim: Components of the student.
-            seed: Of the map.
-            device: Of the student.
-        """
+        """Teach a student of `dim` components on `device` vectors as of `open_vectors`; the map follows from `seed`."""
         self.weight, self._vectors = weight, vectors
         random = torch.Generator().manual_seed(seed)
         drawn = torch.randn(vectors.shape[1], dim, generator=random) / dim**0.5
         self.projection = drawn.to(device).requires_grad_()
         self.projection.grad = torch.zeros_like(self.projection)
         self._optimizer = torch.optim.Adam([self.projection], _RATE, fused=True)
-        self._distances: list[Tensor] = []
+        self.distances: list[float] = []
 
     def targets(self, rows: NDArray[np.int64], pairs: int) -> NDArray[np.float32]:
         """The teacher's vectors of rows of the store of so many pairs: of their first sides, then of their second."""
-        second = rows + pairs if len(self._vectors) == 2 * pairs else rows
-        wanted = np.concatenate([rows, second])
+        wanted = np.concatenate([rows, rows + pairs]) % len(self._vectors)
         found = self._vectors[wanted].astype(np.float32)
         if not (finite := np.isfinite(found).all(axis=1)).all():
             raise SettingsError(
@@ -75,40 +67,21 @@ class Teacher:
             )
         return found
 
-    def loss(self, embeddings: Tensor, targets: Tensor) -> Tensor:
-        """The term, a scalar, of float32 (n, D) and (n, teacher's components); call `step` after the backward pass."""
-        distance = 1 - F.cosine_similarity(embeddings @ self.projection.T, targets).mean()
-        self._distances.append(distance.detach())
-        return self.weight * distance
-
-    def step(self) -> None:
-        """Move the map by the gradient that a backward pass has left."""
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=False)
-
     @torch.no_grad()
-    def learn(self, embeddings: NDArray[np.float32], targets: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
-        """The term, and its gradient with respect to the embeddings, (n, D); makes the step of the map.
-
-        It is what `loss`, a backward pass and `step` do, a quarter faster.
-        """
-        vectors, map_ = torch.from_numpy(embeddings), self.projection.detach()
-        mapped, aims = vectors @ map_.T, F.normalize(torch.from_numpy(targets), dim=1, eps=_SHORTEST)
+    def learn(self, embeddings: Tensor, targets: NDArray[np.float32]) -> tuple[float, Tensor]:
+        """The term of n embeddings, float32 (n, D), and its gradient; makes the step of the map."""
+        projection = self.projection.detach()
+        aims = F.normalize(torch.from_numpy(targets).to(projection.device), dim=1, eps=_SHORTEST)
+        mapped = embeddings @ projection.T
         lengths = mapped.norm(dim=1, keepdim=True).clamp_(min=_SHORTEST)
         cosines = (mapped.div_(lengths) * aims).sum(1, keepdim=True)
-        distance = 1 - cosines.mean()
-        self._distances.append(distance)
+        self.distances.append((1 - cosines.mean()).item())
         # d(1 - cos(u, t)) / du = (cos(u, t) u / |u| - t / |t|) / |u|
-        slopes = mapped.mul_(cosines).sub_(aims).div_(lengths).mul_(self.weight / len(vectors))
-        torch.mm(slopes.T, vectors, out=self.projection.grad)
-        gradient = slopes @ map_
-        self.step()
-        return self.weight * distance.item(), gradient.numpy()
-
-    def mean_distance(self) -> float:
-        """The mean of 1 - cos(P v, t) since this was asked last."""
-        distances, self._distances = self._distances, []
-        return torch.stack(distances).mean().item()
+        slopes = mapped.mul_(cosines).sub_(aims).div_(lengths).mul_(self.weight / len(embeddings))
+        torch.mm(slopes.T, embeddings, out=self.projection.grad)
+        gradient = slopes @ projection
+        self._optimizer.step()
+        return self.weight * self.distances[-1], gradient
 
     def save(self, folder: Path) -> None:
         """Write the map and its optimizer's state to a checkpoint."""

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 from transformers import PrinterCallback, ProgressCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
@@ -28,19 +28,6 @@ from st_paragram.learning.training.checkpoints import COMPLETE, newest_checkpoin
 
 _WEIGHTS = "weights.safetensors"
 _MAY_CHANGE = ("device", "evaluate_steps")
-
-
-class _Steps(IterableDataset):  # type: ignore[type-arg]
-    """As many empty batches as an epoch has: what a step trains on follows from its number."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return ({} for _ in range(self.count))
 
 
 class StoreTrainer(SentenceTransformerTrainer):
@@ -117,36 +104,31 @@ class StoreTrainer(SentenceTransformerTrainer):
     # Steps.
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Train as sentence-transformers' trainer does.
+        """Train as sentence-transformers' trainer does; Ctrl-C raises `KeyboardInterrupt` after a checkpoint.
 
         Args:
-            resume_from_checkpoint: A checkpoint, or True for the newest complete one of the run.
+            resume_from_checkpoint: A checkpoint of these data and settings, or True for the newest complete one.
             args: As of sentence-transformers' trainer.
             kwargs: The same.
-
-        Raises:
-            SettingsError: There is no such checkpoint, it cannot be read, or it is of other data or settings.
-            StoreError: The store does not hold what was written into it.
-            KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
         """
         self.store.check()
-        self.rate.clear()
+        self.rate.begin_with()
         checkpoint = None
         if resume_from_checkpoint:
             named = None if resume_from_checkpoint is True else Path(resume_from_checkpoint)
             checkpoint = str(self._checked(named or newest_checkpoint(str(self.args.output_dir))))
         try:
-            output = super().train(checkpoint, *args, **kwargs)
+            with self._interrupt.listening():
+                output = super().train(checkpoint, *args, **kwargs)
         finally:
-            self._interrupt.release()
-            self.rate.close()
+            self.rate.bar.close()
         if self._interrupt.interrupted:
             raise KeyboardInterrupt
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Empty batches; not prepared by accelerate, which has nothing to move here."""
-        return DataLoader(_Steps(self.batches_per_epoch), batch_size=None, num_workers=0)
+        """As many empty batches as an epoch has steps, not prepared by accelerate, which has nothing to move here."""
+        return DataLoader(range(self.batches_per_epoch), collate_fn=lambda _: {})  # type: ignore[arg-type]
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
         """Make the step that is due; a loss that is not a number is an error."""
@@ -192,7 +174,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         finally:
             self.args.save_total_limit = limit
         self.save_state(checkpoint)
-        spent = {"seconds": self.rate.wall_seconds, "step_seconds": self.rate.seconds, "pairs": self.rate.pairs}
+        spent = {"wall_seconds": self.rate.wall_seconds, "seconds": self.rate.seconds, "pairs": self.rate.pairs}
         write_json(checkpoint / COMPLETE, {"contents": self.contents, "settings": dict(self.settings), "spent": spent})
         # By time of writing: where a run was resumed, passed-over checkpoints of later steps are the older ones.
         rotate_checkpoints(str(checkpoint.parent), limit, self.state.best_model_checkpoint, use_mtime=True)
@@ -204,14 +186,13 @@ class StoreTrainer(SentenceTransformerTrainer):
         with _reading(checkpoint):
             TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))  # transformers reads it unprotected
             marks = read_json(checkpoint / COMPLETE)
-            contents, settings, spent = marks["contents"], marks["settings"], marks["spent"]
-            for name in {**settings, **self.settings}:
-                was, now = settings.get(name), self.settings.get(name)
+            for name in {**marks["settings"], **self.settings}:
+                was, now = marks["settings"].get(name), self.settings.get(name)
                 if name not in _MAY_CHANGE and was != now:
                     raise SettingsError(f"begun with {name} {was}, not {now}; resume with the same settings")
-            if contents != self.contents:
+            if marks["contents"] != self.contents:
                 raise SettingsError(f"begun on other data than {self.store.path}; resume with the same data")
-            self.rate.begin_with(float(spent["seconds"]), float(spent["step_seconds"]), int(spent["pairs"]))
+            self.rate.begin_with(**marks["spent"])
         return checkpoint
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
@@ -220,11 +201,11 @@ class StoreTrainer(SentenceTransformerTrainer):
             self.load_state(Path(resume_from_checkpoint))
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        with _reading(str(checkpoint)):
+        with _reading(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
-        with _reading(str(checkpoint)):
+        with _reading(checkpoint):
             super()._load_rng_state(checkpoint)
 
     def _load_best_model(self) -> None:
@@ -232,7 +213,7 @@ class StoreTrainer(SentenceTransformerTrainer):
 
 
 @contextmanager
-def _reading(checkpoint: str | Path) -> Iterator[None]:
+def _reading(checkpoint: str | Path | None) -> Iterator[None]:
     """Tell in one line what cannot be read of a checkpoint, and of which."""
     try:
         yield

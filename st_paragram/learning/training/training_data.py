@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ from st_paragram.core.files import folder_for_file, output_lock, writable_cache,
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
-from st_paragram.core.words import are_counts, in_words
 from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
@@ -70,8 +69,8 @@ class TrainingData:
             return f"{', '.join(text.name for text in self.texts)}: text, prepared once into a store of the cache"
         return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
 
-    def prepared(self, settings: PrepareSettings, workers: int = 1) -> PairStore:
-        """The texts as a store of the cache, prepared once, as `settings` say, by so many processes."""
+    def prepared(self, settings: PrepareSettings, workers: int = 1) -> Path:
+        """A store of the texts in the cache, prepared once, as `settings` say, by so many processes."""
         from st_paragram.tools.preparation.prepare import prepare_cached
         from st_paragram.tools.stages.executors import LocalExecutor
 
@@ -80,7 +79,7 @@ class TrainingData:
             texts = (self._built_in_text(),)
             if settings.tokens == "sentencepiece":
                 settings = replace(settings, vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES))
-        return PairStore(prepare_cached(texts, settings, writable_cache(_STORES), executor=LocalExecutor(workers)))
+        return prepare_cached(texts, settings, writable_cache(_STORES), executor=LocalExecutor(workers))
 
     def _built_in_text(self) -> TextSource:
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"
@@ -140,11 +139,3 @@ def choose_data(
             next(read_pairs(text, drop_invalid=False), None)
     return TrainingData(language, texts=texts)
 
-
-def left_out(store: PairStore) -> str:
-    """How many rows of the texts are not among the pairs, and why, as far as a store shows."""
-    report = store.settings.get("report")
-    total = report.get("all") if isinstance(report, Mapping) else None
-    dropped = total.get("dropped") if isinstance(total, Mapping) else None
-    known = isinstance(dropped, Mapping) and are_counts(dropped) and any(dropped.values())
-    return f" (left out: {in_words(dropped)})" if known else ""
