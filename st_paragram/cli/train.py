@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.core.families import family_named, training_kinds
 
 if TYPE_CHECKING:
-    from st_paragram.core.pair_store import PairStore
+    from st_paragram.core.encoding.record import TrainingRecord
     from st_paragram.learning.training.family import TrainingKind
-    from st_paragram.learning.training.run import TrainingReport, TrainingRun
+    from st_paragram.learning.training.run import TrainingRun
 
 DESCRIPTION = "Train a model. KIND is the kind of training; `st-paragram train KIND --help` shows the options of each."
 EPILOG = ""
@@ -60,28 +60,21 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.families.psp.tune import tune as train
     else:
         from st_paragram.learning.training.run import run_training as train
-    report = train(run, lambda store, settings: _write_start(run, store, settings))
-    print(_text(report, rough=run.development is None))
+    record = train(run)
+    print(_text(record, run))
     return 0
 
 
-def _write_start(run: TrainingRun, store: PairStore, settings: Any) -> None:  # noqa: ANN401 - of a family
-    from st_paragram.learning.training.training_data import left_out
-
-    print(f"training on {run.source.description}: {len(store):,} pairs{left_out(store)}, {settings.extent}", flush=True)
-
-
-def _text(report: TrainingReport, rough: bool) -> str:
-    """The report as text; `rough`: the development pairs are the built-in ones."""
-    record = report.record
+def _text(record: TrainingRecord, run: TrainingRun) -> str:
+    """What came of a run, as text."""
     before, after = (100 * score.correlation.pearson for score in record.scores)
-    hint = " (rough built-in pairs, to see that it learns; --dev takes your own)" if rough else ""
+    hint = "" if run.development else " (rough built-in pairs, to see that it learns; --dev takes your own)"
     lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
     lines += [
         f"{each.data}, translations found {each.model}: {100 * each.accuracy:.1f} %" for each in record.translations
     ]
     rate = f"{record.seconds:.0f} s with evaluation and checkpoints, {record.pairs_per_second:,.0f} pairs/s in between"
-    lines.append(f"{rate}; model in {report.output}")
-    if report.built_in:
+    lines.append(f"{rate}; model in {run.output}")
+    if run.source.built_in:
         lines.append("It was trained on the built-in bitext: a demonstration, not a usable model.")
     return "\n".join(lines)

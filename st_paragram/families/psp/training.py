@@ -10,7 +10,6 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
 
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.bilstm import BiLSTM
@@ -21,43 +20,35 @@ from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
-from st_paragram.learning.training.settings import RECURRENT, TOKENS_OF, Encoder, TrainingSettings
+from st_paragram.learning.training.settings import RECURRENT, TOKENS_OF, TrainingSettings
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """The model over the store's tokenizer that training begins with."""
-    tokenizer = store.tokenizer()
-    check_tokens(tokenizer, settings.encoder, store.path)
+    """The model over the store's tokenizer that training begins with; refuses ids that the encoder does not read."""
+    tokenizer, encoder = store.tokenizer(), settings.encoder
+    bilingual = isinstance(tokenizer, BilingualTokenizer)
+    kind = getattr(tokenizer, "inner_kind", tokenizer.kind)
+    if kind != TOKENS_OF[encoder]:
+        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+        raise SettingsError(
+            f"{store.path}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose "
+            f"the encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
+        )
+    if encoder in RECURRENT and bilingual:
+        raise SettingsError(
+            f"{store.path}: separate vocabularies per language; prepare the text with a joint vocabulary for {encoder}"
+        )
     device = None if settings.device == "auto" else settings.device
     weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
     embedding = token_embedding(tokenizer, None if settings.init else settings.dim, weights, settings.dropout)
-    if settings.encoder not in RECURRENT:
+    if encoder not in RECURRENT:
         return pipeline(embedding, device)
     lstm = BiLSTM(embedding.embedding_dimension, settings.hidden_dim)
     modules: list[nn.Module] = [embedding, lstm, MeanPool(lstm.get_embedding_dimension())]
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
-
-
-def check_tokens(tokenizer: Tokenizer, encoder: Encoder, store: Path) -> None:
-    """Refuse a store whose ids are not what an encoder reads.
-
-    Raises:
-        SettingsError: They are those of another tokenizer.
-    """
-    kind = tokenizer.inner_kind if isinstance(tokenizer, BilingualTokenizer) else tokenizer.kind
-    if kind != TOKENS_OF[encoder]:
-        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
-        raise SettingsError(
-            f"{store}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose the "
-            f"encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
-        )
-    if encoder in RECURRENT and isinstance(tokenizer, BilingualTokenizer):
-        raise SettingsError(
-            f"{store}: separate vocabularies per language; prepare the text with a joint vocabulary for {encoder}"
-        )
 
 
 def trainer(

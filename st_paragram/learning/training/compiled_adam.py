@@ -72,9 +72,7 @@ class CompiledAdam(torch.optim.Optimizer):
             "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
             "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
         }
-        window = math.ceil(
-            math.log(_LEFT) / math.log(decay)
-        )  # what is left of momentum then is below float32's resolution
+        window = math.ceil(math.log(_LEFT) / math.log(decay))  # then momentum is below float32's resolution
         arrays = [array.numpy() for array in self._arrays().values()]
         self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
         # accelerate wraps what is not marked so, and its wrapper takes longer than many a step.
@@ -116,12 +114,10 @@ class CompiledAdam(torch.optim.Optimizer):
             seed: Of dropout.
             further: Gives the gradient of a further term of the loss.
         """
-        rate, columns = float(self.param_groups[0]["lr"]), np.ascontiguousarray(columns)
-        return float(
-            self._kernel.train(
-                ids, offsets, columns, margin, rate, torch.get_num_threads(), dropout, seed % 2**64, further
-            )
-        )
+        rate, threads = float(self.param_groups[0]["lr"]), torch.get_num_threads()
+        columns, seed = np.ascontiguousarray(columns), seed % 2**64
+        loss: float = self._kernel.train(ids, offsets, columns, margin, rate, threads, dropout, seed, further)
+        return loss
 
     def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:
         """Embeddings of sentences, float32 (n, D), without dropout, by the weights as dense Adam would have them."""

@@ -17,22 +17,16 @@ _ROWS = 10_000  # tokenized at a time
 
 
 def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
-    """The pairs of a data set, or of all data sets of a `DatasetDict`, as a store.
+    """The pairs of a `datasets.Dataset`, or of all those of a `DatasetDict`, as a store; each has two columns of texts.
 
     It is made once for a tokenizer and the fingerprint of the data, which `datasets` changes with every change of them.
-
-    Args:
-        data: A `datasets.Dataset` or `DatasetDict`; each data set has two columns of texts.
-        tokenizer: Of the model.
     """
     parts: dict[Any, Any] = dict(data) if isinstance(data, DatasetDict) else {"": data}
     for name, part in parts.items():
         if not isinstance(part, Dataset):
             raise SettingsError(f"train_dataset is {type(part).__name__}; give a Dataset, a DatasetDict or a PairStore")
-        if (kinds := [str(feature.dtype) for feature in part.features.values()]) not in (
-            ["string"] * 2,
-            ["large_string"] * 2,
-        ):
+        kinds = [str(feature.dtype) for feature in part.features.values()]
+        if kinds not in (["string"] * 2, ["large_string"] * 2):
             seen = ", ".join(f"{column} ({kind})" for column, kind in zip(part.column_names, kinds, strict=True))
             raise SettingsError(
                 f"train_dataset{name and f' {name!r}'} has columns {seen}; two columns of texts are trained on: choose "

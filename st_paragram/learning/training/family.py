@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,19 +21,12 @@ _CONFIGS = Path(str(st_paragram.__file__)).with_name("configs")
 
 @dataclass(frozen=True)
 class TrainingKind:
-    """A kind of `st-paragram train`.
+    """A kind of `st-paragram train`."""
 
-    Attributes:
-        description: Above the options.
-        epilog: Examples, below the options.
-        add_options: Adds the options to a parser.
-        run: The training run that given options describe.
-    """
-
-    description: str
-    epilog: str
+    description: str  # above the options
+    epilog: str  # examples, below the options
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], TrainingRun]
+    run: Callable[[argparse.Namespace], TrainingRun]  # which given options describe
 
 
 @dataclass(frozen=True)
@@ -59,10 +51,6 @@ class Family:
     kinds: Mapping[str, TrainingKind]
     module: str
     check: Callable[[TrainingRun], None] = lambda _: None
-
-    def training(self) -> Any:  # noqa: ANN401 - a module
-        """`module`, imported now."""
-        return importlib.import_module(self.module)
 
     @property
     def configs(self) -> dict[str, Path]:

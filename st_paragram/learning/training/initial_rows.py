@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
@@ -23,20 +22,11 @@ _FREQUENT = 1e-3  # the constant a of smooth inverse frequency, a / (a + p)
 
 
 def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
-    """A table for a tokenizer, float32 (V, D): the model's row where it has the same piece, N(0, 1) elsewhere.
+    """A table for a tokenizer of V ids, float32 (V, D): the model's row where it has the same piece, N(0, 1) elsewhere.
 
     N(0, 1) is what the model's own rows began with, so rows of both kinds fit together. The row of the unknown id is
-    the model's. A model that does not average has no rows; what it makes of each piece takes their place (see
-    `rows_of_pieces`).
-
-    Args:
-        tokenizer: of the new table; V ids.
-        model: as `load` takes it.
-        dim: D, the components of an embedding; an averaging model must have as many, and another one no fewer.
-
-    Raises:
-        SettingsError: the model has another number of components.
-        ModelDirectoryError: no such model.
+    the model's. A model that does not average, of D components or more, has no rows; what it makes of each piece takes
+    their place (see `rows_of_pieces`).
     """
     loaded = model_directory.load(model, device="cpu")
     embedding = averaging_embedding(loaded)
@@ -64,14 +54,6 @@ def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -
     Tough-to-Beat Baseline for Sentence Embeddings") and turned to their first D principal components, so that their
     means compare sentences already before the first step. Their standard deviation is 1, as that of random rows. How
     frequent a piece is follows from its place in the vocabulary, which is in order of frequency (Zipf's law).
-
-    Args:
-        tokenizer: of the table; V ids.
-        model: any model.
-        dim: D.
-
-    Raises:
-        SettingsError: the model's vectors have fewer components, or the vocabulary has fewer pieces than components.
     """
     pieces = {row: piece for row in range(len(tokenizer)) if (piece := tokenizer.piece(row))}
     texts = [piece.replace(_SPACE, " ").strip() or piece for piece in pieces.values()]
@@ -79,17 +61,11 @@ def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -
     if dim > min(vectors.shape):
         seen = f"dim is {dim}, but there are {len(texts):,} pieces and {vectors.shape[1]} components of the model"
         raise SettingsError(f"{seen}; choose at most {min(vectors.shape)}")
-    table = np.zeros((len(tokenizer), dim), np.float32)
-    table[list(pieces)] = _turned(vectors, dim)
-    return torch.from_numpy(table)
-
-
-def _turned(vectors: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
-    """Vectors in order of frequency, (n, C), centered, weighted and turned to (n, dim)."""
     shares = 1 / np.arange(1, len(vectors) + 1)
     shares /= shares.sum()
     weighted = (vectors - shares @ vectors) * (_FREQUENT / (_FREQUENT + shares))[:, None]
     _, directions = np.linalg.eigh(np.cov(weighted.T))
     turned = weighted @ directions[:, ::-1][:, :dim]
-    result: NDArray[np.float32] = (turned / turned.std()).astype(np.float32)
-    return result
+    table = np.zeros((len(tokenizer), dim), np.float32)
+    table[list(pieces)] = turned / turned.std()
+    return torch.from_numpy(table)

@@ -178,7 +178,9 @@ class TrainingRun:
         }
         if changed := ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())):
             parts["with"].append(changed)
-        lines = [f"{'' if number else name:7}{line}" for name, part in parts.items() for number, line in enumerate(part)]
+        lines = [
+            f"{'' if number else name:7}{line}" for name, part in parts.items() for number, line in enumerate(part)
+        ]
         return "\n".join([f"train a model of the family {self.kind.name} ({self.language})", *lines])
 
 

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import Tokens
 
 Encoder = Literal["sp", "word", "trigram", "blstm", "blstm-word"]
+#: What the encoders read, by the kind of the tokenizer.
+TOKENS_OF: dict[Encoder, Tokens] = {
+    "sp": "sentencepiece",
+    "word": "word",
+    "trigram": "trigram",
+    "blstm": "sentencepiece",
+    "blstm-word": "word",
+}
 #: The encoders that know the order of tokens.
 RECURRENT: tuple[Encoder, ...] = ("blstm", "blstm-word")
 
@@ -63,9 +71,7 @@ class TrainingSettings:
     batch_size: int = setting(128, "pairs of a mini-batch", ge=2)
     megabatch_size: int = setting(60, "maximum M, the number of mini-batches that are searched for negatives", ge=1)
     anneal_interval: int = setting(
-        150,
-        "mini-batches after which M, which starts at 1, grows by one; 0: maximum M from the start",
-        ge=0,
+        150, "mini-batches after which M, which starts at 1, grows by one; 0: maximum M from the start", ge=0
     )
     negatives: Literal["opposite", "both"] = setting(
         "opposite",
@@ -79,8 +85,7 @@ class TrainingSettings:
         option_help="let pairs that share a text be each other's negatives, as the authors' code does",
     )
     mining_precision: Literal["auto", "float32"] = setting(
-        "auto",
-        "number type for similarities in the search for negatives; auto: the fastest on the device, rounded",
+        "auto", "number type for similarities in the search for negatives; auto: the fastest on the device, rounded"
     )
     init: str = setting(
         "",
@@ -103,11 +108,10 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check what concerns several settings, and files."""
-        recurrent = self.encoder in RECURRENT
-        if self.scramble and not recurrent:
+        if self.scramble and self.encoder not in RECURRENT:
             seen = f"scramble is {self.scramble:g}, but {self.encoder} knows no order"
             raise SettingsError(f"{seen}; it is for {' and '.join(RECURRENT)}")
-        if self.init and recurrent:
+        if self.init and self.encoder in RECURRENT:
             raise SettingsError(f"init is {self.init!r}, but only an averaging model begins with another's rows")
         if self.teacher and (wrong := folder_for_file(self.teacher, "a .npy file")):
             raise SettingsError(f"{wrong}; name a file")
@@ -123,13 +127,3 @@ class TrainingSettings:
     def tokens(self) -> Tokens:
         """What the encoder reads."""
         return TOKENS_OF[self.encoder]
-
-
-#: What the encoders read, by the kind of the tokenizer.
-TOKENS_OF: dict[Encoder, Tokens] = {
-    "sp": "sentencepiece",
-    "word": "word",
-    "trigram": "trigram",
-    "blstm": "sentencepiece",
-    "blstm-word": "word",
-}

@@ -138,4 +138,3 @@ def choose_data(
         if not drop_invalid:
             next(read_pairs(text, drop_invalid=False), None)
     return TrainingData(language, texts=texts)
-
