@@ -24,10 +24,9 @@ from st_paragram.families.bgt.token_batches import TokenBatches
 from st_paragram.families.bgt.translation_elbo import TranslationElbo, annealed
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
-from st_paragram.learning.training.arguments import StoreTrainingArguments, arguments_of
 from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.initial_rows import initial_rows
-from st_paragram.learning.training.trainer import StoreTrainer
+from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments, arguments_of
 
 logger = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeL
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import token_embedding
-from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import RECURRENT, TOKENS_OF, TrainingSettings
+from st_paragram.learning.training.trainer import arguments_of
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun

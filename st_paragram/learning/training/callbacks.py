@@ -113,8 +113,7 @@ class InterruptCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
         """Ask for the checkpoint."""
         if self.interrupted:
-            control.should_save = True
-            control.should_training_stop = True
+            control.should_save = control.should_training_stop = True
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
         """The epoch has not really ended: the checkpoint was saved at the step's end, and nothing else is due."""

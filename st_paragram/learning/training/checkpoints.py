@@ -12,9 +12,8 @@ COMPLETE = "complete.json"
 
 def complete_checkpoints(folder: str | Path) -> list[Path]:
     """The complete checkpoints of a folder, that of the most steps last."""
-    found = [path.parent for path in Path(folder).glob(f"checkpoint-*/{COMPLETE}")]
-    numbered = [path for path in found if path.name.removeprefix("checkpoint-").isdecimal()]
-    return sorted(numbered, key=lambda path: int(path.name.removeprefix("checkpoint-")))
+    found = {path.parent.name.removeprefix("checkpoint-"): path.parent for path in Path(folder).glob(f"*/{COMPLETE}")}
+    return [found[number] for number in sorted(filter(str.isdecimal, found), key=int)]
 
 
 def newest_checkpoint(folder: str | Path) -> Path:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from transformers import TrainingArguments
 
 from st_paragram.core.native import kernels
 from st_paragram.core.native import obstacle as missing_kernels
@@ -23,9 +24,6 @@ from st_paragram.learning.modules import huge_pages
 _LONGEST_SLEEP = 4096  # steps after which all rows are woken, so that the sums are kept for as many steps only
 _LEFT = 1e-12  # of a row's momentum at the end of the window
 _SMALLEST_BETA = 1e-3
-
-#: Gradients of a further term of the loss, float32 (2B, D), of the embeddings of the s and then of the t.
-FurtherGradient = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
 class CompiledAdam(torch.optim.Optimizer):
@@ -80,7 +78,7 @@ class CompiledAdam(torch.optim.Optimizer):
         self.step_was_skipped = False
 
     @staticmethod
-    def obstacle(model: SentenceTransformer, loss: nn.Module, weight_decay: float, max_grad_norm: float) -> str | None:
+    def obstacle(model: SentenceTransformer, loss: nn.Module, args: TrainingArguments) -> str | None:
         """Why a training run cannot use the compiled step, in a few words; None if it can."""
         if missing := missing_kernels():
             return missing
@@ -91,7 +89,7 @@ class CompiledAdam(torch.optim.Optimizer):
             return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"
         if type(loss) is not MarginHardNegativeLoss:
             return f"the loss {type(loss).__name__}"
-        return "weight decay" if weight_decay else "clipping" if max_grad_norm > 0 else None
+        return "weight decay" if args.weight_decay else "clipping" if args.max_grad_norm > 0 else None
 
     def make_step(
         self,
@@ -101,18 +99,13 @@ class CompiledAdam(torch.optim.Optimizer):
         margin: float,
         dropout: float = 0.0,
         seed: int = 0,
-        further: FurtherGradient | None = None,
+        further: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
     ) -> float:
-        """Make a step and return the margin loss.
+        """Make a step on `columns`, int64 (4, B), of the sentences of a mega-batch; returns the margin loss.
 
-        Args:
-            ids: int32 (total,), of the sentences of a mega-batch.
-            offsets: int64 (n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
-            columns: int64 (4, B), sentences: s, t, negative of s, negative of t.
-            margin: Of the loss.
-            dropout: Probability, in [0, 1), of dropping a component of a token's embedding.
-            seed: Of dropout.
-            further: Gives the gradient of a further term of the loss.
+        `ids`, `offsets` and `columns` are as in `MegaBatchTexts`; `dropout` is the probability, in [0, 1), of dropping
+        a component of a token's embedding. `further` gives the gradient of a further term of the loss, float32 (2B, D),
+        for the embeddings of the s and then of the t.
         """
         rate, threads = float(self.param_groups[0]["lr"]), torch.get_num_threads()
         columns, seed = np.ascontiguousarray(columns), seed % 2**64

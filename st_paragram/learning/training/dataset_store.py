@@ -28,10 +28,8 @@ def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
         kinds = [str(feature.dtype) for feature in part.features.values()]
         if kinds not in (["string"] * 2, ["large_string"] * 2):
             seen = ", ".join(f"{column} ({kind})" for column, kind in zip(part.column_names, kinds, strict=True))
-            raise SettingsError(
-                f"train_dataset{name and f' {name!r}'} has columns {seen}; two columns of texts are trained on: choose "
-                "them by select_columns"
-            )
+            seen = f"train_dataset{name and f' {name!r}'} has columns {seen}"
+            raise SettingsError(f"{seen}; two columns of texts are trained on: choose them by select_columns")
     vocabulary = hashlib.sha256(tokenizer.content).hexdigest()
     key = digest([part._fingerprint for part in parts.values()], tokenizer.kind, tokenizer.options, vocabulary)
     path = writable_cache("stores") / f"dataset-{key[:32]}.h5"
@@ -49,7 +47,6 @@ def _append(writer: PairStoreWriter, part: Dataset, tokenizer: Tokenizer) -> Non
         rows = part[start : start + _ROWS]
         for column in (first, second):
             if None in rows[column]:
-                raise SettingsError(
-                    f"train_dataset: row {start + rows[column].index(None)} has no {column}; filter it out"
-                )
+                row = start + rows[column].index(None)
+                raise SettingsError(f"train_dataset: row {row} has no {column}; filter it out")
         writer.append(*tokenizer.encode(rows[first]), *tokenizer.encode(rows[second]))

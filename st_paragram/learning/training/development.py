@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
     SentenceEvaluator,
     SequentialEvaluator,
-    SimilarityFunction,
     TranslationEvaluator,
 )
 
@@ -17,7 +17,6 @@ from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
-from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
 from st_paragram.tools.evaluation.translations import Translations, read_translations
 
 logger = logging.getLogger(__name__)
@@ -33,27 +32,19 @@ def development_evaluator(
     With translations, `TranslationEvaluator` also reports how many are found by nearest neighbor. `at_once` texts are
     encoded in one forward pass.
     """
+    same: dict[str, Any] = {"batch_size": at_once, "write_csv": False}
     graded = EmbeddingSimilarityEvaluator(
-        pairs.first,
-        pairs.second,
-        pairs.grades,
-        batch_size=at_once,
-        main_similarity=SimilarityFunction.COSINE,
-        similarity_fn_names=["cosine"],
-        name=pairs.name,
-        write_csv=False,
+        pairs.first, pairs.second, pairs.grades, main_similarity="cosine", name=pairs.name, **same
     )
     if translations is None:
         return graded
-    found = TranslationEvaluator(
-        translations.first, translations.second, batch_size=at_once, name=translations.name, write_csv=False
-    )
+    found = TranslationEvaluator(translations.first, translations.second, name=translations.name, **same)
     return SequentialEvaluator([graded, found], main_score_function=lambda scores: scores[0])
 
 
-def built_in_pairs(language: str, other: str = "en") -> GradedPairs:
-    """The built-in graded pairs, sentence1 in `other` and sentence2 in `language`: a check, no benchmark."""
-    return GradedPairs(f"built-in-{other}-{language}", *graded_pairs(other, language))
+def built_in_pairs(language: str) -> GradedPairs:
+    """The built-in graded pairs, sentence1 in English and sentence2 in `language`: a check, no benchmark."""
+    return GradedPairs(f"built-in-en-{language}", *graded_pairs("en", language))
 
 
 def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
@@ -79,6 +70,8 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
 
 
 def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool) -> None:
+    from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
+
     if (match := known_test_set_in(data.first, data.second)) is None:
         return
     seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import st_paragram
-from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError
 
@@ -33,24 +32,17 @@ class TrainingKind:
 class Family:
     """A family of models.
 
-    Attributes:
-        name: As in `core.families`, and of its folder in `configs/`.
-        settings: The class of its settings.
-        default_config: The configuration that serves if none is named.
-        built_in_config: The one for the built-in bitext.
-        kinds: What it answers to in `st-paragram train`.
-        module: Its training, imported when that starts: `new_model(store, settings)`, and `trainer(model, store,
-            settings, folder, evaluator, run)`, a `StoreTrainer`.
-        check: Refuses early, without torch, what only this family can refuse in a run.
+    `module` is its training, imported when that starts: `new_model(store, settings)`, and `trainer(model, store,
+    settings, folder, evaluator, run)`, a `StoreTrainer`.
     """
 
-    name: str
-    settings: type[Any]
-    default_config: str
-    built_in_config: str
-    kinds: Mapping[str, TrainingKind]
+    name: str  # as in `core.families`, and of its folder in `configs/`
+    settings: type[Any]  # the class of its settings
+    default_config: str  # the configuration that serves if none is named
+    built_in_config: str  # the one for the built-in bitext
+    kinds: Mapping[str, TrainingKind]  # what it answers to in `st-paragram train`
     module: str
-    check: Callable[[TrainingRun], None] = lambda _: None
+    check: Callable[[TrainingRun], None] = lambda _: None  # refuses early, without torch, what only it can refuse
 
     @property
     def configs(self) -> dict[str, Path]:
@@ -62,8 +54,6 @@ class Family:
         configs = self.configs
         if str(config) in configs:
             return configs[str(config)]
-        if wrong := folder_for_file(config, "a YAML file"):
-            raise SettingsError(f"{wrong}; name a file")
         if not Path(config).is_file():
             raise SettingsError(f"config is {str(config)!r}; it must be one of {', '.join(configs)}, or a YAML file")
         return Path(config)

@@ -53,22 +53,14 @@ class MegaBatchTexts:
     """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
 
     Both sides' ids are in one array, so they must be rows of one table.
-
-    Attributes:
-        mega: Which mini-batches.
-        ids: int32 (total,).
-        offsets: int64 (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
-        rows: int64 (n,), of the store.
-        stored: `ids` in the order of the store, where they are scrambled.
-        columns: int64 (4, n), sentences: s, t, negative of s, negative of t; empty before negatives are mined.
     """
 
     mega: MegaBatch
-    ids: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    stored: NDArray[np.int32]
-    columns: NDArray[np.int64]
+    ids: NDArray[np.int32]  # (total,)
+    offsets: NDArray[np.int64]  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
+    rows: NDArray[np.int64]  # (n,), of the store
+    labels: NDArray[np.int64]  # (2, n), of the s and of the t, equal where texts are equal, however they are scrambled
+    columns: NDArray[np.int64]  # (4, n), sentences: s, t, negative of s, negative of t; empty before they are mined
 
     @classmethod
     def read(
@@ -84,30 +76,21 @@ class MegaBatchTexts:
         rows = permutation[mega.start * batch_size : min(mega.stop * batch_size, n)]
         (first, first_offsets), (second, second_offsets) = (store.take(side, rows, np.int32) for side in "ab")
         offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
-        ids = stored = np.concatenate([first, second])
+        ids = np.concatenate([first, second])
+        labels = text_labels(ids, offsets).reshape(2, -1)
         if scramble:
-            sentences = np.concatenate([2 * rows, 2 * rows + 1])
-            ids = scrambled(stored, offsets, sentences, scramble, seed, mega.epoch)
-        return cls(mega, ids, offsets, rows, stored, np.empty((4, 0), np.int64))
+            ids = scrambled(ids, offsets, np.concatenate([2 * rows, 2 * rows + 1]), scramble, seed, mega.epoch)
+        return cls(mega, ids, offsets, rows, labels, np.empty((4, 0), np.int64))
 
     def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the order given."""
         return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
 
-    def labels(self) -> NDArray[np.int64]:
-        """Labels of the s and of the t, int64 (2, n), equal where texts are equal, however they are scrambled."""
-        return text_labels(self.stored, self.offsets).reshape(2, -1)
-
 
 def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A 64-bit label for each text, equal where the ids are equal (and else different but for a chance of 2^-64).
+    """A label for each text, int64 (n,), equal where the ids are equal (and else different but for a chance of 2^-64).
 
-    Args:
-        ids: integers (total,), no text empty.
-        offsets: int64 (n + 1,).
-
-    Returns:
-        int64 (n,).
+    `ids` are integers (total,), `offsets` int64 (n + 1,); no text is empty.
     """
     positions = np.arange(len(ids), dtype=np.uint64) - np.repeat(offsets[:-1], np.diff(offsets)).astype(np.uint64)
     words = mix(mix(positions + _GOLDEN) ^ ids.astype(np.uint64))
@@ -134,9 +117,6 @@ def scrambled(
         probability: that a sentence is scrambled.
         seed: of the run.
         epoch: from 0.
-
-    Returns:
-        ids of the same shape; each sentence has its own.
     """
     key = np.random.SeedSequence([seed, epoch, 1]).generate_state(1, np.uint64)
     drawn = mix(mix(sentences.astype(np.uint64) + _GOLDEN) ^ key)

@@ -27,13 +27,12 @@ from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeL
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules.flat_features import flat_features
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
-from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.compiled_adam import CompiledAdam
 from st_paragram.learning.training.dataset_store import store_of
 from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, mega_batches
 from st_paragram.learning.training.settings import TrainingSettings
-from st_paragram.learning.training.teacher import Teacher, open_vectors
-from st_paragram.learning.training.trainer import StoreTrainer
+from st_paragram.learning.training.teacher import Teacher
+from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         compiled_step: Use the compiled training step where it can be used (CPU, no clipping, no weight decay).
         mining_precision: What similarities are computed in while negatives are sought: "auto" (the fastest that the
             device has) or "float32".
-        teacher: File of a teacher's vectors of the pairs, see `teacher.open_vectors`; empty for none.
+        teacher: File of a teacher's vectors of the pairs, see `Teacher`; empty for none.
         teacher_weight: Weight of the distance from the teacher's vectors in the loss.
 
     Example:
@@ -137,8 +136,8 @@ class MegaBatchTrainer(StoreTrainer):
         if args.teacher:
             if type(loss) is not MarginHardNegativeLoss:
                 raise SettingsError(f"a teacher goes with MarginHardNegativeLoss, not with {type(loss).__name__}")
-            vectors, dim = open_vectors(args.teacher, store), model.get_embedding_dimension() or 0
-            self._teacher = Teacher(vectors, args.teacher_weight, dim, args.seed, args.device)
+            dim = model.get_embedding_dimension() or 0
+            self._teacher = Teacher(args.teacher, store, args.teacher_weight, dim, args.seed, args.device)
         super().__init__(model, args, store, loss, **kwargs)
         self.precision = Precision(args.mining_precision).on(args.device)
 
@@ -165,9 +164,9 @@ class MegaBatchTrainer(StoreTrainer):
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:  # noqa: ANN401
         """Make the compiled step, or the optimizer that `args.optim` names."""
         args = self.args
-        obstacle = CompiledAdam.obstacle(self.model, self.loss, args.weight_decay, args.max_grad_norm)
-        if not args.compiled_step:
-            obstacle = "compiled_step is False"
+        obstacle = (
+            CompiledAdam.obstacle(self.model, self.loss, args) if args.compiled_step else "compiled_step is False"
+        )
         how = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
         threads = counted(torch.get_num_threads(), "thread")
         logger.info(f"step: {how}; mining: {self.precision.value}; device: {args.device}, {threads}")
@@ -193,14 +192,12 @@ class MegaBatchTrainer(StoreTrainer):
 
         def learn(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
             nonlocal taught
-            taught, gradient = self._learn(torch.from_numpy(embeddings), rows)
+            taught, gradient = cast("Teacher", self._teacher).learn(torch.from_numpy(embeddings), rows)
             return gradient.numpy()
 
-        compiled, margin = cast("CompiledAdam", self._compiled), cast("MarginHardNegativeLoss", self.loss).margin
-        further = None if self._teacher is None else learn
-        dropout, seed = self.embedding.dropout, self.args.seed
-        loss = compiled.make_step(texts.ids, texts.offsets, columns, margin, dropout, seed, further)
-        return torch.tensor(loss + taught)
+        settings = (cast("Any", self.loss).margin, self.embedding.dropout, self.args.seed)
+        make, further = cast("CompiledAdam", self._compiled).make_step, learn if self._teacher else None
+        return torch.tensor(make(texts.ids, texts.offsets, columns, *settings, further) + taught)
 
     def _torch_step(self, texts: MegaBatchTexts, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
         self.model.train()
@@ -211,13 +208,9 @@ class MegaBatchTrainer(StoreTrainer):
             return loss.detach()
         s, t, of_s, of_t = margin_hard_negative.embed(features)
         loss, embeddings = margin_loss(s, t, of_s, of_t, margin_hard_negative.margin), torch.cat([s, t])
-        taught, gradient = self._learn(embeddings.detach(), rows)
+        taught, gradient = self._teacher.learn(embeddings.detach(), rows)
         (loss + (embeddings * gradient).sum()).backward()
         return loss.detach() + taught
-
-    def _learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
-        teacher = cast("Teacher", self._teacher)
-        return teacher.learn(embeddings, teacher.targets(rows, len(self.store)))
 
     def _features(self, texts: MegaBatchTexts, sentences: NDArray[np.int64]) -> dict[str, Any]:
         return dict(self._prepare_inputs(flat_features(*texts.take(sentences))))
@@ -243,9 +236,8 @@ class MegaBatchTrainer(StoreTrainer):
         """Choose the negatives of a mega-batch with the present parameters, dropout off."""
         n, both = len(texts.rows), self.args.negatives_from_both_sides
         first, second = self._embed(texts).split(n)
-        labels = [torch.from_numpy(side).to(first.device) for side in texts.labels()]
-        shared = (labels[0], labels[1]) if self.args.mask_duplicates else None
-        found = hardest_negatives(first, second, shared, both_sides=both, precision=self.precision)
+        labels = torch.from_numpy(texts.labels).to(first.device).unbind() if self.args.mask_duplicates else None
+        found = hardest_negatives(first, second, labels, both_sides=both, precision=self.precision)
         of_s, of_t = (negatives.cpu().numpy() for negatives in found)
         columns = np.stack([np.arange(n), np.arange(n, 2 * n), of_s if both else of_s + n, of_t])
         return replace(texts, columns=columns)
@@ -294,10 +286,9 @@ class MegaBatchTrainer(StoreTrainer):
     def load_state(self, folder: Path) -> None:
         """Read back what `save_state` wrote."""
         with np.load(folder / _FILE) as file:
-            texts, columns = self._read(MegaBatch(*file["mega"].tolist())), file["columns"]
-        if columns.shape != (4, len(texts.rows)):
+            self._current = replace(self._read(MegaBatch(*file["mega"].tolist())), columns=file["columns"])
+        if self._current.columns.shape != (4, len(self._current.rows)):
             raise ValueError(f"{_FILE} was mined with another batch size")
-        self._current = replace(texts, columns=columns)
         if self._teacher is not None:
             self._teacher.load(folder)
 
@@ -308,11 +299,8 @@ def _check(store: PairStore, embedding: TokenEmbedding) -> None:
         raise StoreError(f"{store.path}: {len(store)} pair; a negative needs at least two pairs")
     first, second = store.tokenizers
     if not first.shares_rows(second):
-        raise StoreError(
-            f"{store.path}: the sides have separate tokenizers and rows; mega-batches need ids of one table, so "
-            "prepare the pairs again"
-        )
+        seen = "the sides have separate tokenizers and rows; mega-batches need ids of one table"
+        raise StoreError(f"{store.path}: {seen}, so prepare the pairs again")
     if not first.shares_rows(embedding.tokenizer):
-        raise SettingsError(
-            f"{store.path}: the model's tokenizer is not the store's; build the model with store.tokenizer()"
-        )
+        seen = "the model's tokenizer is not the store's"
+        raise SettingsError(f"{store.path}: {seen}; build the model with store.tokenizer()")

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
@@ -23,7 +23,7 @@ from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.words import counted, in_words
-from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
+from st_paragram.errors import ModelDirectoryError, SettingsError, TextError, refused
 from st_paragram.learning.training.checkpoints import complete_checkpoints, newest_checkpoint
 from st_paragram.learning.training.family import Family
 from st_paragram.learning.training.training_data import TrainingData, choose_data
@@ -43,8 +43,7 @@ class TrainingRun:
         output: The model directory to make.
         data: A pair store, or texts, or "built-in"; see `choose_data`.
         description: One line that says where the pairs come from, for the card; None: the names of the files.
-        config: The name of a configuration, or a YAML file. None: `default_config`, but the family's configuration for
-            the built-in bitext where that is trained on.
+        config: A configuration by name, or a YAML file; None: `default_config`, or that for the built-in bitext.
         default_config: What serves if no configuration is named; None: the family's.
         family: The family of the model, as `core.families` names it.
         more: What only this family takes.
@@ -89,14 +88,13 @@ class TrainingRun:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints, next to the output; it goes when the model is saved."""
+        """The folder of checkpoints; it goes when the model is saved."""
         return self.output.with_name(f"{self.output.name}.checkpoints")
 
     @cached_property
     def kind(self) -> Family:
         """The family itself."""
-        family: Family = family_named(self.family)
-        return family
+        return cast("Family", family_named(self.family))
 
     @cached_property
     def source(self) -> TrainingData:
@@ -162,26 +160,18 @@ class TrainingRun:
             raise SettingsError(f"{seen}; resume it with --resume, or remove {self.checkpoints}")
 
     def shown(self) -> str:
-        """The run in words, as lines: what is read, what is made, and by which settings."""
+        """The run in lines of words: what is read, what is made, and by which settings."""
         about = {"teacher": "a teacher's vectors, to learn from", "init": "the rows that training begins with"}
-        parts = {
-            "reads": [
-                str(self.source),
-                *(f"{path}: to watch the run with" for path in (self.development, self.translations) if path),
-                *(f"{path}: {why}" for name, why in about.items() if (path := getattr(self.settings, name, ""))),
-            ],
-            "makes": [
-                f"{self.output}: the model directory",
-                f"{self.checkpoints}: checkpoints, removed when the model is saved",
-            ],
-            "with": [f"configuration {self.chosen_config}, {self.settings.extent}"],
-        }
-        if changed := ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())):
-            parts["with"].append(changed)
-        lines = [
-            f"{'' if number else name:7}{line}" for name, part in parts.items() for number, line in enumerate(part)
-        ]
-        return "\n".join([f"train a model of the family {self.kind.name} ({self.language})", *lines])
+        rows = [("reads", str(self.source))]
+        rows += [("", f"{path}: to watch the run with") for path in (self.development, self.translations) if path]
+        rows += [("", f"{path}: {why}") for name, why in about.items() if (path := getattr(self.settings, name, ""))]
+        rows += [("makes", f"{self.output}: the model directory")]
+        rows += [("", f"{self.checkpoints}: checkpoints, removed when the model is saved")]
+        rows += [("with", f"configuration {self.chosen_config}, {self.settings.extent}")]
+        if self.overrides:
+            rows += [("", ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())))]
+        head = f"train a model of the family {self.kind.name} ({self.language})"
+        return "\n".join([head, *(f"{name:7}{line}" for name, line in rows)])
 
 
 def run_training(run: TrainingRun) -> TrainingRecord:
@@ -215,18 +205,15 @@ def _train(run: TrainingRun) -> TrainingRecord:
     from transformers import set_seed
 
     from st_paragram.learning.models.sentence_transformers_encoder import batch_size
-    from st_paragram.learning.training.development import (
-        development_evaluator,
-        development_pairs,
-        development_translations,
-    )
+    from st_paragram.learning.training import development
 
     settings = run.settings
-    _check_device(settings.device)
-    pairs = development_pairs(run.development, run.language, run.force_test_set)
+    with refused(SettingsError, f"device {settings.device}", "cannot be used here", "try cpu", AssertionError):
+        torch.empty(0, device=None if settings.device == "auto" else settings.device)
+    pairs = development.development_pairs(run.development, run.language, run.force_test_set)
     translations = None
     if run.translations:
-        translations = development_translations(run.translations, run.language, run.force_test_set)
+        translations = development.development_translations(run.translations, run.language, run.force_test_set)
     store = run.store()
     dropped = store.settings.get("report", {}).get("all", {}).get("dropped", {})
     left_out = f" (left out: {in_words(dropped)})" if any(dropped.values()) else ""
@@ -235,7 +222,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     set_seed(settings.seed)
     training = importlib.import_module(run.kind.module)
     model = training.new_model(store, settings)
-    evaluator = development_evaluator(pairs, translations, batch_size(model))
+    evaluator = development.development_evaluator(pairs, translations, batch_size(model))
     scores, accuracies = [], []
 
     def look(when: str) -> None:
@@ -271,19 +258,8 @@ def _train(run: TrainingRun) -> TrainingRecord:
         history=tuple(trainer.state.log_history) if trainer.keeps_history else (),
         tasks=trainer.task_sizes,
     )
-    card = render(from_record(record, trainer.trained.get_embedding_dimension()))
-    directory.save(trainer.trained, run.output, card, run.overwrite, training=record)
+    trained = trainer.trained
+    card = render(from_record(record, trained.get_embedding_dimension()))
+    directory.save(trained, run.output, card, run.overwrite, training=record)
     shutil.rmtree(run.checkpoints, ignore_errors=True)
     return record
-
-
-def _check_device(name: str) -> None:
-    """Refuse a torch device that cannot be used here; "auto" can."""
-    import torch
-
-    try:
-        if name != "auto":
-            torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0]
-        raise SettingsError(f"device is {name!r}, which cannot be used here ({reason}); try cpu") from error

@@ -8,31 +8,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save
 from torch import Tensor
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, refused
 
-_FILE = "teacher.safetensors"
-_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+_FILE = "teacher.pt"
 _RATE = 1e-3  # of Adam on the map; the cosine makes its scale meaningless, so that one rate serves for all
 _SHORTEST = 1e-8  # what is shorter counts as this long, as in torch's cosine
-
-
-def open_vectors(path: str | Path, store: PairStore) -> NDArray[np.floating]:
-    """A teacher's vectors of the n pairs of a store, float16 or float32 (n or 2n, components), not read yet.
-
-    n rows are those of the first sides and serve for the second ones, too: a translation is to have the vector of the
-    sentence that it translates. 2n rows are those of the first sides and then of the second ones. `prepare --keep-text`
-    writes the sentences in the order of the store.
-    """
-    with refused(SettingsError, path, "not a .npy file of a teacher's vectors", "make it with st-paragram embed"):
-        vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
-    if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) not in (len(store), 2 * len(store)):
-        seen = f"{vectors.dtype} of shape {vectors.shape}, where {store.path} has {len(store):,} pairs"
-        raise SettingsError(f"{path}: {seen}; embed a.txt, or a.txt and b.txt, of prepare --keep-text with this store")
-    return vectors
 
 
 class Teacher:
@@ -47,9 +30,23 @@ class Teacher:
         distances: Mean 1 - cos(P v, t) of the batches so far, until somebody clears them.
     """
 
-    def __init__(self, vectors: NDArray[np.floating], weight: float, dim: int, seed: int, device: torch.device) -> None:
-        """Teach a student of `dim` components on `device` vectors as of `open_vectors`; the map follows from `seed`."""
-        self.weight, self._vectors = weight, vectors
+    def __init__(
+        self, path: str | Path, store: PairStore, weight: float, dim: int, seed: int, device: torch.device
+    ) -> None:
+        """Teach the vectors in a file to a student of `dim` components on `device`; the map follows from `seed`.
+
+        The file, .npy, has float16 or float32 (n or 2n, components) for the n pairs of the store. n rows are those of
+        the first sides and serve for the second ones, too: a translation is to have the vector of the sentence that it
+        translates. 2n rows are those of the first sides and then of the second ones. `prepare --keep-text` writes the
+        sentences in the order of the store.
+        """
+        with refused(SettingsError, path, "not a .npy file of a teacher's vectors", "make it with st-paragram embed"):
+            vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
+        pairs = len(store)
+        if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) not in (pairs, 2 * pairs):
+            seen = f"{path}: {vectors.dtype} of shape {vectors.shape}, where {store.path} has {pairs:,} pairs"
+            raise SettingsError(f"{seen}; embed a.txt, or a.txt and b.txt, of prepare --keep-text with this store")
+        self.weight, self._pairs, self._vectors = weight, pairs, vectors
         random = torch.Generator().manual_seed(seed)
         drawn = torch.randn(vectors.shape[1], dim, generator=random) / dim**0.5
         self.projection = drawn.to(device).requires_grad_()
@@ -57,21 +54,21 @@ class Teacher:
         self._optimizer = torch.optim.Adam([self.projection], _RATE, fused=True)
         self.distances: list[float] = []
 
-    def targets(self, rows: NDArray[np.int64], pairs: int) -> NDArray[np.float32]:
-        """The teacher's vectors of rows of the store of so many pairs: of their first sides, then of their second."""
-        wanted = np.concatenate([rows, rows + pairs]) % len(self._vectors)
+    def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The teacher's vectors of rows of the store: of their first sides, then of their second."""
+        wanted = np.concatenate([rows, rows + self._pairs]) % len(self._vectors)
         found = self._vectors[wanted].astype(np.float32)
         if not (finite := np.isfinite(found).all(axis=1)).all():
-            raise SettingsError(
-                f"the teacher's vector {wanted[np.argmin(finite)]:,} is infinite or NaN; embed it again"
-            )
+            row = wanted[np.argmin(finite)]
+            raise SettingsError(f"the teacher's vector {row:,} is infinite or NaN; embed it again")
         return found
 
     @torch.no_grad()
-    def learn(self, embeddings: Tensor, targets: NDArray[np.float32]) -> tuple[float, Tensor]:
-        """The term of n embeddings, float32 (n, D), and its gradient; makes the step of the map."""
+    def learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
+        """The term of B rows of the store, of embeddings float32 (2B, D), and its gradient; makes the map's step."""
         projection = self.projection.detach()
-        aims = F.normalize(torch.from_numpy(targets).to(projection.device), dim=1, eps=_SHORTEST)
+        targets = torch.from_numpy(self.targets(rows)).to(projection.device)
+        aims = F.normalize(targets, dim=1, eps=_SHORTEST)
         mapped = embeddings @ projection.T
         lengths = mapped.norm(dim=1, keepdim=True).clamp_(min=_SHORTEST)
         cosines = (mapped.div_(lengths) * aims).sum(1, keepdim=True)
@@ -85,14 +82,10 @@ class Teacher:
 
     def save(self, folder: Path) -> None:
         """Write the map and its optimizer's state to a checkpoint."""
-        state = self._optimizer.state[self.projection]
-        tensors = {"projection": self.projection.detach(), **{name: state[name] for name in _MOMENTS}}
-        saved = save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()})
-        (folder / _FILE).write_bytes(saved)
+        torch.save((self.projection.detach(), self._optimizer.state_dict()), folder / _FILE)
 
     def load(self, folder: Path) -> None:
         """Read back what `save` wrote."""
-        saved, device = load_file(folder / _FILE), self.projection.device
-        with torch.no_grad():
-            self.projection.copy_(saved["projection"])
-        self._optimizer.state[self.projection].update({name: saved[name].to(device) for name in _MOMENTS})
+        projection, state = torch.load(folder / _FILE, self.projection.device, weights_only=True)
+        self.projection.data.copy_(projection)
+        self._optimizer.load_state_dict(state)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from pickle import UnpicklingError
+from typing import Any, ClassVar, TypeVar
+from zipfile import BadZipFile
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from sentence_transformers import SentenceTransformerTrainingArguments as TrainingArguments
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import PrinterCallback, ProgressCallback, TrainerState
@@ -20,14 +24,47 @@ from transformers.trainer_utils import rotate_checkpoints
 
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.pair_store import PairStore
-from st_paragram.errors import ParagramError, SettingsError, one_line
+from st_paragram.errors import ParagramError, SettingsError, refused
 from st_paragram.learning.models.directory import check_savable
-from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
 from st_paragram.learning.training.checkpoints import COMPLETE, newest_checkpoint
+from st_paragram.learning.training.settings import TrainingSettings
 
+_DEFAULTS = TrainingSettings()
 _WEIGHTS = "weights.safetensors"
 _MAY_CHANGE = ("device", "evaluate_steps")
+
+
+@dataclass
+class StoreTrainingArguments(TrainingArguments):
+    """sentence-transformers' arguments for `StoreTrainer`; defaults as in EMNLP 2022."""
+
+    in_bfloat16: bool = False  # multiply matrices in bfloat16, where the procedure has any
+    per_device_train_batch_size: int = _DEFAULTS.batch_size
+    num_train_epochs: float = _DEFAULTS.epochs
+    learning_rate: float = _DEFAULTS.learning_rate
+    lr_scheduler_type: str = "constant"
+    weight_decay: float = 0.0
+    max_grad_norm: float = 0.0
+    optim: str = "adamw_torch_fused"
+    save_strategy: str = "epoch"
+    save_total_limit: int | None = 1
+    logging_steps: float = 200
+    logging_nan_inf_filter: bool = False
+    dataloader_pin_memory: bool = False
+    report_to: str | list[str] | None = field(default="none")
+
+    def __post_init__(self) -> None:
+        """Refuse what the steps of a store do not do."""
+        if (count := self.gradient_accumulation_steps) != 1:
+            seen = f"gradient_accumulation_steps is {count}: the pairs of a step follow from its number"
+            raise SettingsError(f"{seen}; set it to 1 and choose per_device_train_batch_size")
+        if self.prompts:
+            raise SettingsError(f"prompts are {self.prompts!r}, but stored texts are trained on as they are; set none")
+        super().__post_init__()
+        if (count := max(self.world_size, self.n_gpu)) > 1:
+            seen = f"{count} processes or devices: training takes one"
+            raise SettingsError(f"{seen}; start without torchrun, and show one device (CUDA_VISIBLE_DEVICES=0)")
 
 
 class StoreTrainer(SentenceTransformerTrainer):
@@ -106,10 +143,7 @@ class StoreTrainer(SentenceTransformerTrainer):
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Train as sentence-transformers' trainer does; Ctrl-C raises `KeyboardInterrupt` after a checkpoint.
 
-        Args:
-            resume_from_checkpoint: A checkpoint of these data and settings, or True for the newest complete one.
-            args: As of sentence-transformers' trainer.
-            kwargs: The same.
+        A run is resumed from a checkpoint of these data and settings; True is the newest complete one.
         """
         self.store.check()
         self.rate.begin_with()
@@ -160,10 +194,8 @@ class StoreTrainer(SentenceTransformerTrainer):
         with self.up_to_date():
             if not _internal_call:
                 return self.model.save_pretrained(str(folder))
-            try:
+            with refused(ParagramError, folder / _WEIGHTS, "not written", "make room on the disk", SafetensorError):
                 save_model(self._whole, str(folder / _WEIGHTS))
-            except SafetensorError as error:  # a full disk, say
-                raise OSError(f"{folder / _WEIGHTS}: {one_line(error)}") from error
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:  # noqa: ANN401
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
@@ -186,13 +218,14 @@ class StoreTrainer(SentenceTransformerTrainer):
         with _reading(checkpoint):
             TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))  # transformers reads it unprotected
             marks = read_json(checkpoint / COMPLETE)
-            for name in {**marks["settings"], **self.settings}:
-                was, now = marks["settings"].get(name), self.settings.get(name)
-                if name not in _MAY_CHANGE and was != now:
-                    raise SettingsError(f"begun with {name} {was}, not {now}; resume with the same settings")
-            if marks["contents"] != self.contents:
-                raise SettingsError(f"begun on other data than {self.store.path}; resume with the same data")
+            contents, settings = marks["contents"], marks["settings"]
             self.rate.begin_with(**marks["spent"])
+        for name in {**settings, **self.settings}:
+            was, now = settings.get(name), self.settings.get(name)
+            if name not in _MAY_CHANGE and was != now:
+                raise SettingsError(f"{checkpoint}: begun with {name} {was}, not {now}; resume with the same settings")
+        if contents != self.contents:
+            raise SettingsError(f"{checkpoint}: begun on other data than {self.store.path}; resume with the same data")
         return checkpoint
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
@@ -212,12 +245,42 @@ class StoreTrainer(SentenceTransformerTrainer):
         load_model(self._whole, Path(str(self.state.best_model_checkpoint)) / _WEIGHTS)
 
 
-@contextmanager
-def _reading(checkpoint: str | Path | None) -> Iterator[None]:
+def _reading(checkpoint: str | Path | None) -> AbstractContextManager[None]:
     """Tell in one line what cannot be read of a checkpoint, and of which."""
-    try:
-        yield
-    except ParagramError as error:
-        raise SettingsError(f"{checkpoint}: {error}") from error
-    except Exception as error:  # torch reads archives and pickles, transformers sets what it finds
-        raise SettingsError(f"{checkpoint}: cannot be resumed from ({one_line(error)}); train again") from error
+    damaged = (SafetensorError, UnpicklingError, BadZipFile)
+    return refused(SettingsError, str(checkpoint), "cannot be resumed from", "train again", *damaged)
+
+
+Arguments = TypeVar("Arguments", bound=StoreTrainingArguments)
+
+
+def arguments_of(
+    kind: type[Arguments],
+    settings: Any,  # noqa: ANN401
+    folder: Path,
+    warmup: float,
+    evaluate: bool,
+    **others: Any,  # noqa: ANN401
+) -> Arguments:
+    """The arguments of a trainer for the settings of a run: a field with the name of a setting gets its value.
+
+    `folder` is for checkpoints, `warmup` the steps in which the learning rate grows (below 1, their share of all
+    steps), `evaluate` says whether the model is evaluated now and then, and `others` override the rest.
+    """
+    names = {each.name for each in fields(kind)}
+    values = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name in names}
+    warmed = settings.schedule == "constant" and warmup > 0
+    values |= {
+        "lr_scheduler_type": "constant_with_warmup" if warmed else settings.schedule,
+        "warmup_steps": warmup,
+        "eval_strategy": ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no",
+        "eval_steps": settings.evaluate_steps or None,
+        "use_cpu": settings.device == "cpu" or (settings.device == "auto" and not torch.cuda.is_available()),
+    }
+    made = kind(str(folder), **(values | others))
+    precision = getattr(settings, "precision", "float32")
+    has_it = made.device.type != "cuda" or torch.cuda.is_bf16_supported()
+    if precision == "bfloat16" and not has_it:
+        raise SettingsError("precision is bfloat16, which this GPU does not support; set it to float32")
+    made.in_bfloat16 = precision == "bfloat16" or (precision == "auto" and made.device.type == "cuda" and has_it)
+    return made

@@ -25,17 +25,11 @@ BUILT_IN_PAIRS = 9_000  # the rows after them are left for looking at what was l
 _BUILT_IN_PIECES = 1_000  # with more, most pieces are whole words, and natural sentences have other words
 
 _NO_DATA = (
-    "WARNING: there is no %s, so this trains on the small built-in bitext: a demonstration, not a usable model. For a "
-    "real model, %s, and start again."
+    "WARNING: there is no {0}, so this trains on the small built-in bitext: a demonstration, not a usable model. For a "
+    "real model, give --data FILE, or make {0} with `{1}`, and start again."
 )
-_FROM_THE_WEB = (
-    "run `st-paragram bitext --lang {0}`, which fetches public parallel text and makes data/en-{0}.h5 (or "
-    "`st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5` with your own text)"
-)
-_PARAPHRASES = (
-    "make data/en-en.h5 with `st-paragram prepare --lang en --text FILE --output data/en-en.h5`, with `--cleaning "
-    "paranmt` if the rows are `sentence TAB paraphrase TAB score`"
-)
+_FROM_THE_WEB = "st-paragram bitext --lang {0}"
+_FROM_TEXT = "st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5"
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 _STORE = (".h5", ".hdf5")
 _STORES = "stores"  # of texts, in the cache
@@ -99,8 +93,8 @@ def choose_data(
         language: The language other than English; "en" for English paraphrases.
         data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty:
             `data/en-LANGUAGE.h5`, or the built-in bitext where there is no such file.
-        drop_invalid: Rows of texts that cannot be read will be dropped, so that the first one may be such.
-        columns: Of texts that are tables: the two names for all, or for each, see `parallel.with_columns`.
+        drop_invalid: The first row of a text may be one that cannot be read.
+        columns: Of texts that are tables: the two names for all, or for each.
     """
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
@@ -120,13 +114,11 @@ def choose_data(
     writable_cache(_STORES)
     if chosen == [BUILT_IN]:
         if language not in LANGUAGES:
-            raise SettingsError(
-                f"no {standard} and no built-in bitext for {language!r} (only {', '.join(LANGUAGES)}); "
-                f"make a store with `st-paragram prepare --lang {language} --text FILE --output {standard}`"
-            )
+            seen = f"no {standard} and no built-in bitext for {language!r} (only {', '.join(LANGUAGES)})"
+            raise SettingsError(f"{seen}; make a store with `{_FROM_TEXT.format(language)}`")
         if not data:
-            advice = _PARAPHRASES if language == "en" else _FROM_THE_WEB
-            logger.warning(_NO_DATA, standard, advice.format(language))
+            command = _FROM_TEXT if language == "en" else _FROM_THE_WEB
+            logger.warning(_NO_DATA.format(standard, command.format(language)))
         return TrainingData(language)
     texts = tuple(with_columns([parse_source(spec, ("en", language)) for spec in chosen], columns))
     for text in texts:

@@ -14,10 +14,9 @@ from torch import nn
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.flat_features import flat_features
-from st_paragram.learning.training.arguments import StoreTrainingArguments
 from st_paragram.learning.training.checkpoints import newest_checkpoint
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
-from st_paragram.learning.training.trainer import StoreTrainer
+from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments
 
 STEPS = 9
 

@@ -16,11 +16,11 @@ from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.learning.training.arguments import arguments_of
 from st_paragram.learning.training.batch_order import EpochPermutation
 from st_paragram.learning.training.mega_batch import MegaBatchTexts
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.learning.training.trainer import arguments_of
 
 SETTINGS = {
     "per_device_train_batch_size": 8,
