@@ -64,7 +64,7 @@ class RateCallback(TrainerCallback):
         self.seconds += time.perf_counter() - self._step_started
         self.bar.update(1)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:  # noqa: ANN401
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:  # noqa: ANN401
         """Write a line with the loss and the rate; evaluation results get a separate line."""
         if "loss" in logs:
             rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)

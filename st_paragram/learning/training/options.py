@@ -85,8 +85,8 @@ def training_run(
     """The training run that the options describe; `data` in place of what was given, `output` if none is named."""
     from st_paragram.learning.training.run import TrainingRun
 
-    same = ("columns", "config", "default_config", "vocab_size", "drop_invalid", "workers")
-    same += ("force_test_set", "resume", "overwrite")
+    same = ["columns", "config", "default_config", "vocab_size", "drop_invalid", "workers"]
+    same += ["force_test_set", "resume", "overwrite"]
     return TrainingRun(
         language,
         arguments.output or output,

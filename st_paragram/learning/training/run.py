@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
@@ -94,7 +94,7 @@ class TrainingRun:
     @cached_property
     def kind(self) -> Family:
         """The family itself."""
-        return cast("Family", family_named(self.family))
+        return family_named(self.family)
 
     @cached_property
     def source(self) -> TrainingData:
@@ -117,9 +117,8 @@ class TrainingRun:
         """How texts are prepared."""
         from st_paragram.tools.preparation.settings import PrepareSettings
 
-        sizes = {} if self.vocab_size is None else {"vocab_size": self.vocab_size}
-        languages, tokens = ("en", self.language), self.settings.tokens
-        return PrepareSettings(languages, tokens=tokens, drop_invalid=self.drop_invalid, **sizes)
+        about = {"tokens": self.settings.tokens, "vocab_size": self.vocab_size, "drop_invalid": self.drop_invalid}
+        return PrepareSettings(("en", self.language), **about)
 
     def store(self) -> PairStore:
         """The pairs, prepared if they are texts."""
@@ -226,7 +225,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     scores, accuracies = [], []
 
     def look(when: str) -> None:
-        found = evaluator(model)
+        found: Any = evaluator(model)
         correlation = Correlation(*(float(found[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman")))
         scores.append(Score(pairs.name, len(pairs), when, correlation))
         if translations:

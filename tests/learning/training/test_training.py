@@ -12,22 +12,20 @@ from support.data import make_pairs, write_store
 from transformers import TrainerCallback
 
 from st_paragram.core.native import kernels
+from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.errors import SettingsError, StoreError
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.batch_order import EpochPermutation
+from st_paragram.learning.training.development import built_in_pairs, development_evaluator
 from st_paragram.learning.training.mega_batch import MegaBatchTexts
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.learning.training.trainer import arguments_of
 
-SETTINGS = {
-    "per_device_train_batch_size": 8,
-    "megabatch_size": 5,
-    "anneal_interval": 20,
-    "mining_precision": "float32",
-}
+SETTINGS = {"per_device_train_batch_size": 8, "megabatch_size": 5, "anneal_interval": 20, "logging_steps": 1}
+SETTINGS |= {"mining_precision": "float32", "save_strategy": "no", "use_cpu": True}
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 
 
@@ -43,9 +41,7 @@ class Losses(TrainerCallback):
 def make_trainer(folder, store, dropout=0.0, callbacks=(), evaluator=None, **settings):
     torch.manual_seed(0)
     model = pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
-    arguments = MegaBatchTrainingArguments(
-        str(folder), **{**SETTINGS, "logging_steps": 1, "save_strategy": "no", "use_cpu": True, **settings}
-    )
+    arguments = MegaBatchTrainingArguments(str(folder), **SETTINGS | settings)
     return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks), evaluator=evaluator)
 
 
@@ -84,9 +80,10 @@ def plainly(half):
 
 
 HOW = {"compiled": {"compiled_step": True}, "torch": {"compiled_step": False}}
+BOTH = pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "torch"])
 
 
-@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "torch"])
+@BOTH
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("mask_duplicates", [True, False])
 def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_sides, mask_duplicates):
@@ -115,7 +112,7 @@ def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_
     assert (table - start).abs().max() > 1e-2
 
 
-@pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kernels), "torch"])
+@BOTH
 def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly, how):
     """Up from 0 for a tenth of 44 steps, then down to 0."""
     schedule = {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "learning_rate": 0.02, "anneal_interval": 10}
@@ -137,17 +134,8 @@ def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
     assert (tables[0] - tables[1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("how", "dropout", "precision"),
-    [
-        pytest.param("compiled", 0.0, "float32", marks=needs_kernels),
-        pytest.param("compiled", 0.0, "auto", marks=needs_kernels),
-        pytest.param("compiled", 0.2, "float32", marks=needs_kernels),
-        pytest.param("compiled", 0.2, "auto", marks=needs_kernels),
-        ("torch", 0.0, "float32"),
-        ("torch", 0.2, "auto"),
-    ],
-)
+@BOTH
+@pytest.mark.parametrize(("dropout", "precision"), [(0.0, "float32"), (0.2, "auto")])
 def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dropout, precision):
     settings = {"dropout": dropout, "max_steps": 60, "mining_precision": precision, **HOW[how]}
     settings |= {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "anneal_interval": 10}
@@ -193,8 +181,6 @@ def test_resume_in_a_later_epoch_is_exact(tmp_path, store):
 
 
 def test_evaluating_changes_nothing(tmp_path, store):
-    from st_paragram.learning.training.development import built_in_pairs, development_evaluator
-
     tables = []
     for strategy in ("no", "steps"):
         trainer = make_trainer(tmp_path, store, max_steps=90, eval_strategy="no")
@@ -248,18 +234,9 @@ def test_two_pairs_can_be_trained(tmp_path, vocabulary):
     assert torch.isfinite(table_of(trainer)).all()
 
 
-def test_gradient_accumulation_and_several_processes_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(SettingsError, match="gradient_accumulation_steps is 2"):
-        MegaBatchTrainingArguments(str(tmp_path), gradient_accumulation_steps=2)
-    monkeypatch.setattr(MegaBatchTrainingArguments, "world_size", property(lambda self: 2))
-    with pytest.raises(SettingsError, match="2 processes"):
-        MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
-
-
 def test_foreign_models_are_refused(tmp_path, store, vocabulary):
-    other = make_pairs(300, seed=9)
-    foreign = write_store(tmp_path / "x.h5", other, type(vocabulary)(_train(other)))
-    model = pipeline(SentencePieceEmbedding(foreign.tokenizer(), 8), device="cpu")
+    other = train_vocabulary((text for pair in make_pairs(300, seed=9) for text in pair), 200)
+    model = pipeline(SentencePieceEmbedding(type(vocabulary)(other), 8), device="cpu")
     arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
     with pytest.raises(SettingsError, match="tokenizer is not the store's"):
         MegaBatchTrainer(model, arguments, store)
@@ -284,12 +261,6 @@ def test_a_custom_loss_is_used(tmp_path, store):
     trainer.train()
     wide.train()
     assert wide_log.values[0][0] > log.values[0][0] + 1.5
-
-
-def _train(pairs):
-    from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
-
-    return train_vocabulary((text for pair in pairs for text in pair), 200)
 
 
 def test_a_setting_reaches_the_argument_of_its_name(tmp_path):

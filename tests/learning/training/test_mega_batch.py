@@ -1,29 +1,79 @@
-"""Scrambling: which sentences, in what order, and that mining, steps and resumed runs see the same."""
+"""Which pairs and mini-batches are trained on when, which sentences are scrambled, and that all who read them agree."""
+
+from itertools import islice, pairwise, takewhile
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from support.data import make_pairs, write_store
 
-from st_paragram.errors import SettingsError
 from st_paragram.families.psp.training import new_model
-from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, scrambled
+from st_paragram.learning.training.batch_order import EpochPermutation
+from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, mega_batches, scrambled, text_labels
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
 
 N = 4000
+NUMBERS = np.arange(N)
 
 
-def texts(length=9):
-    """Sentences of different ids, so that the order can be seen."""
-    ids = np.tile(np.arange(length, dtype=np.int32), N)
-    return ids, np.arange(0, N * length + 1, length)
+@given(st.integers(1, 3000), st.integers(0, 2**32), st.integers(0, 30), st.integers(1, 500))
+def test_epoch_permutation_is_a_permutation_in_any_pieces(n, seed, epoch, step):
+    permutation = EpochPermutation(n, seed, epoch)
+    whole = permutation[0:n]
+    assert sorted(whole.tolist()) == list(range(n))
+    assert np.concatenate([permutation[i : i + step] for i in range(0, n, step)]).tolist() == whole.tolist()
 
 
-def orders(probability, seed=1, epoch=0, sentences=None):
-    ids, offsets = texts()
-    numbers = np.arange(N) if sentences is None else sentences
-    return scrambled(ids, offsets, numbers, probability, seed, epoch).reshape(N, -1)
+def test_epoch_permutation_depends_on_seed_and_epoch_and_looks_random():
+    n = 20_000
+    first = EpochPermutation(n, 1, 0)[0:n]
+    for other in (EpochPermutation(n, 1, 1)[0:n], EpochPermutation(n, 2, 0)[0:n], np.arange(n)):
+        assert (first == other).sum() < 10  # a random permutation agrees with another in 1 place on average
+        assert abs(np.corrcoef(first, other)[0, 1]) < 0.03
+    assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.03
+
+
+def test_m_grows_by_one_after_each_interval():
+    sizes = [(m.start, m.stop, m.size) for m in islice(mega_batches(100, maximum=4, anneal_interval=6), 9)]
+    # 6 mini-batches at M = 1; then 7, 8 | 9, 10 | 11, 12 (12 passed) | 13-15 | 16-18 (18 passed) | 19-22 ...
+    assert sizes[:6] == [(i, i + 1, 1) for i in range(6)]
+    assert sizes[6:] == [(6, 8, 2), (8, 10, 2), (10, 12, 2)]
+    rest = [m.size for m in takewhile(lambda m: not m.epoch, mega_batches(100, maximum=4, anneal_interval=6))][9:]
+    assert rest == [3, 3] + [4] * 21
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 7), st.integers(1, 5))
+def test_every_mini_batch_comes_once_and_m_survives_epochs(batches, maximum, interval, epochs):
+    megas = list(takewhile(lambda m: m.epoch < epochs, mega_batches(batches, maximum, interval)))
+    for epoch in range(epochs):
+        covered = [i for m in megas if m.epoch == epoch for i in range(m.start, m.stop)]
+        assert covered == list(range(batches))
+    sizes = [m.size for m in megas]
+    assert all(0 <= b - a <= 1 for a, b in pairwise(sizes)) and max(sizes) <= maximum
+    assert sizes[0] == (1 if interval else maximum)
+
+
+def test_no_annealing_starts_with_the_largest():
+    assert next(mega_batches(10, maximum=7, anneal_interval=0)) == MegaBatch(0, 0, 7, 7)
+
+
+@pytest.mark.parametrize("rows", [[[1, 2], [2, 1], [1, 2], [1], [1, 1], [0], [0, 0]]])
+def test_text_labels_are_equal_where_ids_are(rows):
+    ids = np.array([i for row in rows for i in row], dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    labels = text_labels(ids, offsets)
+    for i, a in enumerate(rows):
+        for j, b in enumerate(rows):
+            assert (labels[i] == labels[j]) == (a == b)
+
+
+def orders(probability, seed=1, epoch=0, sentences=NUMBERS):
+    """Of 4,000 sentences of different ids, so that the order can be seen."""
+    ids = np.tile(np.arange(9, dtype=np.int32), N)
+    return scrambled(ids, np.arange(0, N * 9 + 1, 9), sentences, probability, seed, epoch).reshape(N, -1)
 
 
 def test_each_sentence_keeps_its_ids_and_the_rate_is_the_probability():
@@ -49,7 +99,7 @@ def test_an_order_follows_from_seed_epoch_and_sentence_alone():
     first = orders(0.5)
     assert np.array_equal(first, orders(0.5))
     assert not np.array_equal(first, orders(0.5, epoch=1)) and not np.array_equal(first, orders(0.5, seed=2))
-    backwards = orders(0.5, sentences=np.arange(N)[::-1])
+    backwards = orders(0.5, sentences=NUMBERS[::-1])
     assert np.array_equal(first, backwards[::-1])
     chosen, again = (orders(0.5, epoch=epoch) != np.arange(9) for epoch in (0, 1))
     assert 0.15 < (chosen.any(axis=1) & again.any(axis=1)).mean() < 0.35  # a quarter in both of two epochs
@@ -60,35 +110,20 @@ def test_sides_are_scrambled_independently_and_labels_are_those_of_the_stored_te
     store = write_store(tmp_path / "same.h5", pairs, vocabulary)
     found = MegaBatchTexts.read(store, MegaBatch(0, 0, 1, 1), 200, 0, scramble=0.5)
     plain = MegaBatchTexts.read(store, MegaBatch(0, 0, 1, 1), 200, 0)
-    s, t = found.labels()
-    assert np.array_equal(s, t) and np.array_equal(s, plain.labels()[0])
+    s, t = found.labels
+    assert np.array_equal(s, t) and np.array_equal(s, plain.labels[0])
     sentences = [found.ids[a:b].tolist() for a, b in zip(found.offsets[:-1], found.offsets[1:], strict=True)]
     differ = sum(first != second for first, second in zip(sentences[:200], sentences[200:], strict=True))
     assert 100 < differ < 190  # one of the two, or both: 3 in 4 at most, less what repeats its pieces
     assert np.array_equal(found.offsets, plain.offsets)
 
 
-def test_refusals(tmp_path):
-    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but sp knows no order"):
-        TrainingSettings(scramble=0.3)
-    with pytest.raises(SettingsError, match=r"scramble is 2"):
-        MegaBatchTrainingArguments(str(tmp_path), scramble=2)
-
-
 def blstm_trainer(folder, store, **settings):
     torch.manual_seed(0)
     model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=6, dropout=0.2, device="cpu"))
-    arguments = {
-        "per_device_train_batch_size": 16,
-        "megabatch_size": 3,
-        "anneal_interval": 4,
-        "learning_rate": 0.02,
-        "scramble": 0.5,
-        "max_steps": 60,
-        "save_strategy": "no",
-        "use_cpu": True,
-    }
-    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **{**arguments, **settings}), store)
+    most = {"per_device_train_batch_size": 16, "megabatch_size": 3, "anneal_interval": 4, "learning_rate": 0.02}
+    most |= {"scramble": 0.5, "max_steps": 60, "save_strategy": "no", "use_cpu": True}
+    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **most | settings), store)
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -119,10 +154,10 @@ def test_mining_with_a_bilstm_is_brute_force_on_the_scrambled_sentences(tmp_path
     with torch.no_grad():
         parts = [trainer.model(trainer.model.preprocess([row]))["sentence_embedding"] for row in rows]
     embeddings = torch.nn.functional.normalize(torch.cat(parts))
-    first, second = embeddings.split(texts.pairs)
-    labels, others = (torch.from_numpy(side) for side in texts.labels())
+    first, second = embeddings.split(len(texts.rows))
+    labels, others = (torch.from_numpy(side) for side in texts.labels)
     same = (labels[:, None] == labels) | (others[:, None] == others)
-    of_s = (first @ second.T).masked_fill(same, -2).argmax(1) + texts.pairs
+    of_s = (first @ second.T).masked_fill(same, -2).argmax(1) + len(texts.rows)
     of_t = (second @ first.T).masked_fill(same, -2).argmax(1)
     assert np.array_equal(found.columns[2], of_s) and np.array_equal(found.columns[3], of_t)
 
