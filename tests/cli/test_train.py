@@ -24,7 +24,7 @@ from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.training import arguments
 from st_paragram.learning.losses.hardest_negatives import Precision
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainingArguments
-from st_paragram.learning.training.run import TrainingRun, _check_device, run_training
+from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.learning.training.settings import TrainingSettings
 
 CONFIGS = ["demo", "paper", "paper_paraphrase", "paraphrase", "short", "small", "sp2019", "sp2019_code"]
@@ -105,11 +105,12 @@ print(json.dumps(seen))
         assert heavy == [], line
 
 
-def test_the_command_trains_as_the_recipe_does(folder, capsys):
+def test_the_command_trains_as_the_recipe_does(folder, capsys, caplog):
+    caplog.set_level("INFO")
     data = ["--data", "pairs.tsv", "--vocab-size", "200", "--config", "small", *QUICK]
     assert main(["train", "bitext", "--lang", "es", *data]) == 0
+    assert "training on pairs.tsv: 400 pairs, 2 epochs" in caplog.messages
     out = capsys.readouterr().out
-    assert "training on pairs.tsv: 400 pairs, 2 epochs\n" in out
     assert "built-in-en-es, Pearson x 100: " in out and out.endswith("; model in p-sp-es\n")
     assert " (rough built-in pairs, to see that it learns; --dev takes your own)\n" in out
     quick = {"dim": 8, "epochs": 2, "batch_size": 16, "megabatch_size": 4, "anneal_interval": 5, "device": "cpu"}
@@ -120,29 +121,26 @@ def test_the_command_trains_as_the_recipe_does(folder, capsys):
     assert sorted(path.name for path in folder.iterdir()) == ["mine", "p-sp-es", "pairs.tsv"]
 
 
-def test_rows_that_cannot_be_read_are_dropped_where_that_is_asked_for(folder, capsys):
+def test_rows_that_cannot_be_read_are_dropped_where_that_is_asked_for(folder, capsys, caplog):
+    caplog.set_level("INFO")
     pairs = (folder / "pairs.tsv").read_bytes().split(b"\n")
     (folder / "pairs.tsv").write_bytes(b"\n".join([b"one\ttwo\tthree", b"not \xff\tUTF-8", b"short\ts", *pairs]))
     command = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK]
     assert main(command) == 1
     assert "line 2 is not UTF-8" in capsys.readouterr().err
     assert main([*command, "--drop-invalid"]) == 0
-    told = (
-        "training on pairs.tsv: 400 pairs (left out: not UTF-8 1, wrong number of columns 1, too short 1), 2 epochs\n"
-    )
-    assert told in capsys.readouterr().out
+    left_out = "not UTF-8 1, wrong number of columns 1, too short 1"
+    assert f"training on pairs.tsv: 400 pairs (left out: {left_out}), 2 epochs" in caplog.messages
 
 
 def test_a_training_run_in_python(folder):
     overrides = {"dim": 8, "epochs": 1, "batch_size": 16, "device": "cpu"}
     run = TrainingRun("es", Path("model"), ["pairs.tsv"], overrides=overrides)
-    started = []
-    report = run_training(run, lambda store, settings: started.append((len(store), settings)))
+    record = run_training(run)
     settings = read(TrainingSettings, FAMILY.config_path("short"), overrides)
-    assert started == [(400, settings)]
-    assert (report.output, report.built_in, report.record.scores[0].data) == (Path("model"), False, "built-in-en-es")
-    assert report.record.pairs_per_second > 0
-    assert read_training_record("model").scores[1].correlation == report.record.scores[1].correlation
+    assert (record.pairs, record.settings) == (400, {"family": "psp", **asdict(settings)})
+    assert (record.name, record.scores[0].data) == ("model", "built-in-en-es") and record.pairs_per_second > 0
+    assert read_training_record("model").scores[1].correlation == record.scores[1].correlation
     assert not run.checkpoints.exists()
 
 
@@ -164,11 +162,9 @@ def test_standard_input_cannot_be_trained_on(folder):
         TrainingRun("es", Path("x"), ["-"]).check()
 
 
-def test_an_unknown_device_is_refused():
-    _check_device("auto")
-    _check_device("cpu")
-    with pytest.raises(SettingsError, match=r"device is 'gpu', which cannot be used here \(.*\); try cpu"):
-        _check_device("gpu")
+def test_an_unknown_device_is_refused(folder):
+    with pytest.raises(SettingsError, match=r"device gpu: cannot be used here \(.*\); try cpu"):
+        run_training(TrainingRun("es", Path("model"), ["pairs.tsv"], overrides={"device": "gpu"}))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -216,6 +212,7 @@ def test_schedules_of_the_learning_rate(tmp_path, asked, name, steps):
         ({"megabatch_size": 0}, "megabatch_size is 0; it must be greater than or equal to 1"),
         ({"anneal_interval": -1}, "anneal_interval is -1; it must be greater than or equal to 0"),
         ({"mining_precision": "half"}, "mining_precision is 'half'; it must be 'auto'"),
+        ({"scramble": 2}, "scramble is 2; it must be less than or equal to 1"),
     ],
 )
 def test_the_trainer_refuses_what_the_settings_refuse(tmp_path, wrong, message):
@@ -333,6 +330,11 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(fold
     monkeypatch.setattr(MegaBatchTrainer, "make_step", interrupted)
     assert main(command) == 130
     assert main(command) == 1 and "left by an earlier search; resume it with --resume" in capsys.readouterr().err
+    text, given = Path("pairs.tsv"), Path("pairs.tsv").read_text()
+    text.write_text(given.replace("ba", "be"))
+    assert main([*command, "--resume"]) == 1
+    assert "p-sp-es.grid: begun on other data than " in capsys.readouterr().err
+    text.write_text(given)
     assert main([*command, "--resume"]) == 0
     assert len(made) == 100, "nothing is trained twice"
     record = read_training_record("p-sp-es")

@@ -54,7 +54,7 @@ def run_whole(peer: str, arguments: dict[str, Any], channel: Channel) -> None:
             run = TrainingRun(
                 store.languages[1], Path(folder) / "model", [str(store.path)], overrides=arguments["settings"]
             )
-            record = run_training(run).record
+            record = run_training(run)
         pairs = record.settings["epochs"] * len(store)
         channel.report(pairs / record.pairs_per_second, pairs)
 

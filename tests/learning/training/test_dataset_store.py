@@ -26,8 +26,8 @@ def new_model(vocabulary):
 
 
 def arguments(folder, **settings):
-    given = {"max_steps": 30, "per_device_train_batch_size": 16, "use_cpu": True, "save_strategy": "no"}
-    return MegaBatchTrainingArguments(str(folder), **{**given, **settings})
+    most = {"max_steps": 30, "per_device_train_batch_size": 16, "use_cpu": True, "save_strategy": "no"}
+    return MegaBatchTrainingArguments(str(folder), **most | settings)
 
 
 def test_a_data_set_trains_as_the_store_of_its_rows_does(tmp_path, data, store, vocabulary):
@@ -41,8 +41,9 @@ def test_a_data_set_trains_as_the_store_of_its_rows_does(tmp_path, data, store, 
 
 def test_from_modules_to_a_loaded_model(tmp_path, data, vocabulary):
     model = new_model(vocabulary)
-    MegaBatchTrainer(model=model, args=arguments(tmp_path / "run"), train_dataset=data).train()
-    model.save_pretrained(str(tmp_path / "model"))
+    trainer = MegaBatchTrainer(model=model, args=arguments(tmp_path / "run"), train_dataset=data)
+    trainer.train()
+    trainer.save_model(str(tmp_path / "model"))
     for loaded in (
         SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True),
         st_paragram.load(tmp_path / "model", device="cpu"),

@@ -1,29 +1,23 @@
 import logging
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
 from support.data import make_pairs
 
+from st_paragram.cli.main import main
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import development
-from st_paragram.learning.training.development import (
-    development_evaluator,
-    development_pairs,
-    development_translations,
-)
+from st_paragram.learning.training.development import development_evaluator, development_pairs, development_translations
 from st_paragram.tools.evaluation import known_test_sets
 from st_paragram.tools.evaluation.correlation import correlate
 from st_paragram.tools.evaluation.graded_pairs import GradedPairs
 from st_paragram.tools.evaluation.known_test_sets import pair_hashes, sketch
 from st_paragram.tools.evaluation.translations import Translations
 
-RECIPES = Path(__file__).parents[3] / "recipes"
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
 TEST_SET = make_pairs(80, seed=5)
 
@@ -47,11 +41,8 @@ def model():
     return pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
 
 
-def recipe(name, *arguments):
-    sys.argv = [name, *map(str, arguments)]
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(RECIPES / f"{name}.py"), run_name="__main__")
-    return ended.value.code
+def train(kind, *options):
+    return main(["train", kind, "--data", "pairs.tsv", "--vocab-size", "200", *QUICK, *options])
 
 
 def test_a_test_set_is_refused_with_reason_and_remedy(folder):
@@ -94,8 +85,7 @@ def test_the_evaluators_main_figure_stays_that_of_the_graded_pairs(model):
 
 def test_training_shows_and_keeps_the_accuracy(folder, capsys, caplog):
     caplog.set_level(logging.INFO)
-    data = ["--lang", "es", "--data", "pairs.tsv", "--vocab-size", 200, *QUICK]
-    assert recipe("train_bitext", *data, "--dev-bitext", "held-out.tsv") == 0
+    assert train("bitext", "--lang", "es", "--dev-bitext", "held-out.tsv") == 0
     out = capsys.readouterr().out
     assert "held-out, translations found before training:" in out and "found after training:" in out
     lines = [text for text in caplog.messages if "held-out_mean_accuracy" in text]
@@ -108,12 +98,11 @@ def test_training_shows_and_keeps_the_accuracy(folder, capsys, caplog):
     assert f"| held-out (60) | after training | {100 * after.accuracy:.1f} |" in card
 
 
-def test_recipes_refuse_and_are_forced(folder, capsys, caplog):
-    data = ["--data", "pairs.tsv", "--vocab-size", 200, *QUICK]
-    assert recipe("train_paraphrase", *data, "--dev", "graded.tsv") == 1
+def test_the_command_refuses_and_is_forced(folder, capsys, caplog):
+    assert train("paraphrase", "--dev", "graded.tsv") == 1
     assert "Invented test" in capsys.readouterr().err
-    assert recipe("train_bitext", "--lang", "es", *data, "--dev-bitext", "test.tsv") == 1
+    assert train("bitext", "--lang", "es", "--dev-bitext", "test.tsv") == 1
     assert "Invented test" in capsys.readouterr().err and not Path("p-sp-es").exists()
-    assert recipe("train_paraphrase", *data, "--dev", "graded.tsv", "--force-test-set") == 0
+    assert train("paraphrase", "--dev", "graded.tsv", "--force-test-set") == 0
     assert any("Invented test" in text for text in caplog.messages)
     assert "translations" not in Path("p-sp-en/README.md").read_text()

@@ -89,15 +89,12 @@ def test_a_new_model_begins_with_them(old, other, tmp_path):
 
 def test_the_command_continues_a_training(old, tmp_path, monkeypatch, capsys, caplog):
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{a}\t{b}\n" for a, b in make_pairs(400))
-    (tmp_path / "pairs.tsv").write_text(rows, encoding="utf-8")
-    command = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "150", "--dim", str(DIM)]
-    command += ["--epochs", "1", "--batch-size", "16", "--device", "cpu"]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(400)), encoding="utf-8")
+    command = f"train bitext --lang es --data pairs.tsv --vocab-size 150 --dim {DIM} --epochs 1 --batch-size 16".split()
     assert main([*command, "--init", str(old), "--output", "more"]) == 0
     assert '"init": ' in (tmp_path / "more" / "training.json").read_text()
-    assert main([*command, "--init", "none", "--output", "nothing"]) == 1
+    assert main([*command, "--init", "none", "--output", "nothing", "--plan"]) == 1
     assert "no model 'none'" in capsys.readouterr().err
-    assert not (tmp_path / "nothing").exists()
 
 
 class _Lengths(torch.nn.Module):
@@ -123,12 +120,6 @@ def test_a_model_that_does_not_average_gives_its_vectors_of_the_pieces(other):
     scale = np.trace(expected) / np.trace(found @ found.T)
     np.testing.assert_allclose(scale * (found @ found.T), expected, atol=1e-4 * expected.max())
     assert table[known].std() == pytest.approx(1, abs=1e-3)
-
-
-def test_frequent_pieces_weigh_little(other):
-    table = rows_of_pieces(other, _Lengths(), DIM)
-    lengths = table[[row for row in range(len(other)) if other.piece(row)]].norm(dim=1)
-    assert lengths[:3].max() < 0.1 * lengths[-20:].min()
 
 
 def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):

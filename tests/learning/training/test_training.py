@@ -1,12 +1,18 @@
+"""`MegaBatchTrainer` against a plain reference: its steps, what resumes it, what it learns from a teacher."""
+
 import itertools
 import os
 import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 from support import reference
 from support.data import make_pairs, write_store
 from transformers import TrainerCallback
@@ -22,6 +28,7 @@ from st_paragram.learning.training.development import built_in_pairs, developmen
 from st_paragram.learning.training.mega_batch import MegaBatchTexts
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.learning.training.teacher import Teacher
 from st_paragram.learning.training.trainer import arguments_of
 
 SETTINGS = {"per_device_train_batch_size": 8, "megabatch_size": 5, "anneal_interval": 20, "logging_steps": 1}
@@ -29,24 +36,18 @@ SETTINGS |= {"mining_precision": "float32", "save_strategy": "no", "use_cpu": Tr
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 
 
-class Losses(TrainerCallback):
-    def __init__(self):
-        self.values = []
-
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        if "loss" in logs:
-            self.values.append((logs["loss"], logs["megabatch_size"]))
-
-
-def make_trainer(folder, store, dropout=0.0, callbacks=(), evaluator=None, **settings):
+def make_trainer(folder, store, dropout=0.0, loss=MarginHardNegativeLoss, **settings):
     torch.manual_seed(0)
     model = pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
-    arguments = MegaBatchTrainingArguments(str(folder), **SETTINGS | settings)
-    return MegaBatchTrainer(model, arguments, store, callbacks=list(callbacks), evaluator=evaluator)
+    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **SETTINGS | settings), store, loss(model))
 
 
 def table_of(trainer):
     return trainer.embedding.embedding.weight.detach().clone()
+
+
+def logged(trainer, name):
+    return [entry[name] for entry in trainer.state.log_history if "loss" in entry]
 
 
 def epochs_of(store, count, seed):
@@ -88,11 +89,9 @@ BOTH = pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kern
 @pytest.mark.parametrize("mask_duplicates", [True, False])
 def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_sides, mask_duplicates):
     """Two epochs of 44 mini-batches with M from 1 to 5, remainder batches included."""
-    log = Losses()
     trainer = make_trainer(
         tmp_path,
         half,
-        callbacks=[log],
         num_train_epochs=2,
         anneal_interval=10,
         seed=1,  # with 42 two candidates tie to the last bit, and either choice is right
@@ -106,8 +105,8 @@ def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_
     ways = {"both_sides": both_sides, "mask_duplicates": mask_duplicates}
     losses, sizes, table = plainly(str(ways), start, 2, 10, **ways)
     assert len(losses) == 88 and set(sizes) == {1, 2, 3, 4, 5}
-    assert [m for _, m in log.values] == sizes
-    assert np.abs(np.array([loss for loss, _ in log.values]) - losses).max() < 1e-5
+    assert logged(trainer, "megabatch_size") == sizes
+    np.testing.assert_allclose(logged(trainer, "loss"), losses, atol=1e-5, rtol=0)
     assert (table_of(trainer) - table).abs().max() < 1e-4
     assert (table - start).abs().max() > 1e-2
 
@@ -135,26 +134,29 @@ def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
 
 
 @BOTH
-@pytest.mark.parametrize(("dropout", "precision"), [(0.0, "float32"), (0.2, "auto")])
-def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, store, how, dropout, precision):
-    settings = {"dropout": dropout, "max_steps": 60, "mining_precision": precision, **HOW[how]}
+@pytest.mark.parametrize(("dropout", "precision", "taught"), [(0.0, "float32", True), (0.2, "auto", False)])
+def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, half, teacher, how, dropout, precision, taught):
+    """In the second epoch."""
+    settings = {"dropout": dropout, "max_steps": 90, "mining_precision": precision, **HOW[how]}
     settings |= {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "anneal_interval": 10}
-    whole = make_trainer(tmp_path / "whole", store, **settings)
+    settings |= {"teacher": str(teacher) if taught else ""}
+    whole = make_trainer(tmp_path / "whole", half, **settings)
     whole.train()
     assert (whole._compiled is not None) == (how == "compiled")
 
-    saving = {"save_strategy": "steps", "save_steps": 37, "save_total_limit": 2}
-    first = make_trainer(tmp_path / "parts", store, **settings, **saving)
+    saving = {"save_strategy": "steps", "save_steps": 67, "save_total_limit": 2}
+    first = make_trainer(tmp_path / "parts", half, **settings | saving)
     first.train()
     assert torch.equal(table_of(first), table_of(whole))  # saving changes nothing
 
-    with np.load(tmp_path / "parts" / "checkpoint-37" / "mega_batch.npz") as mined:
+    with np.load(tmp_path / "parts" / "checkpoint-67" / "mega_batch.npz") as mined:
         epoch, begin, stop, _ = mined["mega"].tolist()
-    assert epoch == 0 and begin < 37 < stop
-    second = make_trainer(tmp_path / "parts", store, **settings, **saving)
+    assert epoch == 1 and begin < 67 - 44 < stop
+    second = make_trainer(tmp_path / "parts", half, **settings | saving)
     second.embedding.embedding.weight.data.zero_()
-    second.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-37"))
+    second.train(resume_from_checkpoint=str(tmp_path / "parts" / "checkpoint-67"))
     assert torch.equal(table_of(second), table_of(whole))
+    assert not taught or torch.equal(second._teacher.projection, whole._teacher.projection)
 
 
 @needs_kernels
@@ -169,15 +171,6 @@ def test_compiled_dropout_follows_the_models_probability_and_the_seed(tmp_path, 
         first[dropout, seed] = table_of(trainer)
     assert not torch.equal(first[0.0, 1], first[0.2, 1])
     assert not torch.equal(first[0.2, 1], first[0.2, 2])
-
-
-def test_resume_in_a_later_epoch_is_exact(tmp_path, store):
-    settings = {"num_train_epochs": 3, "save_strategy": "steps", "save_steps": 200, "save_total_limit": 2}
-    whole = make_trainer(tmp_path, store, **settings)
-    whole.train()
-    again = make_trainer(tmp_path, store, **settings)
-    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-200"))
-    assert torch.equal(table_of(again), table_of(whole))
 
 
 def test_evaluating_changes_nothing(tmp_path, store):
@@ -201,7 +194,8 @@ def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):
 
     assert threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    interrupted = make_trainer(tmp_path, store, max_steps=60, callbacks=[Interrupt()])
+    interrupted = make_trainer(tmp_path, store, max_steps=60)
+    interrupted.add_callback(Interrupt())
     with pytest.raises(KeyboardInterrupt):
         interrupted.train()
     assert signal.getsignal(signal.SIGINT) is before
@@ -221,15 +215,10 @@ def test_the_log_states_the_rate(tmp_path, store, caplog):
     assert "trained on 80 pairs" in caplog.messages[-1]
 
 
-def test_one_pair_is_refused(tmp_path, vocabulary):
-    store = write_store(tmp_path / "one.h5", make_pairs(1), vocabulary)
+def test_two_pairs_can_be_trained_and_one_is_refused(tmp_path, vocabulary):
     with pytest.raises(StoreError, match="1 pair"):
-        make_trainer(tmp_path, store)
-
-
-def test_two_pairs_can_be_trained(tmp_path, vocabulary):
-    store = write_store(tmp_path / "two.h5", make_pairs(2), vocabulary)
-    trainer = make_trainer(tmp_path, store, max_steps=3)
+        make_trainer(tmp_path, write_store(tmp_path / "one.h5", make_pairs(1), vocabulary))
+    trainer = make_trainer(tmp_path, write_store(tmp_path / "two.h5", make_pairs(2), vocabulary), max_steps=3)
     trainer.train()
     assert torch.isfinite(table_of(trainer)).all()
 
@@ -252,15 +241,12 @@ def test_a_diverging_loss_is_an_error(tmp_path, store):
 
 
 def test_a_custom_loss_is_used(tmp_path, store):
-    log = Losses()
-    trainer = make_trainer(tmp_path, store, max_steps=1, callbacks=[log])
-    wide = make_trainer(tmp_path, store, max_steps=1)
-    wide.loss = MarginHardNegativeLoss(wide.model, margin=1.4)
-    wide_log = Losses()
-    wide.add_callback(wide_log)
-    trainer.train()
-    wide.train()
-    assert wide_log.values[0][0] > log.values[0][0] + 1.5
+    losses = []
+    for margin in (0.4, 1.4):
+        trainer = make_trainer(tmp_path, store, max_steps=1, loss=partial(MarginHardNegativeLoss, margin=margin))
+        trainer.train()
+        losses += logged(trainer, "loss")
+    assert losses[1] > losses[0] + 1.5
 
 
 def test_a_setting_reaches_the_argument_of_its_name(tmp_path):
@@ -268,3 +254,113 @@ def test_a_setting_reaches_the_argument_of_its_name(tmp_path):
     made = arguments_of(MegaBatchTrainingArguments, settings, tmp_path, settings.warmup, True, anneal_interval=2)
     assert (made.megabatch_size, made.mask_duplicates, made.seed, made.anneal_interval) == (7, False, 3, 2)
     assert (made.lr_scheduler_type, made.eval_strategy, made.eval_steps) == ("constant_with_warmup", "steps", 5)
+
+
+# A teacher.
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory, half):
+    """A file of vectors of both sides."""
+    path = tmp_path_factory.mktemp("teacher") / "teacher.npy"
+    np.save(path, np.random.default_rng(3).standard_normal((2 * len(half), 6)).astype(np.float16))
+    return path
+
+
+def teacher_of(folder, vectors, weight, dim, seed=0):
+    """With vectors of both sides."""
+    np.save(folder / "t.npy", vectors)
+    pairs = range(len(vectors) // 2)  # of which a teacher asks how many there are
+    return Teacher(folder / "t.npy", pairs, weight, dim, seed, torch.device("cpu"))
+
+
+def test_the_term_and_its_gradient_by_hand(tmp_path):
+    """Two sentences with v = (3, 4) and (0, 2), P = the identity, t = (1, 0) and (0, 5): cosines 0.6 and 1.
+
+    d(1 - cos) / dv = -(t / |t| - cos v / |v|) / |v| = -((1, 0) - 0.6 (0.6, 0.8)) / 5 = (-0.128, 0.096).
+    """
+    teacher = teacher_of(tmp_path, np.array([[1, 0], [0, 5]], np.float32), 2.0, 2)
+    with torch.no_grad():
+        teacher.projection.copy_(torch.eye(2))
+    loss, gradient = teacher.learn(torch.tensor([[3.0, 4.0], [0.0, 2.0]]), np.array([0]))
+    assert loss == pytest.approx(2.0 * 0.2)
+    np.testing.assert_allclose(gradient, [[-0.128, 0.096], [0, 0]], atol=1e-6)
+    assert teacher.distances == pytest.approx([0.2])
+    # The first step of Adam moves a number by its rate, against the sign of its gradient, d(1 - cos) / dP = du v^T.
+    moved = teacher.projection.detach().numpy() - np.eye(2)
+    np.testing.assert_allclose(moved, 1e-3 * np.array([[1, 1], [-1, -1]]), rtol=1e-3)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 7), st.integers(1, 6), st.floats(0.1, 10))
+def test_any_batch_has_autograds_gradient(tmp_path_factory, seed, dim, teacher_dim, pairs, weight):
+    random = np.random.default_rng(seed)
+    v, t = (random.standard_normal((2 * pairs, width)).astype(np.float32) for width in (dim, teacher_dim))
+    teacher = teacher_of(tmp_path_factory.getbasetemp(), t, weight, dim, seed)
+    p = teacher.projection.detach().clone().double().requires_grad_()
+    x = torch.from_numpy(v).double().requires_grad_()
+    u, y = x @ p.T, torch.from_numpy(t).double()
+    expected = weight * (1 - (F.normalize(u, dim=1) * F.normalize(y, dim=1)).sum(1)).mean()
+    expected.backward()
+    loss, gradient = teacher.learn(torch.from_numpy(v), np.arange(pairs))
+    assert loss == pytest.approx(expected.item(), abs=1e-4)
+    scale = 1 + x.grad.abs().max().item()
+    torch.testing.assert_close(gradient.double() / scale, x.grad / scale, atol=2e-4, rtol=0)
+
+
+@needs_kernels
+def test_both_steps_learn_the_same_from_a_teacher(tmp_path, half, teacher):
+    trainers = []
+    for how in HOW.values():
+        settings = {"max_steps": 20, "learning_rate": 0.01, "seed": 1, **how}
+        trainers.append(make_trainer(tmp_path, half, teacher=str(teacher), teacher_weight=0.7, **settings))
+        trainers[-1].train()
+    for name in ("loss", "teacher"):
+        np.testing.assert_allclose(*(logged(trainer, name) for trainer in trainers), atol=1e-4)
+    torch.testing.assert_close(*map(table_of, trainers), atol=1e-3, rtol=0)
+    torch.testing.assert_close(*(trainer._teacher.projection for trainer in trainers), atol=1e-3, rtol=0)
+
+
+@needs_kernels
+def test_the_whole_loss_has_autograds_gradient(tmp_path, half, teacher):
+    """One step: the first moment of Adam is a tenth of the gradient."""
+    trainer = make_trainer(tmp_path / "run", half, teacher=str(teacher), max_steps=1, teacher_weight=2.0)
+    start = table_of(trainer).double().requires_grad_()
+    projection = trainer._teacher.projection.detach().clone().double()
+    trainer.train()
+    columns, texts = trainer._current.columns[:, :8], trainer._current
+    means = [start[torch.from_numpy(texts.take(np.array([x]))[0]).long()].mean(0) for x in columns.ravel()]
+    s, t, of_s, of_t = torch.stack(means).view(4, -1, 16)
+    cos = F.cosine_similarity
+    margin = F.relu(0.4 - cos(s, t) + cos(s, of_s)).mean() + F.relu(0.4 - cos(s, t) + cos(t, of_t)).mean()
+    targets = np.load(teacher)[np.concatenate([texts.rows[:8], texts.rows[:8] + len(half)])].astype(np.float64)
+    term = (1 - cos(torch.cat([s, t]) @ projection.T, torch.from_numpy(targets))).mean()
+    (margin + 2.0 * term).backward()
+    moment = trainer._compiled.state[trainer._compiled.table]["exp_avg"]
+    torch.testing.assert_close(moment.double() * 10, start.grad, atol=1e-6, rtol=1e-4)
+
+
+def test_vectors_of_one_side_serve_for_both(tmp_path, half, teacher):
+    vectors, rows = np.load(teacher), np.array([59, 0, 7])
+    np.save(tmp_path / "one.npy", vectors[: len(half)])
+    for path, second in ((tmp_path / "one.npy", vectors[rows]), (teacher, vectors[rows + len(half)])):
+        found = Teacher(path, half, 1.0, 4, 0, torch.device("cpu")).targets(rows)
+        np.testing.assert_array_equal(found, np.concatenate([vectors[rows], second]).astype(np.float32))
+
+
+def test_a_teacher_of_other_data_or_for_another_loss_is_refused(tmp_path, half, teacher):
+    class Other(MarginHardNegativeLoss):
+        pass
+
+    np.save(tmp_path / "short.npy", np.load(teacher)[:-1])
+    (tmp_path / "text.npy").write_text("0.1 0.2\n")
+    for path, loss, message in (
+        (tmp_path / "short.npy", MarginHardNegativeLoss, r"float16 of shape \(699, 6\), where .*x\.h5 has 350 pairs"),
+        (tmp_path / "text.npy", MarginHardNegativeLoss, r"not a \.npy file of a teacher's vectors"),
+        (teacher, Other, "a teacher goes with MarginHardNegativeLoss, not with Other"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            make_trainer(tmp_path, half, teacher=str(path), loss=loss)
+    broken = np.zeros((8, 6), np.float32)
+    broken[7, 2] = np.nan
+    with pytest.raises(SettingsError, match="the teacher's vector 7 is infinite or NaN"):
+        teacher_of(tmp_path, broken, 1.0, 4).targets(np.array([2, 3]))
