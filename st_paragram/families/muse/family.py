@@ -33,7 +33,7 @@ _BITEXT = (
 )
 
 
-def add_task_options(parser: argparse._ArgumentGroup) -> None:
+def add_task_options(parser: argparse._ActionsContainer) -> None:
     """Add an option for the folder of each task other than translation; `task_folders` reads them."""
     for option, (task, columns) in zip(("--qa", "--responses", "--nli"), COLUMNS.items(), strict=True):
         about = f"folder of files LANG.tsv with rows `{columns}`"

@@ -12,8 +12,8 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
+from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
 from st_paragram.learning.losses.text_labels import text_labels
 from st_paragram.learning.training import mega_batch

@@ -44,7 +44,8 @@ class NetworkShape:
         channels = len(state["branches.0.first.weight"])
         firsts = sum(name.endswith(".first.weight") for name in state)
         widths = tuple(state[f"branches.{i}.first.weight"].shape[1] // channels for i in range(firsts))
-        return cls(*state["table"].shape, len(state["scales"]), channels, widths, len(state["dense.0.weight"]))
+        pieces, dim = state["table"].shape
+        return cls(pieces, dim, len(state["scales"]), channels, widths, len(state["dense.0.weight"]))
 
 
 class Branch(nn.Module):
@@ -98,10 +99,10 @@ class PublishedNetwork(nn.Module):
         """The network of a state, whose tensors it takes over; an error of Python or torch if they do not fit."""
         with torch.device("meta"):  # weights of its own would only be thrown away
             network = cls(NetworkShape.of(state), epsilon, precision)
-        for name, expected in network.state_dict().items():
-            if state[name].dtype != expected.dtype or not is_finite(state[name]):
-                raise ValueError(f"{name} is {state[name].dtype}, or NaN or infinite in places")
         network.load_state_dict(state, assign=True)
+        for name, tensor in state.items():
+            if tensor.dtype != (torch.uint8 if name == "table" else torch.float32) or not is_finite(tensor):
+                raise ValueError(f"{name} has numbers of another type, or NaN or infinite ones")
         return network
 
     def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
@@ -20,7 +20,7 @@ from st_paragram.core.files import read_json
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
-from st_paragram.families.muse.published_network import Precision, PublishedNetwork
+from st_paragram.families.muse.published_network import PublishedNetwork
 from st_paragram.learning.modules.flat_features import flat_features
 
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
@@ -41,7 +41,6 @@ class UseEncoder(InputModule):
     # Saved pipelines name the public path, which stays when files move.
     __module__ = "st_paragram"
 
-    config_keys: list[str] = ["max_seq_length", "precision", "epsilon"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "use_encoder_config.json"
     save_in_root = False
     tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
@@ -69,15 +68,10 @@ class UseEncoder(InputModule):
         if max_seq_length is not None and not (type(max_seq_length) is int and max_seq_length >= _SHORTEST):
             raise SettingsError(f"max_seq_length is {short(max_seq_length)}; give at least {_SHORTEST}, or none")
 
-    @property
-    def precision(self) -> Precision:
-        """Numbers that the branches multiply in."""
-        return self.network.precision
-
-    @property
-    def epsilon(self) -> float:
-        """Added to variances."""
-        return self.network.epsilon
+    def get_config_dict(self) -> dict[str, Any]:
+        """What `save` writes in addition to tokenizer and weights."""
+        network = self.network
+        return {"max_seq_length": self.max_seq_length, "precision": network.precision, "epsilon": network.epsilon}
 
     def get_embedding_dimension(self) -> int:
         """D."""
@@ -110,7 +104,7 @@ class UseEncoder(InputModule):
         self.save_config(output_path)
         (folder / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
-        save_file(state, folder / WEIGHTS_FILE)
+        (folder / WEIGHTS_FILE).write_bytes(save(state))
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> UseEncoder:  # type: ignore[override]  # noqa: ANN401
@@ -118,7 +112,8 @@ class UseEncoder(InputModule):
         folder = module_folder(model_name_or_path, kwargs)
         config_file, weights = file_of(folder, cls.config_file_name), file_of(folder, WEIGHTS_FILE)
         with refused(ModelDirectoryError, config_file, "not the settings of UseEncoder", "save the model again"):
-            length, precision, epsilon = map(read_json(config_file).__getitem__, cls.config_keys)
+            config = read_json(config_file)
+            length, epsilon, precision = config["max_seq_length"], config["epsilon"], config["precision"]
         try:
             what, advice = "not the weights of a published USE network", "import or save it again"
             with refused(ModelDirectoryError, weights, what, advice, SafetensorError):

@@ -7,14 +7,11 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ENDS, ConvolutionEncoder
 from st_paragram.learning.modules.flat_features import FlatFeatures
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 SHAPES = [
     {"layers": 2},
@@ -129,21 +126,6 @@ def test_autocast_computes_in_its_type_and_gives_what_comes_in():
     assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in encoder.parameters())
 
 
-def test_a_seed_decides_about_weights_and_the_bag_leads_at_the_start():
-    made = []
-    for _ in range(2):
-        torch.manual_seed(5)
-        made.append(ConvolutionEncoder(16, 8))
-    first, second = (encoder.state_dict() for encoder in made)
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert [tuple(kernel.weight.shape[:2]) for kernel in made[0].convolutions[1]] == [(8, 32)] * 4
-    assert (first["gate"], first["bag_scale"]) == (pytest.approx(0.1), 1)
-    assert "bag_scale" not in dict(made[0].named_parameters())
-    table = torch.randn(40, 16)
-    bags = torch.stack([part.sum(0) / 12 for part in table.split(10)])
-    assert F.cosine_similarity(embed(made[0], table, [10] * 4), bags).min() > 0.95
-
-
 def test_a_saved_encoder_is_equal(tmp_path):
     encoder = encoder_of(6, 3, widths=(1, 3), keep_bag=False, max_length=9)
     encoder.save(str(tmp_path))
@@ -154,28 +136,11 @@ def test_a_saved_encoder_is_equal(tmp_path):
         assert torch.equal(tensor, other.state_dict()[name])
 
 
-def test_encode_takes_any_text(vocabulary):
-    modules = [TokenEmbedding(vocabulary, 8), encoder_of(8, 4), Normalize()]
-    model = SentenceTransformer(modules=modules, device="cpu")
-    vectors = model.encode(["ba ce di", "", "\u4e16", "ba " * 5000])
-    assert abs((vectors**2).sum(1) - 1).max() < 1e-5
-    unknown = modules[0].preprocess([[vocabulary.unknown_id]])
-    torch.testing.assert_close(torch.tensor(vectors[1]), model(unknown)["sentence_embedding"][0], atol=1e-6, rtol=0)
-
-
 def test_longer_texts_are_cut():
     encoder, table = encoder_of(max_length=5), torch.randn(20, 6)
     found = embed(encoder, table, [3, 9, 2, 6])
     expected = [reference(encoder, text[:3]) for text in table.split([3, 9, 2, 6])]
     torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize("name", ["embedding_dimension", "filters", "layers"])
-def test_sizes_out_of_range(name):
-    with pytest.raises(SettingsError, match="all must be at least 1"):
-        ConvolutionEncoder(**({"embedding_dimension": 4, "filters": 2} | {name: 0}))
-    with pytest.raises(SettingsError, match="max_length is 2; with two ends, give at least 3"):
-        ConvolutionEncoder(4, 2, max_length=2)
 
 
 def test_padded_features_are_refused():

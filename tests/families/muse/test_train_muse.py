@@ -74,14 +74,14 @@ def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
     ours, stock = st_paragram.load("muse-cnn"), SentenceTransformer("muse-cnn", trust_remote_code=True)
     for way in ("encode", "encode_query", "encode_document"):
         assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
-    assert ours.values.tasks == ("nli", "qa", "response", "translation")
+    assert ours.tasks == ("nli", "qa", "response", "translation")
     assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(texts, texts).shape == (3, 3)
 
 
 def test_a_transformer_of_one_language(folder, capsys):
     assert main(asked("--architecture", "transformer", "--steps", "2", langs=["es"])) == 0
     assert "; model in muse-transformer\n" in capsys.readouterr().out
-    assert st_paragram.load("muse-transformer").values.tasks == ("translation",)
+    assert st_paragram.load("muse-transformer").tasks == ("translation",)
 
 
 REFUSED = {
