@@ -1,15 +1,10 @@
 """Convolutions over texts of any length, against numbers worked out by hand and against loops over single texts."""
 
-import itertools
-
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
-from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ENDS, ConvolutionEncoder
 from st_paragram.learning.modules.flat_features import FlatFeatures
 
@@ -104,17 +99,6 @@ def test_values_and_gradients_are_those_of_single_texts(shape):
         torch.testing.assert_close(mine, wanted, atol=1e-11, rtol=0)
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 5))
-def test_a_text_is_the_same_in_any_batch_and_place(lengths, place):
-    torch.manual_seed(1)
-    encoder, ids = encoder_of(), [3, 1, 4, 1, 5]
-    table, place = torch.randn(10, 6), min(place, len(lengths))
-    around = [[(7 * i) % 10 for i in range(n)] for n in lengths]
-    texts = [*around[:place], ids, *around[place:]]
-    together = embed(encoder, table, [len(text) for text in texts], [*itertools.chain(*texts)])
-    torch.testing.assert_close(together[place], embed(encoder, table, [5], ids)[0], atol=1e-6, rtol=0)
-
-
 def test_autocast_computes_in_its_type_and_gives_what_comes_in():
     encoder, table = encoder_of(8, 4), torch.randn(sum(LENGTHS), 8)
     exact = embed(encoder, table, LENGTHS)
@@ -141,8 +125,3 @@ def test_longer_texts_are_cut():
     found = embed(encoder, table, [3, 9, 2, 6])
     expected = [reference(encoder, text[:3]) for text in table.split([3, 9, 2, 6])]
     torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)
-
-
-def test_padded_features_are_refused():
-    with pytest.raises(SettingsError, match="put TokenEmbedding right before it"):
-        ConvolutionEncoder(4, 2)({"token_embeddings": torch.zeros(1, 3, 4), "attention_mask": torch.ones(1, 3)})
