@@ -66,19 +66,6 @@ def test_one_layer_by_hand():
         torch.testing.assert_close(found[1], torch.tensor([expected / 5]))
 
 
-def test_two_layers_and_the_bag_by_hand():
-    encoder = ConvolutionEncoder(1, 1, widths=[2])
-    first, second = encoder.convolutions
-    first[0].weight.data.copy_(torch.tensor([1.0, 1.0]))
-    second[0].weight.data.copy_(torch.tensor([1.0, -1.0]))
-    for parameter, value in ((second[0].bias, 1), (encoder.projection.weight, 2), (encoder.projection.bias, 0.5)):
-        nn.init.constant_(parameter, value)
-    encoder.bag_scale.fill_(10)
-    # Tokens 1 2 3 and two ends: 1 3 5 3 0, then relu(0 -1 -1 3 4), of mean 7 / 5; the bag is 6 / 5.
-    found = embed(encoder, torch.tensor([[4.0], [1.0], [2.0], [3.0], [5.0]]), [1, 3, 1])
-    torch.testing.assert_close(found[1], torch.tensor([10 * 6 / 5 + 0.1 * (2 * 7 / 5 + 0.5)]))
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_values_and_gradients_are_those_of_single_texts(shape):
     encoder = encoder_of(**shape).double()

@@ -84,13 +84,16 @@ def test_lone_surrogates_empty_batches_and_prompts(model):
         model[0].preprocess([3])
 
 
-def test_our_reader_gives_the_same(folder, model):
+def test_our_reader_gives_the_same(folder, model, files, vocabulary, tmp_path):
     loaded = st_paragram.load(folder, device="cpu")
     assert isinstance(loaded[0], st_paragram.UseEncoder) and loaded[0].network.table.dtype == torch.uint8
     np.testing.assert_array_equal(loaded.encode(["ba ce", "di"]), model.encode(["ba ce", "di"]))
     assert (batch_size(loaded), loaded.get_embedding_dimension()) == (1024, DIM)
     card = (folder / "README.md").read_text()
     assert "license: apache-2.0" in card and "Google" in card and "6 bits" in card
+    np.savez_compressed(tmp_path / "weights.npz", **make_weights(len(vocabulary) - 10))
+    with pytest.raises(ModelDirectoryError, match=r"sp.model: a sentencepiece model of \d+ pieces for a table of \d+"):
+        import_use(tmp_path / "new", UseFiles(tmp_path / "weights.npz", files.sentencepiece))
 
 
 def test_other_lengths_and_precisions(files, model, weights, vocabulary, pairs, tmp_path):
@@ -117,28 +120,19 @@ def test_gradients_reach_all_weights_and_not_the_table(folder):
         (lambda old: old | {"w1_3": old["w1_3"][:-1]}, "size mismatch for branches.1.first.weight"),
         (lambda old: {name: array for name, array in old.items() if name != "cnn_b"}, "cnn_b"),
         (lambda old: old | {"d3": old["d3"] * np.inf}, "dense.5.weight has numbers of another"),
-        (lambda old: old | {"d3": np.array([print], object)}, "Object arrays"),
         (lambda old: old | {"eps": np.float64(-1)}, "epsilon is -1.0"),
         (lambda _: {"q1": np.zeros((2, 2), np.uint8)}, r"convolutions of widths \[\]"),
-        (lambda _: None, "not a zip file"),
     ],
 )
 def test_damaged_weights_are_refused_in_one_line(weights, tmp_path, change, message):
     path = tmp_path / "weights.npz"
-    if (changed := change(weights)) is None:
-        path.write_bytes(b"PK")
-    else:
-        np.savez_compressed(path, **changed)
+    np.savez_compressed(path, **change(weights))
     with pytest.raises(ModelDirectoryError, match=message) as caught:
         read_use_weights(path)
     assert str(caught.value).startswith(f"{path}: not the weights") and "\n" not in str(caught.value)
-
-
-def test_a_sentencepiece_model_that_does_not_fit(files, vocabulary, tmp_path):
-    np.savez_compressed(tmp_path / "weights.npz", **make_weights(len(vocabulary) - 10))
-    with pytest.raises(ModelDirectoryError, match=r"sp.model: a sentencepiece model of \d+ pieces for a table of \d+"):
-        import_use(tmp_path / "new", UseFiles(tmp_path / "weights.npz", files.sentencepiece))
-    assert not (tmp_path / "new").exists()
+    path.write_bytes(b"PK")
+    with pytest.raises(ModelDirectoryError, match="not a zip file"):
+        read_use_weights(path)
 
 
 @pytest.mark.parametrize(
@@ -250,13 +244,10 @@ def test_the_projection_keeps_the_principal_components(given_files, pairs, capsy
     ("arguments", "message"),
     [
         (["use-psp"], "use-psp needs --psp"),
-        (["use-psp", "--psp", "none"], "no model 'none'"),
         (["use-psp", "--psp", "use"], "name an averaging model (P-SP)"),
         (["use-psp", "--psp", "p-sp", "--weight", "nan"], "weight is nan; it must be more than 0 and less than 1"),
-        (["use-psp", "--psp", "p-sp", "--dim", "9"], "--dim and --text belong together"),
         (["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"], "--dim is 19; give 1 to 18"),
         (["use-psp", "--psp", "p-sp", "--dim", "9", "--text", "few.txt"], "few.txt: 1 lines for 19 components"),
-        (["use", "--psp", "p-sp"], "--psp does not go with use; leave it out"),
         (["use", "--max-tokens", "2"], "max_seq_length is 2"),
         (["use", "--weights", "x"], "--weights and --sentencepiece belong together"),
         (["use"], 'not installed; pip install "st_paragram[use]"'),

@@ -19,7 +19,7 @@ QA = (
     "Who painted?\tA zebra painted it.\tIt is red. A zebra painted it.\nWhy so?\tNobody knows.\t\nWhen?\tOn a Monday.\n"
 )
 NLI = "neutral\tA man sits.\tHe rests.\n0\tA man sits.\tA person sits.\nContradiction\tA man sits.\tHe runs.\n"
-RESPONSE = "Hello there!\tHow are you?\nHow are you?\tFine.\n"
+RESPONSE = '\ufeff"Hello\u2028there!\tHow\x85 are\x1c you? \r\nHow are you?\t"Fine"." \n'  # nothing is quoted
 
 
 def write(path, text):
@@ -52,12 +52,7 @@ def test_rows_of_each_task(tmp_path, end, pack):
     nli = read(write(tmp_path / f"nli/en.tsv{end}", pack(NLI.encode())), "nli")
     assert [row[3] for row in nli] == [1, 0, 2] and nli[2][:3] == ("A man sits.", "He runs.", "")
     response = read(write(tmp_path / f"response/en.tsv{end}", pack(RESPONSE.encode())), "response")
-    assert response == [("Hello there!", "How are you?", "", -1), ("How are you?", "Fine.", "", -1)]
-
-
-def test_nothing_is_quoted_and_white_space_is_squeezed(tmp_path):
-    path = write(tmp_path / "en.tsv", '\ufeff"a\u2028b\x85c\t d \x1c  e\r\n"f\t"g" h"\n')
-    assert read(path, "response") == [('"a b c', "d e", "", -1), ('"f', '"g" h"', "", -1)]
+    assert response == [('"Hello there!', "How are you?", "", -1), ("How are you?", '"Fine"."', "", -1)]
 
 
 class Zebras:
@@ -121,7 +116,8 @@ def ids(vocabulary, texts, most):
     return texts_of(vocabulary.encode(texts, most))
 
 
-def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary):
+def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary, monkeypatch):
+    monkeypatch.setattr(tasks, "_CHUNK", 2)
     run = tiny(max_length=9, context_length=12)
     rows = file_rows(write(tmp_path / "en.tsv", QA), "qa", "en", vocabulary, run)
     batch = rows.batch(np.array([2, 0, 0]))
@@ -142,15 +138,6 @@ def test_a_context_that_adds_nothing_to_the_answer_is_none(tmp_path, vocabulary)
     write(path, f"Who?\ta cat\t A  cat\nWhy?\t{long}\t{long}\n")
     batch = file_rows(path, "qa", "en", vocabulary, tiny(max_length=9, context_length=20)).batch(np.arange(2))
     assert texts_of(batch.contexts)[0] == [] and len(texts_of(batch.second)[1]) < len(texts_of(batch.contexts)[1]) <= 20
-
-
-def test_many_rows_keep_their_order(tmp_path, vocabulary, monkeypatch):
-    monkeypatch.setattr(tasks, "_CHUNK", 1000)
-    texts = [f"row number {number}" for number in range(3500)]
-    path = write(tmp_path / "en.tsv", "".join(f"{text}\tba\n" for text in texts))
-    chosen = np.random.default_rng(0).permutation(3500)[:700]
-    batch = file_rows(path, "response", "en", vocabulary, tiny()).batch(chosen)
-    assert texts_of(batch.first) == ids(vocabulary, [texts[number] for number in chosen], 30)
 
 
 def test_what_is_in_the_cache_is_used_and_what_has_changed_is_made(tmp_path, vocabulary, cache, capfd):

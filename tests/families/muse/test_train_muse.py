@@ -59,7 +59,7 @@ def asked(*more, langs=("es", "de"), bitext="texts"):
 TASKS = ["--qa", "qa", "--responses", "responses", "--nli", "nli"]
 
 
-def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
+def test_the_command_makes_directories_that_every_reader_opens(folder, capsys):
     shares = "--translation-share 1 --qa-share 1 --response-share 1 --nli-share 1".split()  # noqa: SIM905
     assert main(asked(*TASKS, *shares)) == 0
     out = capsys.readouterr().out
@@ -76,9 +76,6 @@ def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
         assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
     assert ours.tasks == ("nli", "qa", "response", "translation")
     assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(texts, texts).shape == (3, 3)
-
-
-def test_a_transformer_of_one_language(folder, capsys):
     assert main(asked("--architecture", "transformer", "--steps", "2", langs=["es"])) == 0
     assert "; model in muse-transformer\n" in capsys.readouterr().out
     assert st_paragram.load("muse-transformer").tasks == ("translation",)
@@ -112,11 +109,10 @@ def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    path = FAMILY.configs[name]
+    path, parser = FAMILY.configs[name], argparse.ArgumentParser()
     made = read(DualEncoderSettings, path)
     assert made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
     (command,) = [line[1:].split() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#   ")]
-    parser = argparse.ArgumentParser()
     train.add_options(parser)
     found = parser.parse_args(command[2:])
     assert (command[0], found.kind, found.config) == ("st-paragram", "muse", name) and list(FAMILY.configs) == CONFIGS
