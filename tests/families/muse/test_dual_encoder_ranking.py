@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from support.stock import lstm_pipeline
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, sharing
@@ -133,15 +129,3 @@ def test_settings_that_are_refused_and_shown(averaging):
             DualEncoderRankingLoss(averaging)([averaging.preprocess(["ba"])] * columns)
     loss = DualEncoderRankingLoss(averaging, 10.0, 0.2, both_directions=False)
     assert loss.get_config_dict() == {"scale": 10.0, "margin": 0.2, "mask_equal": True, "both_directions": False}
-
-
-def test_pipelines_of_flat_ids_are_trained_as_well():
-    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate("?abcd")}, unk_token="?"))
-    tokenizer.pre_tokenizer = Whitespace()
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=6)], device="cpu")
-    columns = features(model, [("a", "b"), ("a", "c"), ("d", "c")])
-    equal = torch.tensor([[True, True, False], [True, True, True], [False, True, True]])
-    x, y = (F.normalize(model(dict(column))["sentence_embedding"], dim=1) for column in columns)
-    found = DualEncoderRankingLoss(model)([dict(column) for column in columns])
-    assert found.item() == pytest.approx(ranking_loss(x, y, 20.0, 0.3, equal).item())
-    assert found.item() != pytest.approx(ranking_loss(x, y, 20.0, 0.3).item())
