@@ -11,7 +11,6 @@ from sentence_transformers import SentenceTransformer
 from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 
 import st_paragram
-from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
 from st_paragram.learning.models import directory as model_directory
@@ -93,19 +92,12 @@ def test_texts_are_cut_where_the_settings_say(model, name, vocabulary, pairs):
 # Answers in their contexts.
 
 
-def test_an_answer_without_a_context_is_a_document(model, texts):
-    expected = model.encode_document(texts)
-    nothing = [(None, "", " \n")[number % 3] for number in range(len(texts))]
-    for found in (model.encode_answers(texts), model.encode_answers(texts, nothing)):
-        np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
 def test_contexts_by_hand(model, vocabulary, texts):
     """A context is the direction of the mean of the rows of its pieces; an answer without one is its own."""
-    answers, contexts = texts[:10], [None, *texts[20:28], " ".join(texts)]
+    answers, contexts = texts[:10], [None, " ", *texts[20:27], " ".join(texts)]
     u = model.encode(answers, convert_to_tensor=True)
     c = u.clone()
-    for number, context in list(enumerate(contexts))[1:]:
+    for number, context in list(enumerate(contexts))[2:]:
         ids = vocabulary.encode([context], model.context_length)[0]
         c[number] = F.normalize(model.table[torch.from_numpy(ids)].mean(0), dim=0)
     assert len(ids) == 40 < len(vocabulary.encode([context])[0])
@@ -113,7 +105,7 @@ def test_contexts_by_hand(model, vocabulary, texts):
         expected = model.heads.answers(model[-1], u, c).numpy()
     found = model.encode_answers(answers, np.array(contexts))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert (np.abs(found - model.encode_document(answers)).max(1) > 0.01).tolist() == [False, *[True] * 9]
+    assert (np.abs(found - model.encode_document(answers)).max(1) > 0.01).tolist() == [False] * 2 + [True] * 8
     alone = [model.encode_answers([answer], [context])[0] for answer, context in zip(answers, contexts, strict=True)]
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
@@ -161,16 +153,6 @@ def test_both_readers_give_the_same_vectors(store, name, texts, changes, tmp_pat
     assert not [each for each, _ in model.named_parameters() if "context" in each or "classifier" in each]
 
 
-def test_a_model_saved_again_is_the_same(name, folders, tmp_path):
-    ours = opened(folders[name], "ours")
-    once = model_directory.save(ours, tmp_path / "once")
-    again = model_directory.save(opened(once, "ours"), tmp_path / "again")
-    assert fingerprint(again) == fingerprint(once)
-    with torch.no_grad():
-        ours.heads.context.weight[0] += 1
-    assert fingerprint(model_directory.save(ours, tmp_path / "changed")) != fingerprint(once)
-
-
 def test_fewer_components_can_be_read(model, name, folders, texts):
     short = st_paragram.load(folders[name], device="cpu", truncate_dim=4)
     for way in WAYS:
@@ -188,10 +170,8 @@ def refused(folder, message):
 
 @pytest.mark.parametrize("file", ["heads.safetensors", "sentencepiece.model", "modules.json", "st_paragram.json"])
 def test_missing_and_damaged_files_are_named(copied, file):
-    whole = (copied / file).read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2]):
-        (copied / file).write_bytes(damaged)
-        refused(copied, str(copied))
+    (copied / file).write_bytes((copied / file).read_bytes()[:40])
+    refused(copied, str(copied))
     (copied / file).unlink()
     if file != "st_paragram.json":  # without it the pipeline is one of sentence-transformers
         refused(copied, file)

@@ -6,8 +6,6 @@ import torch
 import torch.nn.functional as F
 from support.dual_encoder import ARCHITECTURES, TASKS, Data, new_model, new_trainer, tiny, unlike_new, write_data
 
-from st_paragram.core.pair_store import PairStore, PairStoreWriter
-from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse import train as dual_encoder
 from st_paragram.families.muse.family import bitext_of_languages
@@ -160,15 +158,6 @@ def test_a_run_resumes_to_the_bit(data, tmp_path, architecture):
     assert {name for name in tensors(straight) if name.startswith("heads.")} >= {"heads.context.weight"}
 
 
-def test_a_run_on_other_contexts_is_not_resumed(vocabulary, tmp_path):
-    data, run = write_data(tmp_path, vocabulary), tiny(**BALANCED, steps=2)
-    new_trainer(data, run, tmp_path / "run", save_strategy="steps", save_steps=1).train()
-    path = tmp_path / "qa" / "en.tsv"
-    path.write_text(path.read_text(encoding="utf-8").replace("\t\n", "\ta context\n"), encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"begun on other data than .*; resume with the same data"):
-        new_trainer(data, run, tmp_path / "run").train(resume_from_checkpoint=True)
-
-
 # New models, and data.
 
 
@@ -187,15 +176,6 @@ def test_it_begins_near_the_bag_of_a_model(tmp_path, vocabulary, store, architec
             network.fill_(parts[1])
             lengths.append(model.vectors_of_ids(store.take("a", np.arange(50)))[0].norm(dim=1).mean().item())
     assert ratio * lengths[1] / lengths[0] == pytest.approx(0.01, rel=0.1)
-
-
-def test_a_vocabulary_for_each_side_is_refused(tmp_path, vocabulary):
-    both = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
-    sides = (both, both.in_language("xx"))
-    with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), sides, 100, {}) as writer:
-        writer.append(*sides[0].encode(["ba"]), *sides[1].encode(["ce"]))
-    with pytest.raises(SettingsError, match="sentencepiece ids, not bilingual ids"):
-        dual_encoder.new_model(PairStore(tmp_path / "x.h5"), tiny())
 
 
 def test_languages_of_stores_and_folders(data, tmp_path):

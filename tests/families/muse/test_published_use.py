@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from support.published_use import DIM, embed_plainly, make_weights
@@ -67,14 +65,6 @@ def test_vectors_are_those_of_the_plain_forward_pass(model, weights, vocabulary,
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
 
 
-@given(texts=st.lists(st.text(max_size=30), min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
-def test_any_text_alone_is_as_in_a_batch(model, texts):
-    together = model.encode(texts)
-    assert np.isfinite(together).all() and together.shape == (len(texts), DIM)
-    np.testing.assert_allclose(np.array([model.encode(text) for text in texts]), together, atol=1e-5)
-
-
 def test_lone_surrogates_empty_batches_and_prompts(model):
     np.testing.assert_allclose(model.encode("ba \ud800 ce"), model.encode("ba ? ce"), atol=1e-6)
     np.testing.assert_allclose(model.encode("ce", prompt="ba "), model.encode("ba ce"), atol=1e-6)
@@ -121,7 +111,6 @@ def test_gradients_reach_all_weights_and_not_the_table(folder):
         (lambda old: {name: array for name, array in old.items() if name != "cnn_b"}, "cnn_b"),
         (lambda old: old | {"d3": old["d3"] * np.inf}, "dense.5.weight has numbers of another"),
         (lambda old: old | {"eps": np.float64(-1)}, "epsilon is -1.0"),
-        (lambda _: {"q1": np.zeros((2, 2), np.uint8)}, r"convolutions of widths \[\]"),
     ],
 )
 def test_damaged_weights_are_refused_in_one_line(weights, tmp_path, change, message):
@@ -249,15 +238,13 @@ def test_the_projection_keeps_the_principal_components(given_files, pairs, capsy
         (["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"], "--dim is 19; give 1 to 18"),
         (["use-psp", "--psp", "p-sp", "--dim", "9", "--text", "few.txt"], "few.txt: 1 lines for 19 components"),
         (["use", "--max-tokens", "2"], "max_seq_length is 2"),
-        (["use", "--weights", "x"], "--weights and --sentencepiece belong together"),
         (["use"], 'not installed; pip install "st_paragram[use]"'),
     ],
 )
 def test_refused_in_one_line(given_files, folder, arguments, message, monkeypatch, capsys):
     Path("use").symlink_to(folder)
-    alone = ("belong together" in message and "--weights" in message) or "not installed" in message
     if arguments == ["use"]:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert main(["import", *arguments, *([] if alone else given_files), "--output", "new"]) == 1
+    assert main(["import", *arguments, *([] if arguments == ["use"] else given_files), "--output", "new"]) == 1
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith("st-paragram import: ") and message in said and not Path("new").exists()

@@ -8,7 +8,6 @@ import lzma
 
 import numpy as np
 import pytest
-from support.data import make_pairs
 from support.dual_encoder import tiny, write_bitext, write_data
 
 from st_paragram.errors import TextError
@@ -77,10 +76,8 @@ def test_empty_rows_and_those_of_test_sets_are_left_out_and_counted(tmp_path, mo
     [
         ("response", b"", r"no rows `utterance TAB response` in it; give others"),
         ("response", b"a\tb\na\tb\tc\n", r"row 2 has 3 columns; rows of response are `utterance TAB response`"),
-        ("response", b"a\tb\n\na\n", r"row 3 has 1 columns"),
         ("qa", b"a\tb\tc\td\n", r"row 1 has 4 columns; rows of qa are `question TAB answer \[TAB context\]`"),
         ("nli", b"neutral\ta\tb\nyes\ta\tb\n", r"row 2 has the label 'yes'; labels are entailment, neutral, contrad"),
-        ("nli", b"neutral\ta\n", r"row 1 has 2 columns"),
         ("response", b"a\tb\n\xff\tb\n", r"line 2 is not UTF-8"),
         ("response", lzma.compress(b"a\tb\n" * 500)[:-40], r"looks like a packed file"),
     ],
@@ -130,14 +127,6 @@ def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary, monkey
     assert rows.lengths(np.array([2, 0, 0])).tolist() == [len(first) + len(second) for first, second in both]
     nli = file_rows(write(tmp_path / "es.tsv", NLI), "nli", "es", vocabulary, run).batch(np.arange(3))
     assert nli.labels.tolist() == [1, 0, 2] and nli.labels.dtype == np.int64 and nli.contexts is None
-
-
-def test_a_context_that_adds_nothing_to_the_answer_is_none(tmp_path, vocabulary):
-    """An answer that is cut off has a context that goes on."""
-    path, long = tmp_path / "en.tsv", " ".join(text for text, _ in make_pairs(9))
-    write(path, f"Who?\ta cat\t A  cat\nWhy?\t{long}\t{long}\n")
-    batch = file_rows(path, "qa", "en", vocabulary, tiny(max_length=9, context_length=20)).batch(np.arange(2))
-    assert texts_of(batch.contexts)[0] == [] and len(texts_of(batch.second)[1]) < len(texts_of(batch.contexts)[1]) <= 20
 
 
 def test_what_is_in_the_cache_is_used_and_what_has_changed_is_made(tmp_path, vocabulary, cache, capfd):

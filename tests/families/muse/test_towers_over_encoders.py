@@ -16,7 +16,7 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse import towers_training
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.settings import TowersSettings
-from st_paragram.families.muse.towers_training import Curve, PairRows, _fit, make_towers, read_rows, vectors_of
+from st_paragram.families.muse.towers_training import PairRows, make_towers, read_rows, vectors_of
 
 QUICK = TowersSettings(epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2)
 
@@ -43,6 +43,8 @@ def test_towers_and_classifier_learn_and_sentences_stay(folders, tmp_path, pairs
         assert curve.rows > 10 and curve.values[curve.best] > curve.values[0] + 0.1
     model, encoder = st_paragram.load("out", device="cpu"), st_paragram.load("p-sp", device="cpu")
     assert isinstance(model, EncoderWithTowers) and model.tasks == ("nli", "qa")
+    with pytest.raises(SettingsError, match="has towers already"):
+        EncoderWithTowers.over(model)
     texts = [text for pair in pairs[:20] for text in pair]
     wanted = encoder.encode(texts, normalize_embeddings=True)
     np.testing.assert_allclose(model.encode(texts), wanted, atol=1e-6)
@@ -134,24 +136,3 @@ def test_what_cannot_be_done_is_refused_in_one_line(folders, capsys, arguments, 
     words = ["towers", *arguments] if "--output" in arguments else ["towers", *arguments, "--output", "out"]
     assert main(words) == 1
     assert message in capsys.readouterr().err and not Path("out").exists()
-
-
-def test_towers_are_not_put_on_towers(folders):
-    model = EncoderWithTowers.over(st_paragram.load("p-sp", device="cpu"))
-    with pytest.raises(SettingsError, match="has towers already"):
-        EncoderWithTowers.over(model)
-
-
-def test_of_equal_epochs_the_first_is_kept():
-    module, scores = torch.nn.Linear(2, 1), iter([0.1, 0.5, 0.5])
-    seen = []
-
-    def score():
-        seen.append(module.weight.detach().clone())
-        return next(scores)
-
-    rows = [PairRows("qa", "en", *np.zeros((3, 32), np.int64))]
-    values = _fit(module, rows, 2, 0.1, TowersSettings(), lambda _: module.weight.sum(), score)
-    assert Curve("", 1, values).best == 1
-    torch.testing.assert_close(module.weight.detach(), seen[1])
-    assert not torch.equal(seen[1], seen[2])
