@@ -97,7 +97,7 @@ class PublishedNetwork(nn.Module):
     @classmethod
     def of(cls, state: Mapping[str, Tensor], epsilon: float, precision: Precision) -> PublishedNetwork:
         """The network of a state, whose tensors it takes over; an error of Python or torch if they do not fit."""
-        with torch.device("meta"):  # weights of its own would only be thrown away
+        with torch.device("meta"):  # new weights would only be thrown away
             network = cls(NetworkShape.of(state), epsilon, precision)
         network.load_state_dict(state, assign=True)
         for name, tensor in state.items():

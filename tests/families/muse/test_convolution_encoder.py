@@ -93,10 +93,3 @@ def test_autocast_computes_in_its_type_and_gives_what_comes_in():
     assert rough.dtype == torch.float32 and not torch.equal(rough, exact)
     torch.testing.assert_close(rough, exact, atol=0.02, rtol=0.02)
     assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in encoder.parameters())
-
-
-def test_longer_texts_are_cut():
-    encoder, table = encoder_of(max_length=5), torch.randn(20, 6)
-    found = embed(encoder, table, [3, 9, 2, 6])
-    expected = [reference(encoder, text[:3]) for text in table.split([3, 9, 2, 6])]
-    torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)

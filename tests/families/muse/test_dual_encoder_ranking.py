@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-from support.stock import lstm_pipeline
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, sharing
@@ -85,18 +84,6 @@ def test_without_a_margin_it_is_sentence_transformers_own(averaging, pairs, scal
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
     masked = DualEncoderRankingLoss(averaging, scale, 0.0, both_directions=both)(features(averaging, distinct))
     assert masked.item() == found.item()  # none of them are equal
-
-
-def test_a_stock_pipeline_has_the_same_loss(pairs):
-    """Padding and its mask are no part of a text: short and long ones are told apart, and equal ones found."""
-    rows = [*pairs[:5], pairs[0], (pairs[1][0], "ba")]
-    model = lstm_pipeline([text for pair in [*rows, ("ba", "ba")] for text in pair])
-    vectors = [model.encode([row[side] for row in rows], convert_to_tensor=True) for side in (0, 1)]
-    x, y = (F.normalize(each, dim=1) for each in vectors)
-    equal = torch.tensor([[one[0] == other[0] or one[1] == other[1] for other in rows] for one in rows])
-    assert equal.sum() == len(rows) + 4
-    found = DualEncoderRankingLoss(model)(features(model, rows))
-    assert found.item() == pytest.approx(ranking_loss(x, y, 20.0, 0.3, equal).item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from support.tokenizer import WordTokenizer
 
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
@@ -44,10 +43,6 @@ def test_without_the_bag_there_are_the_last_states_alone(vocabulary, tmp_path, c
     assert opened.max_seq_length == SHAPE.max_length and not caplog.messages
 
 
-def test_what_is_refused(vocabulary):
-    with pytest.raises(SettingsError, match="dim is 8 and heads 3; dim must be a multiple of heads"):
-        t5_modules(vocabulary, TransformerShape(8, 1, 3, 8))
-    with pytest.raises(SettingsError, match="a transformer reads sentencepiece ids, not words-of-tests ids"):
-        t5_modules(WordTokenizer(b"ba\nce"), SHAPE)
+def test_a_tokenizer_that_segments_is_refused(vocabulary):
     with pytest.raises(SettingsError, match="segmented by jieba"):
         t5_modules(SentencePieceTokenizer(vocabulary.content, segmentation="jieba"), SHAPE)

@@ -158,8 +158,7 @@ def test_the_rows_of_all_tasks(tmp_path, vocabulary, store, pairs):
     assert sorted([*rows[0].numbers, *rows[1].numbers]) == list(range(60))
     of_store = rows[1].numbers[[3, 0, 7]].astype(np.int64)
     assert data.bitext.row_languages(of_store) == [("en", "yy")] * 3
-    batch = rows[1].batch(np.array([3, 0, 7]))
-    assert texts_of(batch.second) == texts_of(data.bitext.take("b", of_store))
+    assert texts_of(rows[1].batch(np.array([3, 0, 7])).second) == texts_of(data.bitext.take("b", of_store))
     # Languages and tasks that are not asked for are left out.
     chosen = all_rows(data.bitext, data.more.tasks, ["yy"], tiny(nli_share=0.0))
     assert [each.name for each in chosen] == ["translation yy", "qa en", "response en"]

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from sentence_transformers.sentence_transformer.modules import Router
 
-from st_paragram.families.muse.towers import DOCUMENT, NLI_LABELS, QUERY, SENTENCE, TaskHeads, context_vectors, towers
+from st_paragram.families.muse.towers import DOCUMENT, NLI_LABELS, QUERY, SENTENCE, TaskHeads, towers
 
 DIM = 4
 
@@ -75,12 +75,3 @@ def test_the_classifier_reads_both_their_difference_and_their_product():
     assert heads.logits(u, v).shape == (1, len(NLI_LABELS))
     assert not torch.allclose(heads.logits(u, v), heads.logits(v, u))
     assert NLI_LABELS == ("entailment", "neutral", "contradiction")
-
-
-def test_a_bag_of_tokens_by_hand():
-    table = torch.tensor([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0], [-1.0, 0.0]], requires_grad=True)
-    ids, offsets = torch.tensor([0, 1, 3, 3, 2]), torch.tensor([0, 2, 4, 5])
-    found = context_vectors(table, ids, offsets)
-    torch.testing.assert_close(found, torch.tensor([[0.6, 0.8], [-1.0, 0.0], [0.0, 0.0]]))
-    found[0, 0].backward()
-    assert table.grad[0].any() and not table.grad[2:].any() and torch.isfinite(table.grad).all()
